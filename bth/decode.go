@@ -1,0 +1,115 @@
+package bth
+
+import "encoding/binary"
+
+// Decode reads the packet in b, a UDP payload from the BTH to the ICRC. It
+// does not check the ICRC, see [ICRC]. Payload borrows from b.
+//
+// The error is a [*DecodeError]; it allocates nothing. After an error the BTH
+// fields hold what the packet says unless the reason is [ReasonShortBTH], the
+// extension headers hold what it says unless it is that or one of
+// [ReasonVersion], [ReasonUnknownOpcode] and [ReasonShortHeader], and Payload
+// is nil.
+//
+// Reserved bits are ignored (IBA 9.2). Rules that need more than the packet,
+// such as the length of a FIRST packet against the path MTU, are the
+// transport's, and those of the IP and UDP headers those of [SeedIP].
+func (p *Packet) Decode(b []byte) error {
+	p.Payload = nil
+	if len(b) < BTHLen {
+		return refuse(ReasonShortBTH)
+	}
+	p.decodeBTH((*[BTHLen]byte)(b))
+	info := p.Opcode.Info()
+	switch {
+	case p.Version != 0:
+		return refuse(ReasonVersion)
+	case !info.Valid:
+		return refuse(ReasonUnknownOpcode)
+	case len(b) < info.HeaderLen:
+		return refuse(ReasonShortHeader)
+	}
+	p.decodeExtensions(b[BTHLen:info.HeaderLen], info.Headers)
+	return p.decodePayload(b[info.HeaderLen:], info)
+}
+
+func (p *Packet) decodeBTH(b *[BTHLen]byte) {
+	p.Opcode = Opcode(b[0])
+	p.Solicited = b[1]&0x80 != 0
+	p.MigReq = b[1]&0x40 != 0
+	p.Pad = b[1] >> 4 & 3
+	p.Version = b[1] & 0x0f
+	p.PKey = binary.BigEndian.Uint16(b[2:4])
+	p.FECN = b[4]&0x80 != 0
+	p.BECN = b[4]&0x40 != 0
+	p.DestQP = QPN(binary.BigEndian.Uint32(b[4:8]) & 0xffffff)
+	p.AckReq = b[8]&0x80 != 0
+	p.PSN = PSN(binary.BigEndian.Uint32(b[8:12])) & MaxPSN
+}
+
+// decodeExtensions reads the headers of the set h from b, which holds exactly
+// them.
+func (p *Packet) decodeExtensions(b []byte, h Headers) {
+	be := binary.BigEndian
+	if h&HasDETH != 0 {
+		p.DETH = DETH{QKey: be.Uint32(b), SrcQP: QPN(be.Uint32(b[4:]) & 0xffffff)}
+		b = b[DETHLen:]
+	}
+	if h&HasFETH != 0 {
+		p.FETH = FETH{Type: b[3] & 0x0f, Level: b[3] >> 4 & 3}
+		b = b[FETHLen:]
+	}
+	if h&HasRETH != 0 {
+		p.RETH = RETH{VA: be.Uint64(b), RKey: be.Uint32(b[8:]), DMALen: be.Uint32(b[12:])}
+		b = b[RETHLen:]
+	}
+	if h&HasAtomicETH != 0 {
+		p.AtomicETH = AtomicETH{
+			VA: be.Uint64(b), RKey: be.Uint32(b[8:]),
+			SwapAdd: be.Uint64(b[12:]), Compare: be.Uint64(b[20:]),
+		}
+		b = b[AtomicETHLen:]
+	}
+	if h&HasAETH != 0 {
+		v := be.Uint32(b)
+		p.AETH = AETH{Syndrome: Syndrome(v >> 24), MSN: v & 0xffffff}
+		b = b[AETHLen:]
+	}
+	if h&HasAtomicAckETH != 0 {
+		p.AtomicAck = be.Uint64(b)
+		b = b[AtomicAckETHLen:]
+	}
+	if h&HasImmDt != 0 {
+		p.Imm = be.Uint32(b)
+		b = b[ImmDtLen:]
+	}
+	if h&HasIETH != 0 {
+		p.InvalidateRKey = be.Uint32(b)
+	}
+}
+
+// decodePayload takes what follows the headers: payload, pad and ICRC.
+func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
+	n := len(b) - ICRCLen
+	switch {
+	case n < 0:
+		return refuse(ReasonShortICRC)
+	case n&3 != 0:
+		return refuse(ReasonUnaligned)
+	case n > MaxPayload:
+		return refuse(ReasonOversize)
+	case n > 0 && !info.Payload:
+		return refuse(ReasonUnexpectedPayload)
+	case int(p.Pad) > n:
+		return refuse(ReasonPad)
+	}
+	n -= int(p.Pad)
+	switch {
+	case n != 8 && info.Op == OpAtomicWrite:
+		return refuse(ReasonAtomicWriteLength)
+	case info.Headers&HasAETH != 0 && !p.AETH.Syndrome.typeDefined():
+		return refuse(ReasonSyndrome)
+	}
+	p.Payload = b[:n:n]
+	return nil
+}

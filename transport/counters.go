@@ -1,0 +1,62 @@
+package transport
+
+// Counters of one queue pair. Where Linux rxe has a hardware counter for the same
+// event, Each uses its name.
+type Counters struct {
+	SentPackets       uint64 // all packets built
+	ReceivedPackets   uint64 // all packets given to Receive
+	Retransmitted     uint64 // request packets sent again
+	Timeouts          uint64 // local ACK timeouts
+	ImpliedNAKs       uint64 // gaps in READ responses seen by the requester
+	SequenceNAKsSent  uint64
+	SequenceNAKsTaken uint64
+	RNRNAKsSent       uint64
+	RNRNAKsTaken      uint64
+	ErrorNAKsSent     uint64
+	ErrorNAKsTaken    uint64
+	DuplicateRequests uint64
+	OutOfSequence     uint64
+	RetryExceeded     uint64
+	RNRRetryExceeded  uint64
+	ReadsReplayed     uint64
+}
+
+// Each calls f with the name and value of every counter, in a fixed order.
+func (c *Counters) Each(f func(name string, value uint64)) {
+	f("sent_pkts", c.SentPackets)
+	f("rcvd_pkts", c.ReceivedPackets)
+	f("retransmitted_pkts", c.Retransmitted)
+	f("ack_timeouts", c.Timeouts)
+	f("implied_naks", c.ImpliedNAKs)
+	f("sent_seq_err", c.SequenceNAKsSent)
+	f("rcvd_seq_err", c.SequenceNAKsTaken)
+	f("send_rnr_err", c.RNRNAKsSent)
+	f("rcvd_rnr_err", c.RNRNAKsTaken)
+	f("sent_error_naks", c.ErrorNAKsSent)
+	f("rcvd_error_naks", c.ErrorNAKsTaken)
+	f("duplicate_request", c.DuplicateRequests)
+	f("out_of_seq_request", c.OutOfSequence)
+	f("retry_exceeded_err", c.RetryExceeded)
+	f("retry_rnr_exceeded_err", c.RNRRetryExceeded)
+	f("replayed_reads", c.ReadsReplayed)
+}
+
+// Add adds o to c, counter by counter.
+func (c *Counters) Add(o *Counters) {
+	c.SentPackets += o.SentPackets
+	c.ReceivedPackets += o.ReceivedPackets
+	c.Retransmitted += o.Retransmitted
+	c.Timeouts += o.Timeouts
+	c.ImpliedNAKs += o.ImpliedNAKs
+	c.SequenceNAKsSent += o.SequenceNAKsSent
+	c.SequenceNAKsTaken += o.SequenceNAKsTaken
+	c.RNRNAKsSent += o.RNRNAKsSent
+	c.RNRNAKsTaken += o.RNRNAKsTaken
+	c.ErrorNAKsSent += o.ErrorNAKsSent
+	c.ErrorNAKsTaken += o.ErrorNAKsTaken
+	c.DuplicateRequests += o.DuplicateRequests
+	c.OutOfSequence += o.OutOfSequence
+	c.RetryExceeded += o.RetryExceeded
+	c.RNRRetryExceeded += o.RNRRetryExceeded
+	c.ReadsReplayed += o.ReadsReplayed
+}

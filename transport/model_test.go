@@ -1,0 +1,363 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// The model: two machines, a wire that loses, repeats, reorders and delays packets,
+// and a program of random work requests on both ends. Whatever the wire does, every
+// request must complete exactly once, in order, with success, and memory must hold
+// what a perfect wire would have left in it.
+
+// faults are probabilities per packet.
+type faults struct{ drop, dup, reorder float64 }
+
+const (
+	modelBuf   = 64 << 10 // bytes of each area
+	modelLocal = 0x10000  // where an end's own data lies
+	modelMine  = 0x40000  // where its READs and SENDs arrive
+	modelYours = 0x80000  // where the peer WRITEs
+	modelEnd   = 0xc0000
+)
+
+type modelNode struct {
+	rc        *RC
+	qp        *qp.QP
+	mem       []byte
+	want      []byte // what mem must hold in the end
+	region    *mr.Region
+	cq        *qp.CQ
+	sent      uint64 // requests posted
+	done      uint64
+	recvs     uint64
+	recvDone  uint64
+	wantRecvs []uint32 // lengths of the messages the peer will send
+}
+
+type arrival struct {
+	at  Time
+	seq int
+	to  int
+	raw []byte
+}
+
+type model struct {
+	rng   *rand.Rand
+	now   Time
+	seq   int
+	f     faults
+	ends  [2]*modelNode
+	wire  []arrival
+	batch *packet.Batch
+}
+
+func newModel(seed uint64, f faults) *model {
+	m := &model{rng: rand.New(rand.NewPCG(seed, 1)), now: 1, f: f, batch: packet.NewBatch(64)}
+	mtu := qp.MTU(256 << m.rng.IntN(3))
+	psn := [2]bth.PSN{bth.PSN(m.rng.Uint32() & 0xffffff), 0xfffff0}
+	rd := uint8(1 + m.rng.IntN(4))
+	for i := range m.ends {
+		e := &modelNode{mem: make([]byte, modelEnd), cq: qp.NewCQ(1 << 14)}
+		for j := range e.mem[:modelMine] {
+			e.mem[j] = byte(m.rng.Uint32())
+		}
+		e.want = bytes.Clone(e.mem)
+		pd := &mr.PD{}
+		keys := mr.NewTable(uint64(i), 10)
+		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite
+		e.region, _ = keys.Register(pd, mr.Bytes(e.mem), 0, modelEnd, all)
+		e.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SigAll: true,
+			SQ: qp.NewSendQueue(512, 4, true), RQ: qp.NewRecvQueue(512, 4), SendCQ: e.cq, RecvCQ: e.cq}
+		cfg := Config{Window: 1 + m.rng.IntN(64), AckEvery: 1 + m.rng.IntN(16)}
+		e.rc = NewRC(e.qp, keys, &cfg)
+		m.ends[i] = e
+		for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
+			e.qp.Attr = qp.Attr{State: st, PathMTU: mtu, DestQPN: bth.QPN(17 - i), RQPSN: psn[1-i], SQPSN: psn[i], Access: all,
+				MaxRdAtomic: rd, MaxDestRdAtomic: rd, MinRNRTimer: 1, Timeout: 8, RetryCnt: 7, RNRRetry: 7}
+			e.rc.Modified(m.now)
+		}
+	}
+	return m
+}
+
+// post queues one random request on end i and notes its effect on both memories.
+func (m *model) post(i int) error {
+	e, peer := m.ends[i], m.ends[1-i]
+	// Each request has its own slot, so that the order of requests of the two ends
+	// among each other does not matter.
+	slot := e.sent % 16 * 4096
+	n := []int{0, 1, 3, 255, 256, 257, 1024, 1025, 3000, 4096}[m.rng.IntN(10)]
+	wr := qp.SendWR{ID: e.sent, RKey: peer.region.RKey(), Imm: uint32(e.sent)}
+	src := uint64(modelLocal + m.rng.IntN(modelBuf))
+	sge := func(addr uint64, n int) []qp.SGE {
+		if n == 0 {
+			return nil
+		}
+		cut := m.rng.IntN(n + 1)
+		return []qp.SGE{{Addr: addr, Length: uint32(cut), LKey: e.region.LKey()},
+			{Addr: addr + uint64(cut), Length: uint32(n - cut), LKey: e.region.LKey()}}
+	}
+	if m.rng.IntN(8) == 0 {
+		wr.Flags |= qp.Fence
+	}
+	switch wr.Opcode = []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRead}[m.rng.IntN(5)]; wr.Opcode {
+	case qp.WRSend, qp.WRSendImm:
+		wr.SGList = sge(src, n)
+		dst := modelMine + modelBuf*2 + peer.recvs%16*4096
+		copy(peer.want[dst:], e.want[src:src+uint64(n)])
+		m.expectReceive(peer, uint32(n))
+	case qp.WRWrite, qp.WRWriteImm:
+		wr.SGList = sge(src, n)
+		wr.RemoteAddr = modelYours + slot
+		copy(peer.want[wr.RemoteAddr:], e.want[src:src+uint64(n)])
+		if wr.Opcode == qp.WRWriteImm {
+			m.expectReceive(peer, uint32(n))
+		}
+	case qp.WRRead:
+		wr.RemoteAddr = src
+		wr.SGList = sge(modelMine+slot, n)
+		copy(e.want[modelMine+slot:], peer.want[src:src+uint64(n)])
+	}
+	if err := e.qp.SQ.Push(&wr); err != nil {
+		return err
+	}
+	e.sent++
+	e.rc.Posted()
+	m.transmit(i)
+	return nil
+}
+
+// expectReceive notes that end e will complete a receive of n bytes. Its buffer is
+// posted at some later time, so that the sender meets a receiver that is not ready.
+func (m *model) expectReceive(e *modelNode, n uint32) {
+	e.wantRecvs = append(e.wantRecvs, n)
+	e.recvs++
+}
+
+// postReceives posts the receives that end i still owes.
+func (m *model) postReceives(i int, posted *uint64) {
+	e := m.ends[i]
+	for *posted < e.recvs {
+		dst := modelMine + modelBuf*2 + *posted%16*4096
+		e.qp.RQ.Push(&qp.RecvWR{ID: 1<<32 + *posted, SGList: []qp.SGE{{Addr: dst, Length: 4096, LKey: e.region.LKey()}}})
+		*posted++
+	}
+	e.rc.Posted()
+}
+
+func (m *model) transmit(i int) {
+	for more := true; more; {
+		more = m.ends[i].rc.Transmit(m.now, nil, m.batch, 1+m.rng.IntN(40))
+		for k := range m.batch.Len() {
+			m.put(1-i, append(m.batch.At(k).AppendTo(nil), 0, 0, 0, 0))
+		}
+		m.batch.Reset()
+	}
+}
+
+// put lays a packet on the wire, or not.
+func (m *model) put(to int, raw []byte) {
+	if m.rng.Float64() < m.f.drop {
+		return
+	}
+	at := m.now + 5000
+	if m.rng.Float64() < m.f.reorder {
+		at += Time(m.rng.IntN(200_000))
+	}
+	m.seq++
+	m.wire = append(m.wire, arrival{at, m.seq, to, raw})
+	if m.rng.Float64() < m.f.dup {
+		m.seq++
+		m.wire = append(m.wire, arrival{at + Time(m.rng.IntN(300_000)), m.seq, to, raw})
+	}
+}
+
+// next lets the earliest event happen: an arrival or a timer. It reports false when
+// nothing will ever happen again.
+func (m *model) next() (bool, error) {
+	best := -1
+	for i := range m.wire {
+		a, b := &m.wire[i], &m.wire[max(best, 0)]
+		if best < 0 || a.at < b.at || a.at == b.at && a.seq < b.seq {
+			best = i
+		}
+	}
+	timer, who := Time(1<<62), -1
+	for i, e := range m.ends {
+		if at, ok := e.rc.NextTimeout(); ok && at < timer {
+			timer, who = at, i
+		}
+	}
+	switch {
+	case best >= 0 && (who < 0 || m.wire[best].at <= timer):
+		a := m.wire[best]
+		m.wire[best] = m.wire[len(m.wire)-1]
+		m.wire = m.wire[:len(m.wire)-1]
+		m.now = max(m.now, a.at)
+		var p bth.Packet
+		if err := p.Decode(a.raw); err != nil {
+			return false, err
+		}
+		m.ends[a.to].rc.Receive(m.now, &p)
+		m.transmit(a.to)
+	case who >= 0:
+		m.now = max(m.now, timer)
+		m.ends[who].rc.Timeout(m.now)
+		m.transmit(who)
+	default:
+		return false, nil
+	}
+	return true, m.check()
+}
+
+// check polls both CQs and verifies the order and the content of completions.
+func (m *model) check() error {
+	var wcs [16]qp.WC
+	for i, e := range m.ends {
+		for {
+			n := e.cq.Poll(wcs[:])
+			if n == 0 {
+				break
+			}
+			for _, wc := range wcs[:n] {
+				if wc.Status != qp.WCSuccess {
+					return fmt.Errorf("end %d: request %d: %s", i, wc.WRID, wc.Status.Name())
+				}
+				if wc.WRID < 1<<32 {
+					if wc.WRID != e.done {
+						return fmt.Errorf("end %d: completion of request %d, want %d", i, wc.WRID, e.done)
+					}
+					e.done++
+					continue
+				}
+				if wc.WRID != 1<<32+e.recvDone || wc.ByteLen != e.wantRecvs[e.recvDone] {
+					return fmt.Errorf("end %d: receive %d of %d bytes, want %d of %d", i, wc.WRID-1<<32, wc.ByteLen, e.recvDone, e.wantRecvs[e.recvDone])
+				}
+				e.recvDone++
+			}
+		}
+	}
+	return nil
+}
+
+// run posts requests while packets fly, then waits until all is quiet.
+func (m *model) run(requests int) error {
+	var posted [2]uint64
+	left := [2]int{requests, requests}
+	// Slots are reused after 16 requests: no more may be open, or their order on the
+	// wire would show in memory.
+	for left[0]+left[1] > 0 || m.ends[0].done+m.ends[1].done < uint64(2*requests) {
+		i := m.rng.IntN(2)
+		e, peer := m.ends[i], m.ends[1-i]
+		if left[i] > 0 && e.sent-e.done < 8 && peer.recvs-peer.recvDone < 8 && m.rng.IntN(3) == 0 {
+			if err := m.post(i); err != nil {
+				return err
+			}
+			left[i]--
+		}
+		if m.rng.IntN(4) == 0 {
+			for i := range m.ends {
+				m.postReceives(i, &posted[i])
+				m.transmit(i)
+			}
+		}
+		if _, err := m.next(); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		var err error
+		if more, err = m.next(); err != nil {
+			return err
+		}
+	}
+	for i, e := range m.ends {
+		if e.sent != e.done || e.recvs != e.recvDone {
+			return fmt.Errorf("end %d: %d of %d requests and %d of %d receives complete", i, e.done, e.sent, e.recvDone, e.recvs)
+		}
+		if !bytes.Equal(e.mem, e.want) {
+			for j := range e.mem {
+				if e.mem[j] != e.want[j] {
+					return fmt.Errorf("end %d: memory differs at %#x", i, j)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func TestModelHoldsUnderAnyFault(t *testing.T) {
+	cases := []struct {
+		name string
+		f    faults
+	}{
+		{"perfect wire", faults{}},
+		{"1 % loss", faults{drop: 0.01}},
+		{"5 % loss", faults{drop: 0.05}},
+		{"20 % duplicates", faults{dup: 0.2}},
+		{"20 % reordered", faults{reorder: 0.2}},
+		{"all at once", faults{drop: 0.03, dup: 0.05, reorder: 0.05}},
+	}
+	seeds := 300
+	if testing.Short() {
+		seeds = 30
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds {
+				if err := newModel(uint64(seed), c.f).run(40); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+		})
+	}
+}
+
+// FuzzMachineTakesAnyPackets feeds a machine with packets made of the fuzzer's bytes:
+// nothing may panic, and memory outside the region must stay as it is.
+func FuzzMachineTakesAnyPackets(f *testing.F) {
+	f.Add([]byte{0x04, 0, 100, 4, 0x0a, 0, 101, 8, 0x0c, 0, 102, 0, 0x11, 0x60, 100, 0})
+	f.Add([]byte{0x06, 0, 100, 255, 0x07, 0, 101, 255, 0x08, 0, 102, 3, 0x11, 0x2c, 101, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := newModel(1, faults{})
+		e := m.ends[0]
+		base := e.qp.Attr.RQPSN
+		for range 4 {
+			m.post(0)
+		}
+		for len(data) >= 4 {
+			var p bth.Packet
+			p.Opcode = bth.Opcode(data[0])
+			p.AETH.Syndrome = bth.Syndrome(data[1])
+			p.PSN = base.Add(uint32(data[2])).Sub(100)
+			if p.Opcode.Info().Response() {
+				p.PSN = e.qp.Attr.SQPSN.Add(uint32(data[2])).Sub(100)
+			}
+			p.AckReq = data[1]&1 != 0
+			n := int(data[3])
+			if n == 255 {
+				n = int(e.qp.Attr.PathMTU)
+			}
+			p.Payload = make([]byte, n)
+			p.RETH = bth.RETH{VA: uint64(binary.BigEndian.Uint16(data[1:])) << 4, RKey: e.region.RKey(), DMALen: uint32(n) * uint32(data[1])}
+			data = data[4:]
+			e.rc.Receive(m.now, &p)
+			m.transmit(0)
+			m.wire = m.wire[:0]
+			m.now += 1000
+			if at, ok := e.rc.NextTimeout(); ok && at <= m.now {
+				e.rc.Timeout(m.now)
+			}
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// defaultPKey is the only P_Key: full member of the default partition, as rxe.
+const defaultPKey = 0xffff
+
+// RC is one end of a reliable connection.
+type RC struct {
+	qp   *qp.QP
+	keys *mr.Table
+	cfg  Config
+
+	state  qp.State // as of the last Modified, or ERR once the machine failed
+	mtu    uint32   // path MTU in bytes
+	window uint32   // PSNs, from Config and the path MTU
+	chunk  uint32   // PSNs of one READ request
+
+	req   requester
+	rsp   responder
+	out   bth.Packet // scratch for the packet being built
+	wc    qp.WC      // scratch for the completion being made
+	count Counters
+}
+
+// NewRC returns the machine of q, whose memory keys are looked up in keys. It takes
+// the queue pair's attributes as they are; call [RC.Modified] after each change.
+func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
+	c := &RC{qp: q, keys: keys}
+	if cfg != nil {
+		c.cfg = *cfg
+	}
+	c.cfg = c.cfg.withDefaults()
+	return c
+}
+
+// Counters returns the live counters of this queue pair.
+func (c *RC) Counters() *Counters { return &c.count }
+
+// Modified takes over the attributes and the state that the queue pair has now.
+// Entering ERR flushes both queues, entering RESET forgets everything.
+func (c *RC) Modified(now Time) {
+	was := c.state
+	c.state = c.qp.State()
+	a := &c.qp.Attr
+	if a.PathMTU > 0 {
+		c.setPath(uint32(a.PathMTU))
+	}
+	switch c.state {
+	case qp.RESET:
+		c.req, c.rsp = requester{}, responder{}
+		c.qp.SQ.Reset()
+		if c.qp.RQ != nil {
+			c.qp.RQ.Reset()
+		}
+	case qp.RTR:
+		if was != qp.RTR {
+			c.rsp.start(a.RQPSN)
+		}
+	case qp.RTS:
+		if was == qp.RTR {
+			c.req.start(a.SQPSN, a.RetryCnt, a.RNRRetry)
+		}
+	case qp.ERR:
+		if was != qp.ERR {
+			c.flush()
+		}
+	}
+}
+
+// setPath derives from the path MTU the window and the READ chunk.
+func (c *RC) setPath(mtu uint32) {
+	c.mtu = mtu
+	c.window = uint32(min(c.cfg.Window, max(1, c.cfg.WindowBytes/int(mtu))))
+	switch {
+	case c.cfg.ReadChunk > 0:
+		c.chunk = min(uint32(c.cfg.ReadChunk), c.window)
+	case c.qp.Attr.MaxRdAtomic > 1:
+		c.chunk = max(1, c.window/2)
+	default:
+		c.chunk = c.window
+	}
+}
+
+// Receive takes one packet for this queue pair. p and its payload are borrowed for
+// the call.
+func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
+	c.count.ReceivedPackets++
+	info := p.Opcode.Info()
+	if !info.Valid || info.Service != bth.ServiceRC {
+		return WrongService
+	}
+	switch info.Op {
+	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:
+		if c.state != qp.RTS && c.state != qp.SQD {
+			return WrongState
+		}
+		return c.response(now, p, info)
+	}
+	switch c.state {
+	case qp.RTR, qp.RTS, qp.SQD, qp.SQE:
+		return c.request(now, p, info)
+	}
+	return WrongState
+}
+
+// Transmit appends to dst at most limit packets that may leave now, and reports
+// whether there is more to send right away. Header and Payload of the frames are
+// complete, Trailer holds the pad; the ICRC is the caller's to append. Payload is
+// borrowed from memory regions until dst is reset.
+func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
+	x := transmission{rc: c, now: now, path: path, dst: dst, left: limit}
+	if c.rsp.busy() {
+		// A long READ response must not keep this end's own requests waiting.
+		if c.req.wants(c) {
+			x.left = max(1, limit*3/4)
+		}
+		held := limit - x.left
+		c.reply(&x)
+		x.left += held
+	}
+	if c.state == qp.RTS || c.state == qp.SQD {
+		c.send(&x)
+	}
+	return c.rsp.busy() || x.full
+}
+
+// NextTimeout returns when Timeout wants to be called; false means never.
+func (c *RC) NextTimeout() (Time, bool) {
+	r := &c.req
+	switch {
+	case r.waiting:
+		return r.rnrUntil, true
+	case r.armed:
+		return r.deadline, true
+	}
+	return 0, false
+}
+
+// Timeout does what is due at now. It may be called early or late.
+func (c *RC) Timeout(now Time) {
+	r := &c.req
+	if r.waiting && now >= r.rnrUntil {
+		r.waiting = false
+	}
+	if r.armed && now >= r.deadline {
+		c.ackTimeout(now)
+	}
+}
+
+// transmission is the state of one call of Transmit.
+type transmission struct {
+	rc   *RC
+	now  Time
+	path *packet.Path
+	dst  *packet.Batch
+	left int
+	full bool // something could be sent but there was no room
+}
+
+// frame returns the next frame with the header of p, or nil when there is no room.
+func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
+	if x.left == 0 {
+		x.full = true
+		return nil
+	}
+	f := x.dst.Next()
+	if f == nil {
+		x.full = true
+		return nil
+	}
+	x.left--
+	x.rc.count.SentPackets++
+	p.Pad = uint8(-payload & 3)
+	f.Path = x.path
+	f.Header = p.AppendHeaders(f.Header)
+	for range p.Pad {
+		f.Trailer = append(f.Trailer, 0)
+	}
+	return f
+}
+
+// packetOf returns the scratch packet, cleared, with the fields all packets share.
+func (c *RC) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
+	c.out = bth.Packet{
+		Opcode: op,
+		MigReq: true, // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
+		PKey:   defaultPKey,
+		DestQP: c.qp.Attr.DestQPN,
+		PSN:    psn,
+	}
+	return &c.out
+}

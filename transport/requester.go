@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// requester is the sending half. Its PSNs always satisfy una <= send <= next: what
+// lies before una is acknowledged, [una, next) was sent at least once, and sending
+// goes on at send, which stands behind next only after going back (go-back-N).
+//
+// una lies in the work request at the head of the send queue, send in the one with
+// the free-running index cur.
+type requester struct {
+	una, send, next bth.PSN
+	cur             uint32
+	started         bool // PSNs are valid: the QP reached RTS
+
+	reads    int // READ requests sent whose responses are not complete
+	sinceAck int // request packets since the last AckReq
+
+	retryCnt, rnrRetry uint8 // the QP's budgets
+	retries, rnrTries  uint8 // what is left of them since the last progress
+	wentBack           bool  // a NAK was obeyed and nothing has moved since
+	backoff            uint8 // timeouts since the last progress
+
+	armed    bool
+	deadline Time
+	waiting  bool // for an RNR timer
+	rnrUntil Time
+}
+
+// infiniteRNR is the rnr_retry value that means: without limit (IBA 9.7.5.2.8).
+const infiniteRNR = 7
+
+func (r *requester) start(psn bth.PSN, retryCnt, rnrRetry uint8) {
+	*r = requester{
+		una: psn, send: psn, next: psn, started: true, cur: r.cur,
+		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
+	}
+}
+
+// halt stops the timers and sending.
+func (r *requester) halt() {
+	r.armed, r.waiting, r.started = false, false, false
+	r.reads = 0
+}
+
+// wants reports whether the requester could use room in a batch.
+func (r *requester) wants(c *RC) bool {
+	return r.started && !r.waiting && r.cur != c.qp.SQ.Tail()
+}
+
+// inFlight reports whether psn was sent and is not acknowledged.
+func (r *requester) inFlight(psn bth.PSN) bool {
+	return distance(r.una, psn) < distance(r.una, r.next)
+}
+
+// distance returns how many PSNs lie from a up to b, 0 to 2^24-1.
+func distance(a, b bth.PSN) uint32 { return uint32(b.Sub(uint32(a))) }
+
+// packets returns how many PSNs a message of n bytes takes: one even for none.
+func packets(n uint64, mtu uint32) uint32 {
+	return max(1, uint32((n+uint64(mtu)-1)/uint64(mtu)))
+}
+
+// waitsForData reports whether w is complete only when its response data arrived.
+func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead }
+
+// goBack makes sending go on at the oldest unacknowledged PSN.
+func (c *RC) goBack() {
+	r := &c.req
+	r.send = r.una
+	r.cur = c.qp.SQ.Head()
+	r.reads = 0
+	r.sinceAck = 0
+}
+
+// spendRetry takes one from the retry budget and reports whether there was one; if
+// not, the queue pair has failed with RETRY_EXC_ERR.
+func (c *RC) spendRetry() bool {
+	if c.req.retries == 0 {
+		c.count.RetryExceeded++
+		c.fail(qp.WCRetryExcErr)
+		return false
+	}
+	c.req.retries--
+	return true
+}
+
+// progressed is called when una has moved: the budgets are whole again and the timer
+// starts anew for what is still outstanding.
+func (c *RC) progressed(now Time) {
+	r := &c.req
+	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
+	r.wentBack = false
+	r.backoff = 0
+	r.waiting = false
+	if r.send.Diff(r.una) < 0 {
+		r.send = r.una
+	}
+	if int32(r.cur-c.qp.SQ.Head()) < 0 {
+		r.cur = c.qp.SQ.Head()
+	}
+	r.armed = false
+	if r.send != r.una {
+		c.arm(now)
+	}
+}
+
+// arm starts the local ACK timer.
+func (c *RC) arm(now Time) {
+	t := AckTimeout(c.qp.Attr.Timeout)
+	if t == 0 {
+		return
+	}
+	t *= Time(min(1<<min(c.req.backoff, 2), c.cfg.BackoffLimit))
+	c.req.armed = true
+	c.req.deadline = now + t
+}
+
+// ackTimeout handles the expiry of the local ACK timer (IBA 9.7.6.1.3).
+func (c *RC) ackTimeout(now Time) {
+	r := &c.req
+	r.armed = false
+	if r.send == r.una {
+		return
+	}
+	c.count.Timeouts++
+	if !c.spendRetry() {
+		return
+	}
+	r.backoff++
+	c.goBack()
+	r.wentBack = false
+}

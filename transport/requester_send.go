@@ -1,0 +1,245 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// opcodes are those of one kind of message by the position of the packet.
+type opcodes struct{ first, middle, last, only bth.Opcode }
+
+// requestOps is the table from work request to wire opcodes.
+var requestOps = [256]*opcodes{
+	qp.WRSend:     {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLast, bth.RCSendOnly},
+	qp.WRSendImm:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastImm, bth.RCSendOnlyImm},
+	qp.WRWrite:    {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCWriteOnly},
+	qp.WRWriteImm: {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLastImm, bth.RCWriteOnlyImm},
+}
+
+// pick returns the opcode of a packet that begins or ends the message, or both.
+func (o *opcodes) pick(begins, ends bool) bth.Opcode {
+	switch {
+	case begins && ends:
+		return o.only
+	case begins:
+		return o.first
+	case ends:
+		return o.last
+	}
+	return o.middle
+}
+
+// send emits requests as far as the window, the READ limit, fences and room allow.
+func (c *RC) send(x *transmission) {
+	r := &c.req
+	sq := c.qp.SQ
+	for r.started && !r.waiting && r.cur != sq.Tail() {
+		w := sq.At(r.cur)
+		if !w.Started {
+			if c.state == qp.SQD || w.Flags&qp.Fence != 0 && r.reads > 0 {
+				return
+			}
+			if status := c.startWQE(w); status != qp.WCSuccess {
+				c.failAt(r.cur, status)
+				return
+			}
+		}
+		i := distance(w.FirstPSN, r.send)
+		if i >= w.Packets {
+			r.cur++
+			continue
+		}
+		var took uint32
+		if w.Opcode == qp.WRRead {
+			took = c.sendRead(x, w, i)
+		} else {
+			took = c.sendPacket(x, w, i)
+		}
+		if took == 0 {
+			return
+		}
+		c.sent(x.now, took)
+	}
+}
+
+// sent moves the requester past n PSNs that were just put into a batch.
+func (c *RC) sent(now Time, n uint32) {
+	r := &c.req
+	if r.send != r.next {
+		c.count.Retransmitted++
+	}
+	r.send = r.send.Add(n)
+	if r.send.Diff(r.next) > 0 {
+		r.next = r.send
+	}
+	if !r.armed {
+		c.arm(now)
+	}
+}
+
+// startWQE gives w its PSNs and looks up its memory. A local fault is found here,
+// before anything of the message has left.
+func (c *RC) startWQE(w *qp.SendWQE) qp.WCStatus {
+	if w.Opcode == qp.WRRead {
+		if c.qp.Attr.MaxRdAtomic == 0 {
+			return qp.WCLocQPOpErr
+		}
+		if f := resolve(c.keys, c.qp.PD, w.SG, mr.LocalWrite); f != mr.OK {
+			return qp.WCLocProtErr
+		}
+	} else if requestOps[w.Opcode] == nil {
+		return qp.WCLocQPOpErr
+	} else if w.Flags&qp.Inline == 0 {
+		if f := resolve(c.keys, c.qp.PD, w.SG, 0); f != mr.OK {
+			return qp.WCLocProtErr
+		}
+	}
+	w.FirstPSN = c.req.next
+	w.Packets = packets(w.Length, c.mtu)
+	w.Started = true
+	return qp.WCSuccess
+}
+
+// failAt fails the work request with index i if it is the oldest. Otherwise it has
+// to wait until those before it are complete: completions keep their order.
+func (c *RC) failAt(i uint32, status qp.WCStatus) {
+	if i == c.qp.SQ.Head() {
+		c.fail(status)
+	}
+}
+
+// room returns how many more PSNs the window takes.
+func (c *RC) room() uint32 {
+	used := distance(c.req.una, c.req.send)
+	if used >= c.window {
+		return 0
+	}
+	return c.window - used
+}
+
+// sendPacket emits packet i of a SEND or WRITE and returns the PSNs taken, 0 or 1.
+func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+	r := &c.req
+	room := c.room()
+	if room == 0 {
+		return 0
+	}
+	off := uint64(i) * uint64(c.mtu)
+	n := min(w.Length-off, uint64(c.mtu))
+	last := i == w.Packets-1
+	p := c.packetOf(requestOps[w.Opcode].pick(i == 0, last), r.send)
+	info := p.Opcode.Info()
+	p.AckReq = last || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
+	if info.Headers&bth.HasRETH != 0 {
+		p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: uint32(w.Length)}
+	}
+	if info.Headers&bth.HasImmDt != 0 {
+		p.Imm = w.Imm
+	}
+	// SE means something only where the responder consumes a receive (IBA 9.2.3).
+	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite
+	f := x.frame(p, n)
+	if f == nil {
+		return 0
+	}
+	if w.Flags&qp.Inline != 0 {
+		if n > 0 {
+			f.Payload = append(f.Payload, w.Inline[off:off+n])
+		}
+	} else if !gather(f, w.SG, off, n) {
+		// The region went away under the message: the frame must not leave.
+		x.dst.Drop()
+		c.failAt(r.cur, qp.WCLocProtErr)
+		return 0
+	}
+	if p.AckReq {
+		r.sinceAck = 0
+	} else {
+		r.sinceAck++
+	}
+	return 1
+}
+
+// sendRead emits the READ request for the chunk that packet i of w begins or lies
+// in, and returns how many PSNs its responses take.
+func (c *RC) sendRead(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+	r := &c.req
+	n := min(c.chunk-i%c.chunk, w.Packets-i)
+	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || n > c.room() {
+		return 0
+	}
+	off := uint64(i) * uint64(c.mtu)
+	p := c.packetOf(bth.RCReadRequest, r.send)
+	p.AckReq = true
+	p.RETH = bth.RETH{
+		VA:     w.RemoteAddr + off,
+		RKey:   w.RKey,
+		DMALen: uint32(min(w.Length-off, uint64(n)*uint64(c.mtu))),
+	}
+	if x.frame(p, 0) == nil {
+		return 0
+	}
+	r.reads++
+	r.sinceAck = 0
+	return n
+}
+
+// resolve looks up the region of every segment and checks it. Segments of length
+// zero need no key (IBA 10.6.7.2.3).
+func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
+	for i := range sg {
+		s := &sg[i]
+		if s.Length == 0 {
+			continue
+		}
+		s.Region = keys.Lookup(s.LKey)
+		if s.Region == nil {
+			return mr.BadKey
+		}
+		if f := s.Region.Check(pd, s.Addr, uint64(s.Length), need); f != mr.OK {
+			return f
+		}
+	}
+	return mr.OK
+}
+
+// gather hangs n bytes from offset off of the message onto f, without a copy where
+// the memory is addressable. It fails when a region is gone.
+func gather(f *packet.Frame, sg []qp.Segment, off, n uint64) bool {
+	for i := range sg {
+		if n == 0 {
+			return true
+		}
+		s := &sg[i]
+		if off >= uint64(s.Length) {
+			off -= uint64(s.Length)
+			continue
+		}
+		take := min(uint64(s.Length)-off, n)
+		if !attach(f, s.Region, s.Addr+off, take) {
+			return false
+		}
+		n -= take
+		off = 0
+	}
+	return n == 0
+}
+
+// attach hangs n bytes of a region at addr onto f.
+func attach(f *packet.Frame, region *mr.Region, addr, n uint64) bool {
+	if region == nil || !region.Valid() {
+		return false
+	}
+	if b := region.View(addr, n); b != nil {
+		f.Payload = append(f.Payload, b)
+		return true
+	}
+	b := f.Alloc(int(n))
+	if region.Read(b, addr) != nil {
+		return false
+	}
+	f.Payload = append(f.Payload, b)
+	return true
+}

@@ -1,0 +1,255 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// responder is the executing half.
+type responder struct {
+	expected bth.PSN
+	msn      uint32
+	started  bool
+	nakSent  bool // the gap, or the missing receive, before expected was reported
+
+	op      bth.Operation // of the message in progress
+	inside  bool          // between the FIRST and the LAST packet of a message
+	recv    qp.RecvWQE    // the receive being filled
+	holding bool          // recv is valid and not completed
+	got     uint64        // bytes of the message stored so far
+
+	va     uint64 // where the next bytes of a WRITE go
+	length uint64 // of the whole WRITE
+	rkey   uint32
+	region *mr.Region
+
+	reply reply
+	reads reads
+}
+
+// maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1.7).
+const maxMessage = 1 << 31
+
+func (r *responder) start(psn bth.PSN) {
+	*r = responder{expected: psn, started: true, recv: r.recv, reads: r.reads}
+	r.reads.reset()
+}
+
+// halt drops what is in progress; a pending error NAK stays.
+func (r *responder) halt() {
+	r.inside = false
+	r.reads.drop()
+	if r.reply.kind != replyError {
+		r.reply.kind = replyNone
+	}
+}
+
+// request executes one request packet (IBA 9.7.4.1).
+func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	r := &c.rsp
+	if !r.started {
+		return WrongState
+	}
+	if r.reply.kind == replyError {
+		return ReplyPending
+	}
+	switch d := p.PSN.Diff(r.expected); {
+	case d < 0:
+		c.count.DuplicateRequests++
+		return c.duplicate(p, info)
+	case d > 0:
+		c.count.OutOfSequence++
+		if !r.nakSent {
+			r.nakSent = true
+			c.count.SequenceNAKsSent++
+			r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.NakPSNSequence}
+		}
+		return OutOfSequence
+	}
+	if !c.inOrder(p, info) {
+		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+	}
+	switch info.Op {
+	case bth.OpSend:
+		return c.takeSend(p, info)
+	case bth.OpWrite:
+		return c.takeWrite(p, info)
+	case bth.OpReadRequest:
+		return c.takeRead(p)
+	}
+	return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+}
+
+// inOrder checks that the packet continues or begins a message as the one before
+// it allows (IBA 9.7.4.1.2), and the payload lengths that its place in the message
+// demands (IBA 9.7.4.1.6).
+func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
+	r := &c.rsp
+	n := len(p.Payload)
+	switch info.Pos {
+	case bth.First:
+		return !r.inside && n == int(c.mtu)
+	case bth.Middle:
+		return r.inside && r.op == info.Op && n == int(c.mtu)
+	case bth.Last:
+		return r.inside && r.op == info.Op && n > 0 && n <= int(c.mtu)
+	}
+	return !r.inside && n <= int(c.mtu)
+}
+
+// executed moves past the packet at expected and acknowledges it if asked to.
+func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	r := &c.rsp
+	r.expected = r.expected.Add(1)
+	r.nakSent = false
+	r.op = info.Op
+	r.inside = info.Pos == bth.First || info.Pos == bth.Middle
+	if !r.inside {
+		r.msn = (r.msn + 1) & 0xffffff
+	}
+	if p.AckReq {
+		c.acknowledgeAll()
+	}
+	return Accepted
+}
+
+// acknowledgeAll owes the peer an ACK of everything executed so far. ACKs that were
+// not sent yet are covered by it.
+func (c *RC) acknowledgeAll() {
+	c.rsp.reply = reply{kind: replyACK, psn: c.rsp.expected.Sub(1), syndrome: bth.AckUnlimited}
+}
+
+// refuse owes the peer an error NAK, after which the queue pair goes into ERR. A
+// receive that was being filled completes with status, or is flushed.
+func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
+	r := &c.rsp
+	if r.holding && status != qp.WCSuccess {
+		r.holding = false
+		c.completeReceive(qp.WC{Status: status})
+	}
+	c.count.ErrorNAKsSent++
+	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s}
+	switch s {
+	case bth.NakRemoteAccess:
+		return AccessRefused
+	case bth.NakRemoteOperational:
+		return OperationalError
+	}
+	return InvalidRequest
+}
+
+// notReady owes the peer an RNR NAK. Requests that follow it in flight are dropped
+// without a further NAK: the peer will come back to this PSN anyway.
+func (c *RC) notReady() Verdict {
+	r := &c.rsp
+	r.nakSent = true
+	c.count.RNRNAKsSent++
+	r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.RNR(c.qp.Attr.MinRNRTimer)}
+	return NoReceive
+}
+
+// takeReceive makes the next receive the one being filled, if there is one.
+func (c *RC) takeReceive() bool {
+	r := &c.rsp
+	r.holding = c.qp.RQ != nil && c.qp.RQ.PopInto(&r.recv)
+	return r.holding
+}
+
+// takeSend executes a SEND packet.
+func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	r := &c.rsp
+	begins := info.Pos == bth.First || info.Pos == bth.Only
+	ends := info.Pos == bth.Last || info.Pos == bth.Only
+	if begins {
+		if !c.takeReceive() {
+			return c.notReady()
+		}
+		r.got = 0
+		if resolve(c.keys, c.qp.PD, r.recv.SG, mr.LocalWrite) != mr.OK {
+			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
+		}
+	}
+	switch scatter(r.recv.SG, r.got, p.Payload, ends) {
+	case mr.OK:
+	case mr.OutOfBounds:
+		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)
+	default:
+		return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
+	}
+	r.got += uint64(len(p.Payload))
+	if ends {
+		c.received(p, info, qp.WCRecv, r.got)
+	}
+	return c.executed(p, info)
+}
+
+// received completes the receive being filled with success.
+func (c *RC) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
+	c.rsp.holding = false
+	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
+	if info.Headers&bth.HasImmDt != 0 {
+		wc.Flags |= qp.WithImm
+		wc.Imm = p.Imm
+	}
+	c.completeReceive(wc)
+}
+
+// takeWrite executes a WRITE packet.
+func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	r := &c.rsp
+	if info.Headers&bth.HasRETH != 0 {
+		if v := c.beginWrite(p); v != Accepted {
+			return v
+		}
+	}
+	n := uint64(len(p.Payload))
+	left := r.length - r.got
+	ends := info.Pos == bth.Last || info.Pos == bth.Only
+	if ends && n != left || !ends && n >= left {
+		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+	}
+	imm := info.Headers&bth.HasImmDt != 0
+	// The receive is taken before the last bytes are written, so that a packet which
+	// is not ready is not executed either.
+	if imm && !c.takeReceive() {
+		return c.notReady()
+	}
+	if n > 0 {
+		if !r.region.Valid() || store(r.region, r.va+r.got, p.Payload, ends) != nil {
+			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		}
+	}
+	r.got += n
+	if imm {
+		c.received(p, info, qp.WCRecvWriteImm, r.length)
+	}
+	return c.executed(p, info)
+}
+
+// beginWrite checks the RETH of a WRITE (IBA 9.7.4.1.3, 9.7.4.1.5).
+func (c *RC) beginWrite(p *bth.Packet) Verdict {
+	r := &c.rsp
+	if c.qp.Attr.Access&mr.RemoteWrite == 0 || uint64(p.RETH.DMALen) > maxMessage {
+		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+	}
+	r.va, r.rkey, r.length, r.got = p.RETH.VA, p.RETH.RKey, uint64(p.RETH.DMALen), 0
+	r.region = nil
+	if r.length == 0 {
+		return Accepted
+	}
+	r.region = c.reach(p.RETH, mr.RemoteWrite)
+	if r.region == nil {
+		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+	}
+	return Accepted
+}
+
+// reach returns the region that the RETH names, if it permits all of the access.
+func (c *RC) reach(h bth.RETH, need mr.Access) *mr.Region {
+	region := c.keys.Lookup(h.RKey)
+	if region == nil || region.Check(c.qp.PD, h.VA, uint64(h.DMALen), need) != mr.OK {
+		return nil
+	}
+	return region
+}

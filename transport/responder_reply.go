@@ -1,0 +1,60 @@
+package transport
+
+import "github.com/gorxe/gorxe/bth"
+
+// replyKind says what the responder owes the peer besides READ data.
+type replyKind uint8
+
+const (
+	replyNone  replyKind = iota
+	replyACK             // acknowledges all up to psn
+	replyNAK             // sequence or RNR NAK at psn: acknowledges all before
+	replyError           // NAK at psn, then the queue pair goes into ERR
+)
+
+// reply is the one answer that is owed: acknowledgements are cumulative, so a later
+// one always takes the place of an earlier one.
+type reply struct {
+	kind     replyKind
+	psn      bth.PSN
+	syndrome bth.Syndrome
+}
+
+// busy reports whether the responder has something to send.
+func (r *responder) busy() bool { return r.reply.kind != replyNone || r.reads.len > 0 }
+
+// reply emits READ responses and the reply that is owed, in PSN order (IBA 9.7.5.1).
+func (c *RC) reply(x *transmission) {
+	r := &c.rsp
+	for {
+		owed := r.reply.kind != replyNone
+		if r.reads.len > 0 {
+			j := r.reads.head()
+			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
+				if !c.sendResponse(x, j) {
+					return
+				}
+				continue
+			}
+		}
+		if !owed || !c.sendReply(x) {
+			return
+		}
+	}
+}
+
+// sendReply emits the ACK or NAK that is owed.
+func (c *RC) sendReply(x *transmission) bool {
+	r := &c.rsp
+	p := c.packetOf(bth.RCAck, r.reply.psn)
+	p.AETH = bth.AETH{Syndrome: r.reply.syndrome, MSN: r.msn}
+	if x.frame(p, 0) == nil {
+		return false
+	}
+	fatal := r.reply.kind == replyError
+	r.reply.kind = replyNone
+	if fatal {
+		c.enterError()
+	}
+	return true
+}

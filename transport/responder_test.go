@@ -1,0 +1,234 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+func TestResponderExecutesInOrder(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"a SEND fills the oldest receive and is acknowledged when asked (9.7.5.1)", nil, `
+			recv id=1 len=1000
+			< SEND_FIRST psn=100 len=256
+			< SEND_LAST psn=101 len=10 ack se
+			wc 1 SUCCESS RECV len=266 se
+			> ACKNOWLEDGE psn=101 syn=ack msn=1`},
+		{"a packet without AckReq is not acknowledged", nil, `
+			recv id=1 len=1000
+			< SEND_ONLY psn=100 len=1
+			wc 1 SUCCESS RECV len=1`},
+		{"immediate data reaches the completion of a SEND", nil, `
+			recv id=1 len=1000
+			< SEND_ONLY_WITH_IMMEDIATE psn=100 len=4 imm=77 ack
+			wc 1 SUCCESS RECV len=4 imm=77
+			> ACKNOWLEDGE psn=100 syn=ack msn=1`},
+		{"a WRITE takes no receive, a WRITE with immediate takes one at its end and reports the whole length", nil, `
+			recv id=1 len=0
+			< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack
+			> ACKNOWLEDGE psn=100 syn=ack msn=1
+			< RDMA_WRITE_FIRST psn=101 len=256 va=0x10000 dma=300 rkey=rw
+			< RDMA_WRITE_LAST_WITH_IMMEDIATE psn=102 len=44 imm=5 ack
+			wc 1 SUCCESS RECV_RDMA_WITH_IMM len=300 imm=5
+			> ACKNOWLEDGE psn=102 syn=ack msn=2`},
+		{"a WRITE of nothing needs no valid key (9.7.4.1.3)", nil, `
+			< RDMA_WRITE_ONLY psn=100 len=0 va=0x99 dma=0 rkey=0x77 ack
+			> ACKNOWLEDGE psn=100 syn=ack msn=1`},
+		{"a READ is answered with FIRST, MIDDLE, LAST and takes their PSNs", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=700 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1
+			recv id=1 len=1
+			< SEND_ONLY psn=103 len=1 ack
+			wc 1 SUCCESS RECV len=1
+			> ACKNOWLEDGE psn=103 syn=ack msn=2`},
+		{"a READ of nothing is answered with an empty ONLY and needs no valid key", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x99 dma=0 rkey=0x77 ack
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=0 syn=ack msn=1`},
+		{"the message sequence number counts to 2^24 and the PSN wraps (9.7.7)", func(a *qp.Attr, c *Config) { a.RQPSN = 0xffffff }, `
+			< RDMA_WRITE_ONLY psn=16777215 len=0 ack
+			> ACKNOWLEDGE psn=16777215 syn=ack msn=1
+			< RDMA_WRITE_ONLY psn=0 len=0 ack
+			> ACKNOWLEDGE psn=0 syn=ack msn=2`},
+	})
+}
+
+func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"a gap is reported once, with the expected PSN, until that PSN arrives (9.7.5.2.2)", nil, `
+			< RDMA_WRITE_ONLY psn=102 len=0 ack
+			verdict out_of_sequence
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+			< RDMA_WRITE_ONLY psn=103 len=0 ack
+			< RDMA_WRITE_ONLY psn=100 len=0
+			< RDMA_WRITE_ONLY psn=102 len=0 ack
+			> ACKNOWLEDGE psn=101 syn=seq msn=1
+			< RDMA_WRITE_ONLY psn=101 len=0 ack
+			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
+		{"a duplicate SEND or WRITE is acknowledged with the newest PSN and not executed (9.7.5.1.3)", nil, `
+			recv id=1 len=10
+			recv id=2 len=10
+			< SEND_ONLY psn=100 len=1 ack
+			wc 1 SUCCESS RECV len=1
+			> ACKNOWLEDGE psn=100 syn=ack msn=1
+			< RDMA_WRITE_ONLY psn=101 len=1 va=0x10000 dma=1 rkey=rw ack
+			> ACKNOWLEDGE psn=101 syn=ack msn=2
+			< SEND_ONLY psn=100 len=1
+			verdict duplicate
+			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
+		{"a READ asked for again is answered again (9.7.5.1.3)", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_LAST psn=101 len=44 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw ack
+			verdict duplicate
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_LAST psn=101 len=44 syn=ack msn=1`},
+		{"a READ asked for again from its middle begins with FIRST", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=700 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=101 va=0x10100 dma=444 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=101 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1`},
+		{"a READ asked for again from its middle by Linux rxe goes on with MIDDLE", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=700 rkey=rw ack rxe
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=101 va=0x10100 dma=444 rkey=rw ack rxe
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1`},
+		{"a duplicate READ that names other memory is dropped (9.7.5.1.3)", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=100 va=0x10008 dma=1 rkey=rw ack
+			verdict unknown_duplicate
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4096 rkey=rw ack
+			verdict unknown_duplicate
+			< RDMA_READ_REQUEST psn=99 va=0x10000 dma=1 rkey=rw ack
+			verdict unknown_duplicate`},
+		{"only the last max_dest_rd_atomic READs are remembered", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
+			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=102 len=1 syn=ack msn=3
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			verdict unknown_duplicate
+			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2`},
+	})
+}
+
+func TestResponderIsNotReady(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"a SEND without a receive gets an RNR NAK with the queue pair's timer and is not executed (9.7.5.2.8)", nil, `
+			< SEND_ONLY psn=100 len=1 ack
+			verdict no_receive
+			> ACKNOWLEDGE psn=100 syn=rnr12 msn=0
+			recv id=1 len=1
+			< SEND_ONLY psn=100 len=1 ack
+			wc 1 SUCCESS RECV len=1
+			> ACKNOWLEDGE psn=100 syn=ack msn=1`},
+		{"requests in flight behind an RNR NAK are dropped without another NAK", nil, `
+			< SEND_ONLY psn=100 len=1 ack
+			> ACKNOWLEDGE psn=100 syn=rnr12 msn=0
+			< SEND_ONLY psn=101 len=1 ack
+			verdict out_of_sequence
+			< SEND_ONLY psn=100 len=1 ack
+			> ACKNOWLEDGE psn=100 syn=rnr12 msn=0`},
+		{"a WRITE with immediate is refused at the packet that needs the receive", nil, `
+			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=300 rkey=rw ack
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			< RDMA_WRITE_LAST_WITH_IMMEDIATE psn=101 len=44 imm=5 ack
+			> ACKNOWLEDGE psn=101 syn=rnr12 msn=0
+			recv id=1 len=0
+			< RDMA_WRITE_LAST_WITH_IMMEDIATE psn=101 len=44 imm=5 ack
+			wc 1 SUCCESS RECV_RDMA_WITH_IMM len=300 imm=5
+			> ACKNOWLEDGE psn=101 syn=ack msn=1`},
+	})
+}
+
+// refusal is a request that must end in a NAK, an error state and nothing else.
+func refusal(rule, nak, packets string, adjust func(*qp.Attr, *Config)) scenario {
+	return scenario{rule, adjust, packets + `
+			> ACKNOWLEDGE psn=100 syn=` + nak + ` msn=0
+			state ERR
+			< RDMA_WRITE_ONLY psn=100 len=0 ack
+			verdict wrong_state`}
+}
+
+func TestResponderRefuses(t *testing.T) {
+	no := func(bits mr.Access) func(*qp.Attr, *Config) {
+		return func(a *qp.Attr, c *Config) { a.Access &^= bits }
+	}
+	runScenarios(t, []scenario{
+		refusal("MIDDLE without FIRST is an invalid request (9.7.4.1.2)", "inv", `< SEND_MIDDLE psn=100 len=256 ack`, nil),
+		refusal("LAST without FIRST is an invalid request (9.7.4.1.2)", "inv", `< RDMA_WRITE_LAST psn=100 len=1 ack`, nil),
+		refusal("FIRST shorter than the path MTU is an invalid request (9.7.4.1.6)", "inv", `< SEND_FIRST psn=100 len=252 ack`, nil),
+		refusal("ONLY longer than the path MTU is an invalid request (9.7.4.1.6)", "inv", `< SEND_ONLY psn=100 len=260 ack`, nil),
+		refusal("a WRITE whose payload is not its length is an invalid request (9.7.4.1.6)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=8 rkey=rw ack`, nil),
+		refusal("a WRITE FIRST with nothing left for LAST is an invalid request", "inv", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=256 rkey=rw ack`, nil),
+		refusal("a WRITE longer than 2^31 is an invalid request (9.7.4.1.7)", "inv", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=2147483649 rkey=rw ack`, nil),
+		refusal("a WRITE to a queue pair without remote write is an invalid request (9.7.4.1.5)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack`, no(mr.RemoteWrite)),
+		refusal("a READ from a queue pair without remote read is an invalid request", "inv", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw ack`, no(mr.RemoteRead)),
+		refusal("a READ with max_dest_rd_atomic 0 is an invalid request", "inv", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw ack`, func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 0 }),
+		refusal("an unknown key is a remote access error (9.7.4.1.5)", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack`, nil),
+		refusal("a WRITE to read-only memory is a remote access error", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x200000 dma=4 rkey=ro ack`, nil),
+		refusal("a WRITE that reaches over the end is refused before its first byte", "acc", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10fff00 dma=300 rkey=rw ack`, nil),
+		refusal("a WRITE below the region is refused", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0xffff dma=4 rkey=rw ack`, nil),
+		refusal("address plus length may not wrap at 2^64", "acc", `< RDMA_WRITE_FIRST psn=100 len=256 va=0xffffffffffffff00 dma=1024 rkey=rw ack`, nil),
+		refusal("a READ over the end is a remote access error", "acc", `< RDMA_READ_REQUEST psn=100 va=0x200000 dma=4097 rkey=ro ack`, nil),
+		refusal("an atomic that is not supported is an invalid request", "inv", `< COMPARE_SWAP psn=100 ack`, nil),
+		{"a message longer than its receive is an invalid request and a local length error (9.7.4.1.6)", nil, `
+			recv id=1 len=257
+			< SEND_FIRST psn=100 len=256 ack
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			< SEND_LAST psn=101 len=2 ack
+			wc 1 LOC_LEN_ERR
+			> ACKNOWLEDGE psn=101 syn=inv msn=0
+			state ERR`},
+		{"a WRITE inside a SEND is an invalid request; the receive is flushed", nil, `
+			recv id=1 len=1000
+			recv id=2 len=1000
+			< SEND_FIRST psn=100 len=256
+			< RDMA_WRITE_ONLY psn=101 len=0 ack
+			wc 1 WR_FLUSH_ERR
+			wc 2 WR_FLUSH_ERR
+			> ACKNOWLEDGE psn=101 syn=inv msn=0
+			state ERR`},
+		{"an empty LAST is an invalid request (9.7.4.1.6)", nil, `
+			recv id=1 len=1000
+			< SEND_FIRST psn=100 len=256
+			< SEND_LAST psn=101 len=0 ack
+			wc 1 WR_FLUSH_ERR
+			> ACKNOWLEDGE psn=101 syn=inv msn=0`},
+		{"memory deregistered under a WRITE is a remote access error", nil, `
+			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=300 rkey=rw
+			dereg rw
+			< RDMA_WRITE_LAST psn=101 len=44 ack
+			> ACKNOWLEDGE psn=101 syn=acc msn=0
+			state ERR`},
+		{"a receive whose memory is gone is a remote operational error", nil, `
+			recv id=1 len=10
+			dereg rw
+			< SEND_ONLY psn=100 len=1 ack
+			wc 1 LOC_PROT_ERR
+			> ACKNOWLEDGE psn=100 syn=op msn=0
+			state ERR`},
+		{"READs before a refused request are answered first", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			< SEND_LAST psn=101 len=1 ack
+			> ACKNOWLEDGE psn=101 syn=inv msn=1
+			state ERR`},
+		{"a UC packet does not belong on an RC queue pair", nil, `
+			< UC_RDMA_WRITE_ONLY psn=100 len=1
+			verdict wrong_service`},
+	})
+}

@@ -1,0 +1,342 @@
+package transport
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// The step language. A script is a list of lines, each a step:
+//
+//	post send|sendimm|write|writeimm|read id=1 len=10 [fence] [se] [silent]
+//	recv id=1 len=10
+//	< OPCODE psn=1 ...   a packet arrives
+//	> OPCODE psn=1 ...   the machine sends this packet
+//	wc 1 SUCCESS SEND    the machine completes a work request
+//	verdict duplicate    what the machine made of the last packet that arrived
+//	advance 10ms         time passes, timers fire
+//	state ERR            the queue pair's state
+//	dereg rw             a memory region goes away
+//
+// What the machine puts out must be asked for by the following >, wc steps in the
+// same order; anything that nobody asked for fails the test at the next other step.
+// The machine under test has QPN 0x11, the peer 0x22; both start with PSN 100; the
+// path MTU is 256. Regions: "rw" 1 MiB at 0x10000 with every access, "ro" 4 KiB at
+// 0x200000 for remote read only.
+type script struct {
+	t       *testing.T
+	rc      *RC
+	qp      *qp.QP
+	keys    *mr.Table
+	regions map[string]*mr.Region
+	now     Time
+	batch   *packet.Batch
+	got     []string // packets and completions not asked for yet
+	verdict Verdict
+	line    string
+}
+
+// completions turns a CQ into lines of the script.
+type completions struct{ s *script }
+
+func (c completions) Complete(wc *qp.WC) {
+	l := fmt.Sprintf("wc %d %s", wc.WRID, wc.Status.Name())
+	if wc.Status == qp.WCSuccess {
+		l += fmt.Sprintf(" %s", wc.Opcode)
+		if wc.Opcode >= qp.WCRecv {
+			l += fmt.Sprintf(" len=%d", wc.ByteLen)
+		}
+		if wc.Flags&qp.WithImm != 0 {
+			l += fmt.Sprintf(" imm=%d", wc.Imm)
+		}
+		if wc.Solicited {
+			l += " se"
+		}
+	}
+	c.s.got = append(c.s.got, l)
+}
+
+const scriptPSN = 100
+
+func newScript(t *testing.T, adjust func(*qp.Attr, *Config)) *script {
+	t.Helper()
+	s := &script{t: t, batch: packet.NewBatch(256), now: 1, regions: map[string]*mr.Region{}}
+	pd := &mr.PD{ID: 1}
+	s.keys = mr.NewTable(1, 1000)
+	register := func(name string, iova, n uint64, a mr.Access) {
+		r, err := s.keys.Register(pd, mr.Bytes(make([]byte, n)), iova, n, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.regions[name] = r
+	}
+	register("rw", 0x10000, 1<<20, mr.LocalWrite|mr.RemoteWrite|mr.RemoteRead|mr.RemoteAtomic)
+	register("ro", 0x200000, 4096, mr.RemoteRead)
+	attr := qp.Attr{
+		PathMTU: 256, DestQPN: 0x22, RQPSN: scriptPSN, SQPSN: scriptPSN,
+		Access:      mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic,
+		MaxRdAtomic: 2, MaxDestRdAtomic: 2, MinRNRTimer: 12, Timeout: 14, RetryCnt: 2, RNRRetry: 2,
+	}
+	cfg := Config{Window: 16, AckEvery: 8, BackoffLimit: 1}
+	if adjust != nil {
+		adjust(&attr, &cfg)
+	}
+	s.qp = &qp.QP{
+		Num: 0x11, Type: qp.RC, PD: pd, SigAll: false,
+		SQ: qp.NewSendQueue(64, 4, false), RQ: qp.NewRecvQueue(64, 4),
+		SendCQ: completions{s}, RecvCQ: completions{s},
+	}
+	s.rc = NewRC(s.qp, s.keys, &cfg)
+	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
+		s.qp.Attr = attr
+		s.qp.Attr.State = st
+		s.rc.Modified(s.now)
+	}
+	return s
+}
+
+// run executes the script and fails on the first step that does not hold.
+func (s *script) run(text string) {
+	s.t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		s.line = line
+		s.step(line)
+	}
+	s.line = "end of script"
+	s.quiet()
+}
+
+func (s *script) fatalf(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("at %q: %s", s.line, fmt.Sprintf(format, args...))
+}
+
+// quiet fails when there is output that nobody asked for.
+func (s *script) quiet() {
+	s.t.Helper()
+	if len(s.got) > 0 {
+		s.fatalf("nobody asked for:\n\t%s", strings.Join(s.got, "\n\t"))
+	}
+}
+
+func (s *script) step(line string) {
+	s.t.Helper()
+	verb, rest, _ := strings.Cut(line, " ")
+	switch verb {
+	case ">", "wc":
+		if len(s.got) == 0 {
+			s.fatalf("the machine put out nothing")
+		}
+		if s.got[0] != line {
+			s.fatalf("the machine put out %q", s.got[0])
+		}
+		s.got = s.got[1:]
+		return
+	case "verdict":
+		if s.verdict.String() != rest {
+			s.fatalf("the verdict was %s", s.verdict)
+		}
+		return
+	case "state":
+		if s.qp.State().String() != rest {
+			s.fatalf("the state is %s", s.qp.State())
+		}
+		return
+	}
+	s.quiet()
+	switch verb {
+	case "post":
+		s.post(strings.Fields(rest))
+	case "recv":
+		f := fields(strings.Fields(rest))
+		wr := qp.RecvWR{ID: f.num("id"), SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
+		if err := s.qp.RQ.Push(&wr); err != nil {
+			s.fatalf("%v", err)
+		}
+		s.rc.Posted()
+	case "<":
+		p := s.parse(strings.Fields(rest))
+		s.verdict = s.rc.Receive(s.now, p)
+	case "advance":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			s.fatalf("%v", err)
+		}
+		s.advance(s.now + Time(d))
+		return
+	case "dereg":
+		if err := s.keys.Deregister(s.regions[rest]); err != nil {
+			s.fatalf("%v", err)
+		}
+	default:
+		s.fatalf("unknown step")
+	}
+	s.transmit()
+}
+
+// advance lets time pass up to end, firing each timer at its moment.
+func (s *script) advance(end Time) {
+	for {
+		at, ok := s.rc.NextTimeout()
+		if !ok || at > end {
+			break
+		}
+		s.now = max(s.now, at)
+		s.rc.Timeout(s.now)
+		s.transmit()
+	}
+	s.now = end
+}
+
+func (s *script) transmit() {
+	for more := true; more; {
+		more = s.rc.Transmit(s.now, nil, s.batch, 64)
+		for i := range s.batch.Len() {
+			f := s.batch.At(i)
+			raw := append(f.AppendTo(nil), 0, 0, 0, 0)
+			var p bth.Packet
+			if err := p.Decode(raw); err != nil {
+				s.fatalf("the machine sent a packet that does not decode: %v", err)
+			}
+			if p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
+				s.fatalf("wrong BTH: %+v", p)
+			}
+			s.got = append(s.got, "> "+s.format(&p))
+		}
+		s.batch.Reset()
+	}
+}
+
+var postOps = map[string]qp.WROpcode{
+	"send": qp.WRSend, "sendimm": qp.WRSendImm, "write": qp.WRWrite, "writeimm": qp.WRWriteImm, "read": qp.WRRead,
+}
+
+func (s *script) post(words []string) {
+	f := fields(words[1:])
+	wr := qp.SendWR{ID: f.num("id"), Opcode: postOps[words[0]], Flags: qp.Signaled, RemoteAddr: 0x40000, RKey: 0x1234, Imm: uint32(f.num("imm"))}
+	if n := uint32(f.num("len")); n > 0 {
+		wr.SGList = []qp.SGE{{Addr: 0x10000, Length: n, LKey: s.regions["rw"].LKey()}}
+	}
+	if f.has("badkey") {
+		wr.SGList[0].LKey ^= 0x55
+	}
+	if f.has("fence") {
+		wr.Flags |= qp.Fence
+	}
+	if f.has("se") {
+		wr.Flags |= qp.Solicited
+	}
+	if f.has("silent") {
+		wr.Flags &^= qp.Signaled
+	}
+	if err := s.qp.SQ.Push(&wr); err != nil {
+		s.fatalf("%v", err)
+	}
+	s.rc.Posted()
+}
+
+// args are the words of a step: name=value or a bare flag.
+type args map[string]string
+
+func fields(words []string) args {
+	f := args{}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		f[k] = v
+	}
+	return f
+}
+
+func (f args) has(name string) bool { _, ok := f[name]; return ok }
+
+func (f args) num(name string) uint64 {
+	n, _ := strconv.ParseUint(f[name], 0, 64)
+	return n
+}
+
+var syndromes = map[string]bth.Syndrome{
+	"ack": bth.AckUnlimited, "seq": bth.NakPSNSequence, "inv": bth.NakInvalidRequest,
+	"acc": bth.NakRemoteAccess, "op": bth.NakRemoteOperational, "rd": bth.NakInvalidRD, "rsvd": 0x6a, "odd": 0x9f,
+}
+
+// parse builds the packet that a < step describes.
+func (s *script) parse(words []string) *bth.Packet {
+	p := &bth.Packet{PKey: 0xffff, DestQP: 0x11, MigReq: true}
+	for op := range bth.Opcodes() {
+		if op.String() == "RC_"+words[0] || op.String() == words[0] {
+			p.Opcode = op
+		}
+	}
+	if p.Opcode == 0 && words[0] != "SEND_FIRST" {
+		s.fatalf("unknown opcode %s", words[0])
+	}
+	f := fields(words[1:])
+	p.PSN = bth.PSN(f.num("psn"))
+	p.Payload = make([]byte, f.num("len"))
+	p.AckReq = f.has("ack")
+	p.Solicited = f.has("se")
+	p.Imm = uint32(f.num("imm"))
+	if f.has("rxe") {
+		p.MigReq = false
+	}
+	p.RETH = bth.RETH{VA: f.num("va"), DMALen: uint32(f.num("dma")), RKey: uint32(f.num("rkey"))}
+	if r := s.regions[f["rkey"]]; r != nil {
+		p.RETH.RKey = r.RKey()
+	}
+	if f.has("syn") {
+		syn, ok := syndromes[f["syn"]]
+		if !ok {
+			code, _ := strconv.Atoi(strings.TrimPrefix(f["syn"], "rnr"))
+			syn = bth.RNR(uint8(code))
+		}
+		p.AETH = bth.AETH{Syndrome: syn, MSN: uint32(f.num("msn"))}
+	} else {
+		p.AETH.Syndrome = bth.AckUnlimited
+	}
+	return p
+}
+
+// format writes a packet as a > step does.
+func (s *script) format(p *bth.Packet) string {
+	info := p.Opcode.Info()
+	l := fmt.Sprintf("%s psn=%d", strings.TrimPrefix(info.Name, "RC_"), p.PSN)
+	if info.Payload {
+		l += fmt.Sprintf(" len=%d", len(p.Payload))
+	}
+	if info.Headers&bth.HasRETH != 0 {
+		l += fmt.Sprintf(" va=%#x dma=%d", p.RETH.VA, p.RETH.DMALen)
+	}
+	if info.Headers&bth.HasAETH != 0 {
+		name := fmt.Sprintf("%#x", uint8(p.AETH.Syndrome))
+		if p.AETH.Syndrome.IsRNR() {
+			name = fmt.Sprintf("rnr%d", p.AETH.Syndrome.RNRTimer())
+		}
+		for n, v := range syndromes {
+			if v == p.AETH.Syndrome {
+				name = n
+			}
+		}
+		l += fmt.Sprintf(" syn=%s msn=%d", name, p.AETH.MSN)
+	}
+	if info.Headers&bth.HasImmDt != 0 {
+		l += fmt.Sprintf(" imm=%d", p.Imm)
+	}
+	if p.AckReq {
+		l += " ack"
+	}
+	if p.Solicited {
+		l += " se"
+	}
+	return l
+}
