@@ -2,19 +2,12 @@ package transport
 
 import "github.com/gorxe/gorxe/qp"
 
-// wcOpcode gives the completion opcode of each send work request.
-var wcOpcode = [256]qp.WCOpcode{
-	qp.WRSend: qp.WCSend, qp.WRSendImm: qp.WCSend,
-	qp.WRWrite: qp.WCWrite, qp.WRWriteImm: qp.WCWrite,
-	qp.WRRead: qp.WCRead,
-}
-
 // completeHead retires the oldest send work request. A successful one that was not
 // signaled leaves no completion; an unsuccessful one always does.
 func (c *RC) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	if status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll {
-		c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: wcOpcode[w.Opcode], QPN: c.qp.Num}
+		c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
 		if status == qp.WCSuccess {
 			c.wc.ByteLen = uint32(w.Length)
 		}

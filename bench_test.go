@@ -1,0 +1,151 @@
+package gorxe_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+)
+
+// depth is how many messages the bandwidth benchmarks keep outstanding.
+const depth = 64
+
+// BenchmarkBandwidth is what ib_write_bw, ib_read_bw and ib_send_bw measure, between two
+// devices of one process over UDP sockets: one operation is one message.
+func BenchmarkBandwidth(b *testing.B) {
+	for _, op := range []gorxe.WROpcode{gorxe.WRWrite, gorxe.WRRead, gorxe.WRSend} {
+		for _, size := range []int{64, 4096, 65536, 1 << 20} {
+			b.Run(fmt.Sprintf("%v/%d", op, size), func(b *testing.B) { bandwidth(b, op, size) })
+		}
+	}
+}
+
+func bandwidth(b *testing.B, op gorxe.WROpcode, size int) {
+	x, y := connectedNodes(b, udpDevices(b), max(size, 4096))
+	var wrs [depth]*gorxe.SendWR
+	var recvs [depth]*gorxe.RecvWR
+	for i := range depth {
+		wrs[i] = x.oneSided(op, y, size)
+		recvs[i] = &gorxe.RecvWR{SGList: []gorxe.SGE{y.mr.SGE(0, size)}}
+	}
+	post := func(n int) {
+		if op == gorxe.WRSend {
+			if err := y.qp.PostRecv(recvs[:n]...); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := x.qp.PostSend(wrs[:n]...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var wc, rwc [depth]gorxe.WC
+	outstanding, posted := 0, 0
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; {
+		if n := min(depth-outstanding, b.N-posted); n > 0 {
+			post(n)
+			outstanding += n
+			posted += n
+		}
+		n, err := x.cq.Wait(b.Context(), wc[:])
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range wc[:n] {
+			if wc[i].Status != gorxe.WCSuccess {
+				b.Fatal(wc[i].Status)
+			}
+		}
+		y.cq.Poll(rwc[:])
+		outstanding -= n
+		done += n
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+	b.ReportMetric(float64(x.qp.Counters().Retransmitted)/float64(b.N), "resent/op")
+}
+
+// BenchmarkLatency is what ib_write_lat measures, here with a sleeping receiver: one
+// operation is one SEND and one SEND back.
+func BenchmarkLatency(b *testing.B) {
+	for _, size := range []int{2, 4096} {
+		b.Run(fmt.Sprintf("SEND/%d", size), func(b *testing.B) {
+			x, y := connectedNodes(b, udpDevices(b), 4096)
+			echo := make(chan struct{})
+			wrs := [2]*gorxe.SendWR{x.oneSided(gorxe.WRSend, y, size), y.oneSided(gorxe.WRSend, x, size)}
+			recvs := [2]*gorxe.RecvWR{{SGList: wrs[0].SGList}, {SGList: wrs[1].SGList}}
+			turn := func(n *testNode, i int, first bool) {
+				var wc [1]gorxe.WC
+				if err := n.qp.PostRecv(recvs[i]); err != nil {
+					b.Error(err)
+				}
+				if first {
+					if err := n.qp.PostSend(wrs[i]); err != nil {
+						b.Error(err)
+					}
+				}
+				n.wait(1, wc[:])
+				if !first {
+					if err := n.qp.PostSend(wrs[i]); err != nil {
+						b.Error(err)
+					}
+				}
+			}
+			wrs[0].Flags, wrs[1].Flags = 0, 0
+			go func() {
+				defer close(echo)
+				for range b.N {
+					turn(y, 1, false)
+				}
+			}()
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				turn(x, 0, true)
+			}
+			b.StopTimer()
+			<-echo
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/2*1e6, "us/halfround")
+		})
+	}
+}
+
+// BenchmarkPostOneByOne is bandwidth of 64-byte WRITEs for a program that posts them one at
+// a time: the device coalesces what is posted while it sends.
+func BenchmarkPostOneByOne(b *testing.B) {
+	x, y := connectedNodes(b, udpDevices(b), 4096)
+	wr := x.oneSided(gorxe.WRWrite, y, 64)
+	var wc [depth]gorxe.WC
+	outstanding, posted := 0, 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; {
+		for outstanding < 2*depth && posted < b.N {
+			if err := x.qp.PostSend(wr); err != nil {
+				b.Fatal(err)
+			}
+			outstanding++
+			posted++
+		}
+		n, err := x.cq.Wait(b.Context(), wc[:])
+		if err != nil {
+			b.Fatal(err)
+		}
+		outstanding -= n
+		done += n
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+	c := x.dev.Counters()
+	b.ReportMetric(float64(c["tx_packets"])/float64(c["link_tx_calls"]), "packets/call")
+}
+
+// BenchmarkIdleQP prints what a connected queue pair costs that was used once and is idle.
+func BenchmarkIdleQP(b *testing.B) {
+	for b.Loop() {
+		perQP := manyQPs(b, 10_000)
+		b.ReportMetric(perQP, "B/QP")
+	}
+}

@@ -1,0 +1,119 @@
+package gorxe_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/netip"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// node is one end of the examples: a device with one queue pair and one buffer.
+type node struct {
+	dev  *gorxe.Device
+	cq   *gorxe.CQ
+	qp   *gorxe.QP
+	mr   *gorxe.MR
+	buf  []byte
+	info gorxe.ConnInfo
+}
+
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func newNode(link packet.Link, psn gorxe.PSN) *node {
+	n := &node{buf: make([]byte, 4096)}
+	n.dev = must(gorxe.Open(gorxe.Config{Links: []packet.Link{link}}))
+	pd := n.dev.AllocPD()
+	n.mr = must(pd.RegMR(n.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.RemoteRead))
+	n.cq = must(n.dev.CreateCQ(64))
+	n.qp = must(pd.CreateQP(gorxe.QPInitAttr{SendCQ: n.cq}))
+	n.info = must(n.qp.Local(0, psn))
+	return n
+}
+
+// twoNodes are connected over a network in memory.
+func twoNodes() (a, b *node) {
+	network := packet.NewPipeNet()
+	a = newNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), 1000)
+	b = newNode(must(network.Open(netip.MustParseAddr("192.0.2.2"), 9000)), 2000)
+	check(a.qp.Connect(a.info, b.info, gorxe.DefaultConnAttr()))
+	check(b.qp.Connect(b.info, a.info, gorxe.DefaultConnAttr()))
+	return a, b
+}
+
+// completion waits for one completion and prints it.
+func (n *node) completion(name string) {
+	var wc [1]gorxe.WC
+	must(n.cq.Wait(context.Background(), wc[:]))
+	fmt.Printf("%s: %v, %v, %d bytes\n", name, wc[0].Opcode, wc[0].Status, wc[0].ByteLen)
+}
+
+// An RDMA WRITE puts bytes into the peer's memory; nothing happens at the peer but that.
+func Example_write() {
+	a, b := twoNodes()
+	defer a.dev.Close()
+	defer b.dev.Close()
+
+	copy(a.buf, "hello, memory")
+	check(a.qp.PostSend(&gorxe.SendWR{
+		ID: 1, Opcode: gorxe.WRWrite, Flags: gorxe.Signaled,
+		SGList:     []gorxe.SGE{a.mr.SGE(0, 13)},
+		RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey(),
+	}))
+	a.completion("a")
+	fmt.Printf("b has %q\n", b.buf[100:113])
+	// Output:
+	// a: RDMA_WRITE, success, 13 bytes
+	// b has "hello, memory"
+}
+
+// An RDMA READ gets bytes out of the peer's memory.
+func Example_read() {
+	a, b := twoNodes()
+	defer a.dev.Close()
+	defer b.dev.Close()
+
+	copy(b.buf[7:], "far away")
+	check(a.qp.PostSend(&gorxe.SendWR{
+		ID: 1, Opcode: gorxe.WRRead, Flags: gorxe.Signaled,
+		SGList:     []gorxe.SGE{a.mr.SGE(0, 8)},
+		RemoteAddr: b.mr.Addr() + 7, RKey: b.mr.RKey(),
+	}))
+	a.completion("a")
+	fmt.Printf("a has %q\n", a.buf[:8])
+	// Output:
+	// a: RDMA_READ, success, 8 bytes
+	// a has "far away"
+}
+
+// A SEND goes where the peer's next receive says, and completes at both ends.
+func Example_send() {
+	a, b := twoNodes()
+	defer a.dev.Close()
+	defer b.dev.Close()
+
+	check(b.qp.PostRecv(&gorxe.RecvWR{ID: 2, SGList: []gorxe.SGE{b.mr.SGE(0, 100)}}))
+	copy(a.buf, "a message")
+	check(a.qp.PostSend(&gorxe.SendWR{
+		ID: 1, Opcode: gorxe.WRSendImm, Flags: gorxe.Signaled, Imm: 42,
+		SGList: []gorxe.SGE{a.mr.SGE(0, 9)},
+	}))
+	b.completion("b")
+	a.completion("a")
+	fmt.Printf("b has %q\n", b.buf[:9])
+	// Output:
+	// b: RECV, success, 9 bytes
+	// a: SEND, success, 9 bytes
+	// b has "a message"
+}

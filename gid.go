@@ -1,0 +1,60 @@
+package gorxe
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// GIDEntry is one entry of a device's GID table.
+type GIDEntry struct {
+	Index  int
+	GID    GID
+	Addr   netip.Addr // the same as an IP address, with the zone of a link-local one
+	Type   string     // "RoCE v2"
+	NetDev string     // network interface, "" where the link has none
+	Link   string     // kind of link, such as "udp" or "pipe"
+	MTU    MTU        // largest path MTU
+}
+
+// GIDs returns the GID table.
+func (d *Device) GIDs() []GIDEntry {
+	var out []GIDEntry
+	for _, g := range d.engine.GIDs() {
+		out = append(out, GIDEntry{
+			Index: g.Index, GID: qp.GIDFromAddr(g.Addr), Addr: g.Addr, Type: "RoCE v2",
+			NetDev: d.netdev, Link: g.Caps.Name, MTU: g.MTU,
+		})
+	}
+	return out
+}
+
+// GID returns the entry at index. The error lists what there is.
+func (d *Device) GID(index int) (GIDEntry, error) {
+	gids := d.GIDs()
+	if index < 0 || index >= len(gids) {
+		return GIDEntry{}, fmt.Errorf("%s has no GID with index %d: it has %s", d.name, index, listGIDs(gids))
+	}
+	return gids[index], nil
+}
+
+// gidIndex finds the entry of a GID.
+func (d *Device) gidIndex(gid GID) (int, error) {
+	gids := d.GIDs()
+	for _, g := range gids {
+		if g.GID == gid {
+			return g.Index, nil
+		}
+	}
+	return 0, fmt.Errorf("%v is not a GID of %s: it has %s", gid, d.name, listGIDs(gids))
+}
+
+func listGIDs(gids []GIDEntry) string {
+	var list []string
+	for _, g := range gids {
+		list = append(list, fmt.Sprintf("%d (%v)", g.Index, g.GID))
+	}
+	return strings.Join(list, ", ")
+}

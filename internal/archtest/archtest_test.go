@@ -1,0 +1,217 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A source is one Go file that is not a test.
+type source struct {
+	name  string // slash-separated, relative to the root
+	lines int
+	file  *ast.File
+}
+
+func (s *source) dir() string {
+	if d := path.Dir(s.name); d != "." {
+		return d
+	}
+	return ""
+}
+
+func (s *source) imports() []string {
+	var out []string
+	for _, i := range s.file.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sources reads every Go file of the module, whatever system it is built for.
+func sources(t *testing.T) []*source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatalf("the module's root is not where this test looks for it: %v", err)
+	}
+	var out []*source
+	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if n := e.Name(); p != root && (strings.HasPrefix(n, ".") || strings.HasPrefix(n, "_") || n == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), p, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		out = append(out, &source{name: filepath.ToSlash(rel), lines: bytes.Count(text, []byte("\n")), file: file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// placeOf returns the entry of floors that dir belongs to, or nil. The root's entry
+// is for the root alone.
+func placeOf(dir string) *place {
+	var best *place
+	for i := range floors {
+		p := &floors[i]
+		if dir != p.dir && (p.dir == "" || !strings.HasPrefix(dir, p.dir+"/")) {
+			continue
+		}
+		if best == nil || len(p.dir) > len(best.dir) {
+			best = p
+		}
+	}
+	return best
+}
+
+// breach says why a file of dir must not import the package at path, "" if it may.
+func breach(dir, path string) string {
+	from := placeOf(dir)
+	if from == nil {
+		return "the folder has no floor: give it one in floors_test.go"
+	}
+	if path != module && !strings.HasPrefix(path, module+"/") {
+		if from.pure && matches(impure, path) && !slices.Contains(allowedImpure["*"], path) &&
+			!slices.Contains(allowedImpure[from.dir], path) {
+			return "a pure package takes time, seeds and bytes as parameters"
+		}
+		return ""
+	}
+	to := placeOf(strings.TrimPrefix(strings.TrimPrefix(path, module), "/"))
+	switch {
+	case to == nil:
+		return "the imported folder has no floor"
+	case to == from:
+		return ""
+	case from.only != nil:
+		if !slices.Contains(from.only, to.dir) {
+			return fmt.Sprintf("it stands beside the floors and may import only %q", from.only)
+		}
+	case to.only != nil:
+		if from.floor < 5 {
+			return "floors below 5 import nothing that stands beside the floors"
+		}
+	case to.floor >= from.floor:
+		return fmt.Sprintf("floor %d imports only from floors below it, this is floor %d", from.floor, to.floor)
+	}
+	return ""
+}
+
+func matches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		return p == path || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p)
+	})
+}
+
+func TestImportsGoDownwards(t *testing.T) {
+	all := sources(t)
+	if len(all) == 0 {
+		t.Fatal("no source files found")
+	}
+	for _, s := range all {
+		for _, p := range s.imports() {
+			if why := breach(s.dir(), p); why != "" {
+				t.Errorf("%s imports %q: %s", s.name, p, why)
+			}
+		}
+	}
+}
+
+func TestPurePackagesHaveNoThreads(t *testing.T) {
+	for _, s := range sources(t) {
+		if p := placeOf(s.dir()); p == nil || !p.pure {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n.(type) {
+			case *ast.GoStmt, *ast.SelectStmt, *ast.ChanType:
+				t.Errorf("%s: a pure package starts no goroutine and has no channel", s.name)
+				return false
+			}
+			return true
+		})
+	}
+}
+
+func TestFilesStayShort(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.lines > maxLines {
+			t.Errorf("%s has %d lines, the limit is %d: it holds more than one idea", s.name, s.lines, maxLines)
+		}
+	}
+}
+
+// The rules themselves, on imports that nobody has written.
+func TestBreach(t *testing.T) {
+	for _, c := range []struct {
+		dir, path string
+		allowed   bool
+	}{
+		{"qp", module + "/bth", true},
+		{"bth", module + "/mr", false},
+		{"bth", module + "/qp", false},
+		{"packet/linktest", module + "/packet", true},
+		{"transport", module + "/cm", false},
+		{"transport", module + "/packet", true},
+		{"internal/engine", module + "/transport", true},
+		{"internal/engine", module, false},
+		{"", module + "/internal/engine", true},
+		{"", module + "/internal/cli", false},
+		{"cmd/gorxe", module + "/internal/cli", true},
+		{"trace", module + "/bth", true},
+		{"trace", module + "/packet", false},
+		{"internal/sim", module + "/transport", true},
+		{"internal/sim", module + "/internal/engine", false},
+		{"transport", module + "/trace", false},
+		{"internal/cli", module + "/trace", true},
+		{"nowhere", "fmt", false},
+		{"transport", "time", false},
+		{"transport", "math/rand/v2", false},
+		{"transport", "sync/atomic", false},
+		{"transport", "net/netip", true},
+		{"transport", "net", false},
+		{"mr", "sync/atomic", true},
+		{"mr", "sync", false},
+		{"internal/engine", "time", true},
+		{"packet", "os", true},
+	} {
+		if why := breach(c.dir, c.path); (why == "") != c.allowed {
+			t.Errorf("%q importing %q: allowed = %v (%s), want %v", c.dir, c.path, why == "", why, c.allowed)
+		}
+	}
+}

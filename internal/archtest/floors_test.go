@@ -1,0 +1,51 @@
+package archtest
+
+// module is the import path of the repository's root.
+const module = "github.com/gorxe/gorxe"
+
+// A place is a folder of the module and what it may import from the module.
+// A folder without an entry belongs to the entry with the longest matching prefix.
+type place struct {
+	dir   string // relative to the root, "" is the root package
+	floor int    // imports only places with a lower floor
+	pure  bool   // no clock, goroutine, lock, randomness or I/O
+	// only replaces the floor rule for what stands beside the floors: the places it may
+	// import. Floors from 5 up may import it.
+	only []string
+}
+
+// floors is the architecture: see docs/architecture.md.
+var floors = []place{
+	{dir: "bth", floor: 0, pure: true},
+	{dir: "mr", floor: 0, pure: true},
+	{dir: "packet", floor: 0},
+	{dir: "qp", floor: 1, pure: true},
+	{dir: "transport", floor: 2, pure: true},
+	{dir: "cm", floor: 2, pure: true},
+	{dir: "internal/engine", floor: 3},
+	{dir: "", floor: 4},
+	{dir: "internal/daemon", floor: 5},
+	{dir: "conformance", floor: 5},
+	{dir: "internal/cli", floor: 6},
+	{dir: "cmd", floor: 7},
+	{dir: "trace", only: []string{"bth"}},
+	{dir: "internal/sim", only: []string{"bth", "mr", "packet", "qp", "transport", "cm"}},
+	{dir: "internal/exchange", only: []string{}},
+	{dir: "internal/archtest", only: []string{}},
+}
+
+// impure are the imports that a pure package must do without. A name ending in a
+// slash stands for everything below it.
+var impure = []string{
+	"time", "os", "os/", "io/fs", "io/ioutil", "log", "log/", "context", "syscall", "net", "net/",
+	"sync", "sync/", "math/rand", "math/rand/", "crypto/rand", "golang.org/x/sys/", "golang.org/x/net/", "runtime",
+}
+
+// allowedImpure are the exceptions from impure, by folder. netip holds values only.
+var allowedImpure = map[string][]string{
+	"*":  {"net/netip"},
+	"mr": {"sync/atomic"},
+}
+
+// maxLines is the longest a source file may be, tests aside.
+const maxLines = 400

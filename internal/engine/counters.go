@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"errors"
+	"net"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Why the engine itself drops a packet.
+const (
+	dropICRC       = iota // the ICRC is wrong
+	dropPKey              // not of the default partition
+	dropStranger          // not from the queue pair's peer, or not to its address
+	dropUnknownQPN        // no queue pair has the number
+	numDrops
+)
+
+var dropNames = [numDrops]string{
+	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
+}
+
+// received is what is counted of packets before the lock.
+type received struct {
+	frames, bytes uint64
+	malformed     [bth.NumReasons]uint64
+	drops         [numDrops]uint64
+}
+
+func (r *received) add(o *received) {
+	r.frames += o.frames
+	r.bytes += o.bytes
+	for i, n := range o.malformed {
+		r.malformed[i] += n
+	}
+	for i, n := range o.drops {
+		r.drops[i] += n
+	}
+}
+
+// counters are a shard's, guarded by its lock.
+type counters struct {
+	received
+	txFrames, txBytes, txRefused uint64
+	verdicts                     [transport.NumVerdicts]uint64
+	closedQPs                    transport.Counters // of queue pairs that are gone
+	lastRefusal                  error
+	loggedRefusal                transport.Time
+}
+
+// refused takes note of an error from Link.Send. The frames it is about are lost as on a
+// wire, and the retransmission that follows meets the same refusal or not.
+func (d *Device) refused(s *shard, now transport.Time, err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	n := 1
+	var refusal *packet.SendError
+	if errors.As(err, &refusal) {
+		n = refusal.Refused
+	}
+	c := &s.count
+	c.txRefused += uint64(n)
+	if c.lastRefusal == nil || now-c.loggedRefusal >= refusalLogInterval {
+		c.loggedRefusal = now
+		d.log.Warn("sending failed", "device", d.name, "error", err, "frames", c.txRefused)
+	}
+	c.lastRefusal = err
+}
+
+// refusalLogInterval is the least time between two lines about refused frames.
+const refusalLogInterval = transport.Time(1e9)
+
+// SendError returns the latest error with which the host refused to send a frame, nil if
+// there was none. It is where to look after a RETRY_EXC_ERR.
+func (d *Device) SendError() error {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	return d.shard.count.lastRefusal
+}
+
+// Counters calls f with the name and value of every counter of the device, in a fixed
+// order: packets and bytes of UDP payload, packets dropped by reason ("drop_"), verdicts
+// of the transport on the others ("verdict_"), the transport's own, which are named as
+// rxe's hardware counters where it has the same, and the links' ("link_").
+func (d *Device) Counters(f func(name string, value uint64)) {
+	s := d.shard
+	s.mu.Lock()
+	c := s.count
+	own := c.closedQPs
+	for _, q := range s.qps {
+		own.Add(q.machine.Counters())
+	}
+	s.mu.Unlock()
+
+	f("rx_packets", c.frames)
+	f("rx_bytes", c.bytes)
+	f("tx_packets", c.txFrames)
+	f("tx_bytes", c.txBytes)
+	f("tx_refused", c.txRefused)
+	for i, n := range c.drops {
+		f("drop_"+dropNames[i], n)
+	}
+	for r := bth.ReasonNone + 1; int(r) < bth.NumReasons; r++ {
+		f("drop_"+r.String(), c.malformed[r])
+	}
+	for v := range transport.NumVerdicts {
+		f("verdict_"+v.String(), c.verdicts[v])
+	}
+	own.Each(f)
+	d.linkStats(f)
+}
+
+// linkStats adds up what the links count themselves. link_rx_queue_full is the one to look at
+// when packets are lost on a host that sends to itself.
+func (d *Device) linkStats(f func(name string, value uint64)) {
+	var sum packet.Stats
+	for _, g := range d.gids {
+		if l, ok := g.link.(packet.Counted); ok {
+			s := l.Stats()
+			sum.TxCalls += s.TxCalls
+			sum.RxCalls += s.RxCalls
+			sum.RxDropped += s.RxDropped
+			sum.RxMalformed += s.RxMalformed
+		}
+	}
+	f("link_tx_calls", sum.TxCalls)
+	f("link_rx_calls", sum.RxCalls)
+	f("link_rx_queue_full", sum.RxDropped)
+	f("link_rx_cut_short", sum.RxMalformed)
+}

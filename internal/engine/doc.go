@@ -1,0 +1,36 @@
+// Package engine drives the machines of package transport over links. It is the only
+// place of the data path with goroutines, locks and a clock.
+//
+// # Threads
+//
+//   - One receiving goroutine for each link. It waits in Link.Recv, decodes and checks the
+//     ICRC of what came without any lock, then takes the shard's lock once for the whole
+//     batch, gives every packet to its machine, and lets the machines that have something
+//     to say transmit before it lets go of the lock: all acknowledgements of a batch leave
+//     together.
+//   - One pump for each shard. It serves timeouts, goes on transmitting where a flush
+//     stopped because its budget was used up, and sends for queue pairs that are kept so
+//     busy that sending for many posts at once is worth more than sending now.
+//   - The application's own. Posting on a queue pair with little outstanding runs the
+//     requester and sends in the caller: there is no hand-over to another goroutine
+//     between a work request and the wire.
+//
+// # Locks
+//
+//	shard.mu   the machines, queue pairs, ready lists, transmit batches and timers of a
+//	           shard. Sending happens under it, so that the packets of a queue pair leave
+//	           in the order in which they were made, and payload borrowed from a memory
+//	           region is borrowed only under it.
+//	CQ.mu      the completions. Taken under shard.mu by machines and alone by pollers.
+//	Device.mu  the list of CQs. Taken alone, or before a CQ.mu.
+//
+// The order is shard before Device before CQ; nothing is ever taken under a CQ.mu.
+// A link is called under shard.mu for Prepare and Send only.
+//
+// The key table belongs to the device: machines read it under their own shard's lock,
+// Register and Deregister take the lock of every shard, in order. So when Deregister
+// returns, no machine, no packet and no system call can reach the memory any more.
+//
+// There is one shard. More need no other locking: a queue pair belongs to the shard that
+// its number says, and a receiving goroutine takes one shard's lock after the other.
+package engine

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// inbox receives from one link. It belongs to its goroutine; nothing here is shared but
+// what stands under the shard's lock.
+type inbox struct {
+	*gid
+	shard *shard
+	rb    *packet.RecvBatch
+
+	good  []arrival // frames of this batch that passed the checks before the lock
+	count received  // what this batch adds to the counters
+}
+
+// An arrival is a frame that was decoded and whose ICRC is right.
+type arrival struct {
+	packet bth.Packet
+	src    netip.Addr
+}
+
+func newInbox(g *gid, s *shard) *inbox {
+	return &inbox{gid: g, shard: s, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
+}
+
+// run receives until the link is closed.
+func (in *inbox) run() {
+	for failures := 0; ; {
+		err := in.link.Recv(in.rb)
+		switch {
+		case err == nil:
+			failures = 0
+			in.deliver()
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			if failures++; !in.shard.dev.pause(failures, err) {
+				return
+			}
+		}
+	}
+}
+
+// pause waits a little after a failure to receive, longer each time, so that an error
+// that does not go away does not eat the processor. It is false once the device closes.
+func (d *Device) pause(failures int, err error) bool {
+	d.log.Warn("receiving failed", "device", d.name, "error", err, "failures", failures)
+	select {
+	case <-d.done:
+		return false
+	case <-time.After(time.Millisecond << min(failures-1, 10)):
+		return true
+	}
+}
+
+// deliver takes one batch: first what needs no lock, then all the rest under it.
+func (in *inbox) deliver() {
+	in.count = received{}
+	n := in.check()
+
+	s := in.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.received.add(&in.count)
+	if n == 0 || s.closed {
+		return
+	}
+	now := s.dev.now()
+	out := s.out[in.index]
+	for i := range in.good[:n] {
+		s.receive(now, out, &in.good[i])
+	}
+	s.flush(now)
+}
+
+// check decodes the frames of the batch into in.good and returns how many passed.
+func (in *inbox) check() (n int) {
+	for len(in.good) < len(in.rb.Frames) {
+		in.good = append(in.good, arrival{})
+	}
+	for i := range in.rb.Frames {
+		f := &in.rb.Frames[i]
+		in.count.frames++
+		in.count.bytes += uint64(len(f.Data))
+		a := &in.good[n]
+		if err := a.packet.Decode(f.Data); err != nil {
+			in.count.malformed[bth.ReasonOf(err)]++
+			continue
+		}
+		switch {
+		case f.Dst != in.local || f.Src.Is4() != in.local.Is4():
+			in.count.drops[dropStranger]++
+		case !icrcRight(f):
+			in.count.drops[dropICRC]++
+		case a.packet.PKey&^fullMember != defaultPartition:
+			in.count.drops[dropPKey]++
+		default:
+			a.src = f.Src
+			n++
+		}
+	}
+	return n
+}
+
+// The only entry of the P_Key table is 0xffff, full member of the default partition.
+// Two P_Keys match when their low 15 bits do and at least one names a full member (IBA
+// 10.9.3), which the one here always does.
+const (
+	defaultPartition = 0x7fff
+	fullMember       = 0x8000
+)
+
+// icrcRight checks the ICRC of a frame that was decoded. Where the link did not see the
+// IPv4 header, the identification it guesses is tried, and any other one for which the
+// ICRC would be right is good as well.
+func icrcRight(f *packet.Received) bool {
+	b := f.Data
+	end := len(b) - bth.ICRCLen
+	if !f.Src.Is4() {
+		h := bth.Header6{
+			Src: f.Src.As16(), Dst: f.Dst.As16(),
+			SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
+		}
+		return bth.CheckICRC(h.Seed(), b)
+	}
+	h := bth.Header4{
+		Src: f.Src.As4(), Dst: f.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
+		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
+	}
+	got, want := bth.ICRC(h.Seed(), b[:end]), bth.ReadICRC(b)
+	if got == want || f.HeaderSeen {
+		return got == want
+	}
+	_, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
+	return ok
+}
+
+// receive gives a packet that came by out's link to its queue pair. The lock is held.
+func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
+	q := s.qps[a.packet.DestQP]
+	switch {
+	case q == nil:
+		s.count.drops[dropUnknownQPN]++
+	case q.out != out || q.remote != a.src:
+		// Also a queue pair that was not told its peer yet.
+		s.count.drops[dropStranger]++
+	default:
+		s.count.verdicts[q.machine.Receive(now, &a.packet)]++
+		out.push(q)
+	}
+}

@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// A machine is the transport of one queue pair, as package transport describes it.
+// Every call is made with the shard's lock held.
+type machine interface {
+	Receive(now transport.Time, p *bth.Packet) transport.Verdict
+	Transmit(now transport.Time, path *packet.Path, dst *packet.Batch, limit int) (more bool)
+	NextTimeout() (transport.Time, bool)
+	Timeout(now transport.Time)
+	Modified(now transport.Time)
+	Posted()
+	Counters() *transport.Counters
+}
+
+// newMachine returns the machine for q's type.
+func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config) (machine, error) {
+	switch q.Type {
+	case qp.RC:
+		return transport.NewRC(q, keys, cfg), nil
+	}
+	return nil, fmt.Errorf("queue pair type %v is not supported: use %v", q.Type, qp.RC)
+}

@@ -1,0 +1,21 @@
+package engine
+
+import "github.com/gorxe/gorxe/mr"
+
+// Register enters memory into the key table; see [mr.Table.Register].
+func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access mr.Access) (*mr.Region, error) {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	if d.shard.closed {
+		return nil, ErrClosed
+	}
+	return d.keys.Register(pd, mem, iova, length, access)
+}
+
+// Deregister takes a region out of the key table. When it returns nothing reads or writes
+// its memory any more: work that still names it ends in an error.
+func (d *Device) Deregister(r *mr.Region) error {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	return d.keys.Deregister(r)
+}

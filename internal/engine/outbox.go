@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+const (
+	// burst is how many frames a queue pair may send before it is another's turn.
+	burst = 32
+	// flushFrames is how many frames leave by one link before the lock is let go.
+	flushFrames = 256
+)
+
+// outbox is what a shard needs to send by one link: the queue pairs that wait for their
+// turn and the batch that they fill. The shard's lock guards it.
+type outbox struct {
+	*gid
+	batch *packet.Batch
+
+	head, tail *QP // ready queue pairs, linked by QP.next
+}
+
+func newOutbox(g *gid) *outbox {
+	return &outbox{gid: g, batch: packet.NewBatch(max(g.caps.Batch, burst))}
+}
+
+func (o *outbox) push(q *QP) {
+	if q.queued {
+		return
+	}
+	q.queued, q.next = true, nil
+	if o.head == nil {
+		o.head = q
+	} else {
+		o.tail.next = q
+	}
+	o.tail = q
+}
+
+func (o *outbox) pop() *QP {
+	q := o.head
+	o.head, q.next, q.queued = q.next, nil, false
+	return q
+}
+
+// remove takes q off the ready list.
+func (o *outbox) remove(q *QP) {
+	if !q.queued {
+		return
+	}
+	var before *QP
+	for p := o.head; p != q; p = p.next {
+		before = p
+	}
+	if before == nil {
+		o.head = q.next
+	} else {
+		before.next = q.next
+	}
+	if o.tail == q {
+		o.tail = before
+	}
+	q.queued, q.next = false, nil
+}
+
+// transmit fills one batch from the ready queue pairs, sends it and returns how many
+// frames it held, at least 1 so that a budget comes to its end.
+func (o *outbox) transmit(s *shard, now transport.Time) int {
+	for stuck := false; o.head != nil && !o.batch.Full() && !stuck; {
+		q := o.pop()
+		had := o.batch.Len()
+		more := q.machine.Transmit(now, &q.path, o.batch, min(burst, o.batch.Cap()-had))
+		if more {
+			o.push(q)
+			// It took back a frame that turned out to be impossible: asking again at once
+			// must not become a loop.
+			stuck = o.batch.Len() == had
+		}
+		s.wakeAt(q, now)
+	}
+	n := o.batch.Len()
+	if n > 0 {
+		o.send(s, now)
+	}
+	return max(n, 1)
+}
+
+// send seals and sends the batch and empties it.
+func (o *outbox) send(s *shard, now transport.Time) {
+	b := o.batch
+	o.link.Prepare(b)
+	for i := range b.Len() {
+		f := b.At(i)
+		o.seal(f)
+		s.count.txFrames++
+		s.count.txBytes += uint64(f.Len())
+	}
+	err := o.link.Send(b)
+	for errors.Is(err, packet.ErrReprepare) {
+		o.link.Prepare(b)
+		for i := b.Sent; i < b.Len(); i++ {
+			f := b.At(i)
+			f.Trailer = f.Trailer[:len(f.Trailer)-bth.ICRCLen]
+			o.seal(f)
+		}
+		err = o.link.Send(b)
+	}
+	if err != nil {
+		s.dev.refused(s, now, err)
+	}
+	b.Reset()
+}
+
+// seal appends the ICRC for the addresses, the port and the identification with which
+// the link will send f.
+func (o *outbox) seal(f *packet.Frame) {
+	state := bth.ICRCStart(o.seed(f), f.Header)
+	for _, p := range f.Payload {
+		state = bth.ICRCContinue(state, p)
+	}
+	if len(f.Trailer) > 0 {
+		state = bth.ICRCContinue(state, f.Trailer)
+	}
+	f.Trailer = bth.AppendICRC(f.Trailer, state)
+}
+
+func (o *outbox) seed(f *packet.Frame) uint32 {
+	udpLen := bth.UDPHeaderLen + f.Len() + bth.ICRCLen
+	dst := f.Path.Dst
+	if o.local.Is4() {
+		h := bth.Header4{
+			Src: o.local.As4(), Dst: dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
+			SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: udpLen,
+		}
+		return h.Seed()
+	}
+	h := bth.Header6{
+		Src: o.local.As16(), Dst: dst.As16(),
+		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: udpLen,
+	}
+	return h.Seed()
+}

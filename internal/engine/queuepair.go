@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// QP is a queue pair with its machine. It belongs to one shard, whose lock guards all of
+// it; the exported methods take that lock.
+type QP struct {
+	shard   *shard
+	machine machine
+	attr    qp.QP
+	sendCQ  *CQ
+	recvCQ  *CQ
+	closed  bool
+
+	// The way to the peer, set with the address vector.
+	out    *outbox     // nil until then
+	path   packet.Path // frames in flight point to it
+	remote netip.Addr  // path.Dst without its zone
+
+	// Place in outbox's ready list.
+	next   *QP
+	queued bool
+
+	// Place in the shard's timers; -1 is none.
+	heapAt int32
+	wake   transport.Time
+}
+
+// QPInit is what a queue pair is made from.
+type QPInit struct {
+	Type           qp.Type
+	PD             *mr.PD
+	SendCQ, RecvCQ *CQ
+	Cap            qp.Cap
+	SigAll         bool
+}
+
+// CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
+// that the sizes are within the device's limits.
+func (d *Device) CreateQP(init QPInit) (*QP, error) {
+	s := d.shard
+	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, heapAt: -1}
+	q.attr = qp.QP{
+		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
+		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
+		RQ:     qp.NewRecvQueue(init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE),
+		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ,
+	}
+	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if len(s.qps) >= d.maxQP {
+		return nil, fmt.Errorf("all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
+	}
+	m, err := newMachine(&q.attr, d.keys, &d.transport)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.holdCQs(); err != nil {
+		return nil, err
+	}
+	q.machine = m
+	q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
+	s.qps[q.attr.Num] = q
+	return q, nil
+}
+
+func (q *QP) holdCQs() error {
+	if err := q.sendCQ.hold(); err != nil {
+		return fmt.Errorf("the send CQ: %w", err)
+	}
+	if err := q.recvCQ.hold(); err != nil {
+		q.sendCQ.release()
+		return fmt.Errorf("the receive CQ: %w", err)
+	}
+	return nil
+}
+
+// Num returns the queue pair's number.
+func (q *QP) Num() bth.QPN { return q.attr.Num }
+
+// Close destroys the queue pair. Work that is outstanding ends without completion, as in
+// ibv_destroy_qp; packets for it count as for an unknown number. Closing again does nothing.
+func (q *QP) Close() {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.close()
+}
+
+// close is Close with the lock held.
+func (q *QP) close() {
+	if q.closed {
+		return
+	}
+	q.closed = true
+	s := q.shard
+	delete(s.qps, q.attr.Num)
+	s.timers.remove(q)
+	if q.out != nil {
+		q.out.remove(q)
+		q.out = nil
+	}
+	s.count.closedQPs.Add(q.machine.Counters())
+	q.sendCQ.release()
+	q.recvCQ.release()
+}
+
+// usable says why the queue pair takes no calls any more. The lock is held.
+func (q *QP) usable() error {
+	if q.closed || q.shard.closed {
+		return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), ErrClosed)
+	}
+	return nil
+}
+
+// Modify changes attributes as ibv_modify_qp does. An address vector must name an entry of
+// the GID table and a peer that its link can reach, a path MTU must fit the link. After an
+// error nothing is changed.
+func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := q.usable(); err != nil {
+		return err
+	}
+	out, path := q.out, q.path
+	if mask&qp.AttrAV != 0 {
+		g, p, err := s.dev.route(&a.AV)
+		if err != nil {
+			return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), err)
+		}
+		out, path = s.out[g.index], p
+	}
+	if mask&qp.AttrPathMTU != 0 && out != nil && a.PathMTU.Valid() && a.PathMTU > out.mtu {
+		return fmt.Errorf("queue pair %#06x: path MTU %d does not fit %v, whose MTU of %d bytes allows at most %d: give both ends %d or less, or raise the MTU of the network device",
+			uint32(q.attr.Num), int(a.PathMTU), out.local, out.caps.MTU, int(out.mtu), int(out.mtu))
+	}
+	if err := q.attr.Modify(a, mask); err != nil {
+		return err
+	}
+	if q.attr.State() == qp.RESET {
+		out, path = nil, packet.Path{}
+	}
+	if q.out != out {
+		if q.out != nil {
+			q.out.remove(q)
+		}
+		q.out = out
+	}
+	q.path, q.remote = path, path.Dst.WithZone("")
+	now := s.dev.now()
+	q.machine.Modified(now)
+	s.ready(q)
+	s.wakeAt(q, now)
+	s.flush(now)
+	return nil
+}
+
+// State returns the state the queue pair is in now.
+func (q *QP) State() qp.State {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.State()
+}
+
+// Query returns the attributes and sizes the queue pair has now.
+func (q *QP) Query() (qp.Attr, qp.Cap) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.Attr, q.attr.Cap
+}
+
+// Counters returns what the queue pair's transport has counted.
+func (q *QP) Counters() transport.Counters {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return *q.machine.Counters()
+}
+
+// pipelined is how many work requests a queue pair has outstanding when it is rate and not
+// latency that counts: from there on a post leaves the sending to the pump, which finds
+// the work of many posts and sends it with one system call.
+const pipelined = 8
+
+// PostSend queues the work requests, and unless many are outstanding sends in the caller
+// what may leave at once. It returns how many it has taken: with an error, the one at that
+// index was refused and those after it were not looked at.
+func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := q.usable(); err != nil {
+		return 0, err
+	}
+	busy := q.attr.SQ.Len() >= pipelined
+	for _, wr := range wrs {
+		if err = q.attr.CheckPost(wr); err != nil {
+			break
+		}
+		if err = q.attr.SQ.Push(wr); err != nil {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		q.machine.Posted()
+		s.ready(q)
+		if busy {
+			s.wakePump()
+		} else {
+			s.flush(s.dev.now())
+		}
+	}
+	return n, err
+}
+
+// PostRecv queues receive work requests; the result is as that of PostSend.
+func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := q.usable(); err != nil {
+		return 0, err
+	}
+	for _, wr := range wrs {
+		if err = q.attr.CheckPostRecv(); err != nil {
+			break
+		}
+		if err = q.attr.RQ.Push(wr); err != nil {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		q.machine.Posted()
+	}
+	return n, err
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// shard is a set of queue pairs with the lock that guards all of them, and everything
+// that is needed to let them transmit.
+type shard struct {
+	dev *Device
+
+	mu      sync.Mutex
+	closed  bool
+	qps     map[bth.QPN]*QP
+	numbers qpns
+	out     []*outbox // one for each entry of the GID table, same index
+	timers  timers
+	count   counters
+
+	kick chan struct{} // wakes the pump: ready lists are not empty
+}
+
+func newShard(d *Device, seed uint64) *shard {
+	s := &shard{
+		dev:     d,
+		qps:     make(map[bth.QPN]*QP),
+		numbers: newQPNs(seed),
+		timers:  newTimers(),
+		kick:    make(chan struct{}, 1),
+	}
+	for _, g := range d.gids {
+		s.out = append(s.out, newOutbox(g))
+	}
+	return s
+}
+
+// ready queues q for a turn to transmit. The lock is held.
+func (s *shard) ready(q *QP) {
+	if q.out != nil {
+		q.out.push(q)
+	}
+}
+
+// flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
+// its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
+// lock is held.
+func (s *shard) flush(now transport.Time) {
+	left := false
+	for _, o := range s.out {
+		for budget := flushFrames; o.head != nil && budget > 0; {
+			budget -= o.transmit(s, now)
+		}
+		left = left || o.head != nil
+	}
+	if left {
+		s.wakePump()
+	}
+}
+
+// wakePump lets the pump go on where the caller stops.
+func (s *shard) wakePump() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// wakeAt sees to it that q's machine gets its timeout. The lock is held.
+func (s *shard) wakeAt(q *QP, now transport.Time) {
+	if at, ok := q.machine.NextTimeout(); ok {
+		s.timers.at(q, now, at)
+	}
+}
+
+// expire serves the queue pairs whose deadline has come. The lock is held.
+func (s *shard) expire(now transport.Time) {
+	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
+		at, ok := q.machine.NextTimeout()
+		if ok && at <= now {
+			q.machine.Timeout(now)
+			s.ready(q)
+			at, ok = q.machine.NextTimeout()
+		}
+		if ok {
+			// Never at now itself: this loop would not end.
+			s.timers.at(q, now, max(at, now+1))
+		}
+	}
+	s.timers.rearm(now)
+}
+
+// pump runs until the device is closed.
+func (s *shard) pump() {
+	for {
+		select {
+		case <-s.dev.done:
+			s.timers.runtime.Stop()
+			return
+		case <-s.timers.runtime.C:
+		case <-s.kick:
+		}
+		s.mu.Lock()
+		now := s.dev.now()
+		s.expire(now)
+		s.flush(now)
+		s.mu.Unlock()
+		// Who waited for the lock goes first: a received ACK is worth more than
+		// another burst.
+		runtime.Gosched()
+	}
+}
+
+// close flushes every queue pair and ends the use of the shard.
+func (s *shard) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	now := s.dev.now()
+	for _, q := range s.qps {
+		// Every state but RESET, where there is nothing to flush, leads to ERR.
+		if q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
+			q.machine.Modified(now)
+		}
+		q.close()
+	}
+}

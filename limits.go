@@ -1,0 +1,93 @@
+package gorxe
+
+import "github.com/gorxe/gorxe/qp"
+
+// Limits of a device; where rxe has the same they are rxe's.
+const (
+	maxQP     = 1<<20 - 16
+	maxQPWR   = 1 << 16
+	maxSGE    = 32
+	maxInline = 512
+	maxCQ     = 1 << 20
+	maxCQE    = qp.MaxDepth
+	maxPD     = 1 << 20
+	rxeVendor = 0xffffff
+	ackDelay  = 15 // local_ca_ack_delay: 4.096 µs × 2^15 = 134 ms
+)
+
+// DeviceAttr describes a device as ibv_device_attr does. What gorxe does not have yet is 0.
+type DeviceAttr struct {
+	FWVer           string
+	NodeGUID        uint64
+	SysImageGUID    uint64
+	MaxMRSize       uint64
+	PageSizeCap     uint64
+	VendorID        uint32
+	VendorPartID    uint32
+	HWVer           uint32
+	MaxQP           int
+	MaxQPWR         int
+	DeviceCapFlags  uint32
+	MaxSGE          int
+	MaxSGERd        int
+	MaxInline       int // of a queue pair; ibv_device_attr has no field for it
+	MaxCQ           int
+	MaxCQE          int
+	MaxMR           int
+	MaxPD           int
+	MaxQPRdAtom     int
+	MaxEERdAtom     int
+	MaxResRdAtom    int
+	MaxQPInitRdAtom int
+	AtomicCap       int // 0: IBV_ATOMIC_NONE
+	MaxMW           int
+	MaxAH           int
+	MaxSRQ          int
+	MaxSRQWR        int
+	MaxSRQSGE       int
+	MaxMcastGrp     int
+	MaxPkeys        int
+	LocalCAAckDelay int
+	PhysPortCnt     int
+}
+
+// Attr returns the device's description and limits.
+func (d *Device) Attr() DeviceAttr {
+	guid := d.engine.GUID()
+	return DeviceAttr{
+		NodeGUID: guid, SysImageGUID: guid,
+		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffff000, VendorID: rxeVendor,
+		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
+		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxPD: maxPD,
+		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
+		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP,
+		MaxPkeys:     1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+	}
+}
+
+// PortAttr describes port 1 as ibv_port_attr does.
+type PortAttr struct {
+	State       string // "PORT_ACTIVE"
+	MaxMTU      MTU
+	ActiveMTU   MTU // the largest that fits every link of the device
+	GIDTableLen int
+	MaxMsgSize  uint64 // bytes
+	PkeyTblLen  int
+	LID         uint16 // 0: RoCE has none
+	PhysState   string // "LINK_UP"
+	LinkLayer   string // "Ethernet"
+}
+
+// PortAttr returns the description of the device's port.
+func (d *Device) PortAttr() PortAttr {
+	gids := d.engine.GIDs()
+	active := qp.MaxMTU
+	for _, g := range gids {
+		active = min(active, g.MTU)
+	}
+	return PortAttr{
+		State: "PORT_ACTIVE", PhysState: "LINK_UP", LinkLayer: "Ethernet",
+		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: len(gids),
+		MaxMsgSize: qp.MaxMessage, PkeyTblLen: 1,
+	}
+}

@@ -1,0 +1,20 @@
+// Package mr holds registered memory: protection domains, memory regions, the keys
+// that name them, and the checks every access must pass.
+//
+// A [Table] hands out keys and resolves them. A [Region] answers two questions: may
+// this access happen ([Region.Check]), and where are the bytes ([Region.View],
+// [Region.Read], [Region.Write]). The bytes lie behind [Memory], because there are two
+// kinds: memory of this process, which is [Addressable] and needs no copy, and memory
+// of another process, reached by offset.
+//
+// Programs wait for data by polling the last byte of a buffer. [Region.WriteFinal]
+// therefore makes the end of a message visible last, and [Region.LoadByte] is how a Go
+// program polls without a data race.
+//
+// The package is pure: it takes no lock and starts nothing. A Table and its Regions may
+// be used by one goroutine at a time; only LoadByte and LoadUint64 may run beside a
+// writer.
+//
+// Rules are those of IBA volume 1, chapter 10.6 (memory management) and 9.7.4.1 (how a
+// responder validates requests), as Linux verbs apply them.
+package mr

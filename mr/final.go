@@ -1,0 +1,170 @@
+package mr
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+)
+
+// finalBytes is how much of a message's end becomes visible after all the rest: programs
+// poll a flag or a counter of up to this size.
+const finalBytes = 8
+
+// WriteFinal writes the end of a message: it is Write, except that the last bytes, at
+// most 8, become visible to a poller after all others, in ascending order of the aligned
+// 8-byte words they lie in, each word at once.
+//
+// A word of which only some bytes are written keeps its other bytes by compare-and-swap:
+// no other store is lost, but the race detector takes it for an access to the whole word.
+// Where such a word reaches over the region's edge, an aligned 4-byte word takes its
+// place, and single bytes where that does not fit either; those are plain stores.
+//
+// Memory that is not addressable is written in two calls, the last bytes in the second.
+func (r *Region) WriteFinal(addr uint64, src []byte) error {
+	n := uint64(len(src))
+	if f := r.fault(addr, n); f != OK {
+		return r.accessError("write", f, addr, n)
+	}
+	if n == 0 {
+		return nil
+	}
+	off, body := addr-r.iova, n-min(n, finalBytes)
+	if !r.addressable {
+		if body > 0 {
+			if err := r.mem.WriteAt(src[:body], off); err != nil {
+				return err
+			}
+		}
+		return r.mem.WriteAt(src[body:], off+body)
+	}
+	copy(r.bytes[off:], src[:body])
+	storeOrdered(r.bytes, off+body, src[body:])
+	return nil
+}
+
+// LoadByte reads the byte at addr so that a goroutine may poll for what WriteFinal
+// writes beside it: once it sees a byte of the message's last word, it may read the
+// whole message plainly. The result is 0 when addr is out of bounds, the region is gone or
+// its memory cannot be read.
+//
+// Not every byte lies in an aligned word inside its region: the first and last three of
+// one that does not begin or end at a multiple of 4 may not. Those are loaded plainly.
+func (r *Region) LoadByte(addr uint64) byte {
+	if r.fault(addr, 1) != OK {
+		return 0
+	}
+	off := addr - r.iova
+	if !r.addressable {
+		var b [1]byte
+		if r.mem.ReadAt(b[:], off) != nil {
+			return 0
+		}
+		return b[0]
+	}
+	return loadByte(r.bytes, off)
+}
+
+// LoadUint64 reads the 8 bytes at addr in the byte order of the host, as LoadByte does.
+// Where their place in memory is a multiple of 8 the value is read at once; elsewhere the
+// bytes that WriteFinal makes visible last are read first.
+func (r *Region) LoadUint64(addr uint64) uint64 {
+	if r.fault(addr, 8) != OK {
+		return 0
+	}
+	off := addr - r.iova
+	if !r.addressable {
+		var b [8]byte
+		if r.mem.ReadAt(b[:], off) != nil {
+			return 0
+		}
+		return binary.NativeEndian.Uint64(b[:])
+	}
+	if address(r.bytes, off)%8 == 0 {
+		return atomic.LoadUint64(word64(r.bytes, off))
+	}
+	var b [8]byte
+	for i := 7; i >= 0; i-- {
+		b[i] = loadByte(r.bytes, off+uint64(i))
+	}
+	return binary.NativeEndian.Uint64(b[:])
+}
+
+// storeOrdered stores src at b[off:], word by word from the lowest address up.
+func storeOrdered(b []byte, off uint64, src []byte) {
+	for len(src) > 0 {
+		start, width := wordAt(b, off)
+		skip := off - start
+		n := min(width-skip, uint64(len(src)))
+		switch width {
+		case 8:
+			merge64(word64(b, start), skip, src[:n])
+		case 4:
+			merge32(word32(b, start), skip, src[:n])
+		default:
+			b[off] = src[0]
+		}
+		off += n
+		src = src[n:]
+	}
+}
+
+func loadByte(b []byte, off uint64) byte {
+	start, width := wordAt(b, off)
+	var w [8]byte
+	switch width {
+	case 8:
+		binary.NativeEndian.PutUint64(w[:], atomic.LoadUint64(word64(b, start)))
+	case 4:
+		binary.NativeEndian.PutUint32(w[:], atomic.LoadUint32(word32(b, start)))
+	default:
+		return b[off]
+	}
+	return w[off-start]
+}
+
+// wordAt finds the widest aligned word that contains b[off] and lies wholly in b: its
+// offset and its width, 8 or 4, or 1 when there is none. Store and load must agree on it,
+// because the race detector orders two goroutines by the address of the word they share.
+func wordAt(b []byte, off uint64) (start, width uint64) {
+	for width = 8; width >= 4; width /= 2 {
+		skip := uint64(address(b, off)) % width
+		if skip <= off && width-skip <= uint64(len(b))-off {
+			return off - skip, width
+		}
+	}
+	return off, 1
+}
+
+func merge64(w *uint64, skip uint64, src []byte) {
+	var b [8]byte
+	if len(src) == 8 {
+		atomic.StoreUint64(w, binary.NativeEndian.Uint64(src))
+		return
+	}
+	for {
+		old := atomic.LoadUint64(w)
+		binary.NativeEndian.PutUint64(b[:], old)
+		copy(b[skip:], src)
+		if atomic.CompareAndSwapUint64(w, old, binary.NativeEndian.Uint64(b[:])) {
+			return
+		}
+	}
+}
+
+func merge32(w *uint32, skip uint64, src []byte) {
+	var b [4]byte
+	for {
+		old := atomic.LoadUint32(w)
+		binary.NativeEndian.PutUint32(b[:], old)
+		copy(b[skip:], src)
+		if atomic.CompareAndSwapUint32(w, old, binary.NativeEndian.Uint32(b[:])) {
+			return
+		}
+	}
+}
+
+func address(b []byte, off uint64) uintptr { return uintptr(unsafe.Pointer(&b[off])) }
+
+func word64(b []byte, off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : off+8][0])) }
+
+func word32(b []byte, off uint64) *uint32 { return (*uint32)(unsafe.Pointer(&b[off : off+4][0])) }

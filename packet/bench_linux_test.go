@@ -1,0 +1,164 @@
+package packet_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// BenchmarkUDP sends and receives batches in turn on one goroutine: what a frame costs both ends together.
+func BenchmarkUDP(b *testing.B) {
+	for _, size := range []int{64, 1024, 4096} {
+		for _, o := range offloads {
+			b.Run(fmt.Sprintf("lo/%d bytes/%s", size, o.name), func(b *testing.B) {
+				benchTurns(b, listen(b, "127.44.2.1", o.opts), listen(b, "127.44.2.2", o.opts), size)
+			})
+		}
+	}
+	for _, size := range []int{1024, 4096} {
+		for _, o := range offloads {
+			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.name), func(b *testing.B) {
+				hosts := newTestNet(b, 9000, 0)
+				benchTurns(b, listenIn(b, hosts.left, leftIPv4, o.opts), listenIn(b, hosts.right, rightIPv4, o.opts), size)
+			})
+		}
+	}
+}
+
+// BenchmarkPipe is the same in memory.
+func BenchmarkPipe(b *testing.B) {
+	for _, size := range []int{64, 1024, 4096} {
+		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
+			n := packet.NewPipeNet()
+			benchTurns(b, openPipe(b, n, "192.0.2.1"), openPipe(b, n, "192.0.2.2"), size)
+		})
+	}
+}
+
+// BenchmarkUDPStream sends from one goroutine and receives in another, with a window between them.
+func BenchmarkUDPStream(b *testing.B) {
+	for _, size := range []int{1024, 4096} {
+		for _, o := range offloads {
+			b.Run(fmt.Sprintf("lo/%d bytes/%s", size, o.name), func(b *testing.B) {
+				benchStream(b, listen(b, "127.44.2.3", o.opts), listen(b, "127.44.2.4", o.opts), size)
+			})
+		}
+	}
+	for _, o := range offloads {
+		b.Run(fmt.Sprintf("veth/4096 bytes/%s", o.name), func(b *testing.B) {
+			hosts := newTestNet(b, 9000, 0)
+			benchStream(b, listenIn(b, hosts.left, leftIPv4, o.opts), listenIn(b, hosts.right, rightIPv4, o.opts), 4096)
+		})
+	}
+}
+
+// BenchmarkUDPLatency is half a round trip of one small frame.
+func BenchmarkUDPLatency(b *testing.B) {
+	x, y := listen(b, "127.44.2.5", packet.UDPOptions{}), listen(b, "127.44.2.6", packet.UDPOptions{})
+	defer x.Close()
+	defer y.Close()
+	go func() {
+		back := &sender{link: y, path: packet.Path{Dst: x.Local()}, batch: packet.NewBatch(1), data: make([]byte, 64)}
+		rb := packet.NewRecvBatch(8)
+		for y.Recv(rb) == nil {
+			if back.send(1) != nil {
+				return
+			}
+		}
+	}()
+	out := &sender{link: x, path: packet.Path{Dst: y.Local()}, batch: packet.NewBatch(1), data: make([]byte, 64)}
+	rb := packet.NewRecvBatch(8)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := out.send(1); err != nil {
+			b.Fatal(err)
+		}
+		if err := x.Recv(rb); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/half-trip")
+}
+
+// sender sends batches of equal frames.
+type sender struct {
+	link  packet.Link
+	path  packet.Path
+	batch *packet.Batch
+	data  []byte
+}
+
+func (s *sender) send(n int) error {
+	for range n {
+		f := s.batch.Next()
+		f.Path = &s.path
+		f.Header = append(f.Header, s.data[:16]...)
+		f.Payload = append(f.Payload, s.data)
+	}
+	s.link.Prepare(s.batch)
+	for i := range s.batch.Len() {
+		f := s.batch.At(i)
+		f.Trailer = append(f.Trailer, 1, 2, 3, 4)
+	}
+	err := s.link.Send(s.batch)
+	s.batch.Reset()
+	return err
+}
+
+const benchBatch = 32
+
+func benchTurns(b *testing.B, from, to packet.Link, size int) {
+	defer from.Close()
+	defer to.Close()
+	s := &sender{link: from, path: packet.Path{Dst: to.Local()}, batch: packet.NewBatch(benchBatch), data: make([]byte, size)}
+	rb := packet.NewRecvBatch(64)
+	turn := func() {
+		if err := s.send(benchBatch); err != nil {
+			b.Fatal(err)
+		}
+		for n := 0; n < benchBatch; n += len(rb.Frames) {
+			if err := to.Recv(rb); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for range 20 {
+		turn()
+	}
+	b.SetBytes(int64(benchBatch * size))
+	b.ReportAllocs()
+	for b.Loop() {
+		turn()
+	}
+}
+
+func benchStream(b *testing.B, from, to packet.Link, size int) {
+	const window = 16 // batches
+	defer from.Close()
+	defer to.Close()
+	s := &sender{link: from, path: packet.Path{Dst: to.Local()}, batch: packet.NewBatch(benchBatch), data: make([]byte, size)}
+	credits := make(chan struct{}, window)
+	for range window {
+		credits <- struct{}{}
+	}
+	go func() {
+		rb := packet.NewRecvBatch(64)
+		for n := 0; to.Recv(rb) == nil; {
+			for n += len(rb.Frames); n >= benchBatch; n -= benchBatch {
+				credits <- struct{}{}
+			}
+		}
+	}()
+	b.SetBytes(int64(benchBatch * size))
+	b.ReportAllocs()
+	for b.Loop() {
+		<-credits
+		if err := s.send(benchBatch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range window {
+		<-credits
+	}
+}

@@ -1,0 +1,199 @@
+package packet
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// FaultLink is a link that does harm to frames, for tests: see [Fault].
+//
+// A frame that is held back, repeated or changed is copied, so Send's borrow ends when it returns as on any link.
+// No held frame is lost: it goes when enough frames have followed, when its time is up, or at Flush, whichever is first.
+// The time comes from the time package, so that in a testing/synctest bubble it is the bubble's.
+// Close drops what is still held.
+type FaultLink struct {
+	Link // the link below
+
+	mu     sync.Mutex
+	tx     fates
+	out    *Batch  // what goes to the link below
+	held   []*held // by due time, then in the order of arrival
+	lent   []*held // what out borrows from
+	free   []*held
+	timer  *time.Timer
+	closed bool
+
+	rxMu  sync.Mutex
+	rx    fates
+	spare []Received // scratch of Recv
+	late  []lateFrame
+}
+
+// lateFrame is a received frame that waits to be overtaken.
+type lateFrame struct {
+	frame Received
+	pass  int
+}
+
+var errFaultClosed = fmt.Errorf("packet: fault: %w", net.ErrClosed)
+
+// faultBatch is how many frames a FaultLink hands down at a time.
+const faultBatch = 64
+
+// Fault returns l with faults in what is sent. Frames then leave one by one, never in segment trains.
+func Fault(l Link, send FaultConfig) *FaultLink { return FaultBoth(l, send, FaultConfig{}) }
+
+// FaultBoth returns l with faults in what is sent and in what is received.
+func FaultBoth(l Link, send, receive FaultConfig) *FaultLink {
+	return &FaultLink{Link: l, tx: newFates(send, 0), rx: newFates(receive, 1), out: NewBatch(faultBatch)}
+}
+
+// Caps are those of the link below, without GSO.
+func (l *FaultLink) Caps() Caps {
+	c := l.Link.Caps()
+	c.Name = "fault(" + c.Name + ")"
+	c.GSO = false
+	return c
+}
+
+// Stats returns the counts of the link below.
+func (l *FaultLink) Stats() Stats { return statsOf(l.Link) }
+
+// Counters returns what was done so far to what is sent and what is received.
+func (l *FaultLink) Counters() (sent, received FaultCounters) {
+	l.mu.Lock()
+	sent = l.tx.count
+	l.mu.Unlock()
+	l.rxMu.Lock()
+	received = l.rx.count
+	l.rxMu.Unlock()
+	return sent, received
+}
+
+// Prepare lets every frame leave alone: what it announces for a frame is then true whatever happens to the others.
+func (l *FaultLink) Prepare(b *Batch) {
+	b.Lone = true
+	l.Link.Prepare(b)
+}
+
+// Send tells of frames that the link below refused as *SendError does, with the index in the order they went down.
+func (l *FaultLink) Send(b *Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errFaultClosed
+	}
+	var refused *SendError
+	now := time.Now()
+	for ; b.Sent < b.Len(); b.Sent++ {
+		f := b.At(b.Sent)
+		if f.Path == nil {
+			refused = refused.refuse(b, b.Sent, 1, ErrAddressFamily)
+			continue
+		}
+		if err := l.send(f, now, &refused); err != nil {
+			return err
+		}
+	}
+	if err := l.down(&refused); err != nil {
+		return err
+	}
+	l.arm(now)
+	return refused.result()
+}
+
+// send deals with one frame.
+func (l *FaultLink) send(f *Frame, now time.Time, refused **SendError) error {
+	ft := l.tx.next()
+	seq := l.tx.count.Frames
+	if ft.drop {
+		return nil
+	}
+	copies := 1
+	if ft.duplicate {
+		copies = 2
+	}
+	for i := range copies {
+		spoil := i == 0 && (ft.corrupt || ft.mark)
+		wait := ft.reorder || ft.delay > 0
+		if !spoil && !wait {
+			if err := l.room(refused); err != nil {
+				return err
+			}
+			l.out.Next().alias(f)
+			continue
+		}
+		h := l.hold(f)
+		h.seq = seq
+		if spoil && ft.corrupt {
+			flip(h.data, ft.bit)
+		}
+		if spoil && ft.mark {
+			h.path.TrafficClass |= ecnCE
+		}
+		if !wait {
+			if err := l.release(h, refused); err != nil {
+				return err
+			}
+			continue
+		}
+		h.due = now.Add(ft.delay)
+		if ft.reorder {
+			h.due, h.pass = h.due.Add(l.tx.cfg.ReorderHold), ft.span
+		}
+		l.keep(h)
+	}
+	if ft.reorder || ft.delay > 0 {
+		return nil
+	}
+	return l.passed(seq, refused)
+}
+
+// room makes room for one more frame in l.out.
+func (l *FaultLink) room(refused **SendError) error {
+	if !l.out.Full() {
+		return nil
+	}
+	return l.down(refused)
+}
+
+// down sends l.out to the link below. Only a closed link is an error, refused frames add to refused.
+func (l *FaultLink) down(refused **SendError) error {
+	if l.out.Len() == 0 {
+		return nil
+	}
+	err := l.Link.Send(l.out)
+	l.out.Reset()
+	l.free = append(l.free, l.lent...)
+	l.lent = l.lent[:0]
+	if err == nil {
+		return nil
+	}
+	se, ok := errors.AsType[*SendError](err)
+	switch {
+	case !ok:
+		return err
+	case *refused == nil:
+		*refused = se
+	default:
+		(*refused).Refused += se.Refused
+	}
+	return nil
+}
+
+// Close closes the link below and drops what is held.
+func (l *FaultLink) Close() error {
+	// The link below first: that wakes a Send that holds the lock.
+	err := l.Link.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.held = nil
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	return err
+}

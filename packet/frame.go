@@ -1,0 +1,89 @@
+package packet
+
+const (
+	// HeaderRoom is what fits in Frame.Header without an allocation, in bytes.
+	HeaderRoom = 80
+	// TrailerRoom is what fits in Frame.Trailer without an allocation, in bytes: 3 of pad, 4 of ICRC.
+	TrailerRoom = 8
+	// DontFragment is the DF bit as it stands in Frame.FlagsFragment.
+	DontFragment = 0x4000
+)
+
+// Frame is one outgoing datagram, in the pieces that the link gathers: Header, Payload, Trailer.
+// Frames live in a [Batch] and are got from [Batch.Next].
+type Frame struct {
+	// Path is borrowed until Send returns.
+	Path *Path
+	// Header starts empty, in an array of the frame with HeaderRoom bytes: fill it by append.
+	Header []byte
+	// Payload starts empty; append pieces to it. The bytes are borrowed until Send returns.
+	Payload [][]byte
+	// Trailer starts empty, in an array of the frame with TrailerRoom bytes: fill it by append.
+	Trailer []byte
+
+	// SrcPort, ID and FlagsFragment are what will stand on the wire in the UDP source port and in the
+	// identification and the flags-and-fragment-offset fields of the IPv4 header. Link.Prepare sets them.
+	// ID and FlagsFragment are 0 over IPv6.
+	SrcPort       uint16
+	ID            uint16
+	FlagsFragment uint16
+
+	train   int // frames of the segment train this frame leads; 0 and 1: it leaves alone
+	batch   *Batch
+	header  [HeaderRoom]byte
+	trailer [TrailerRoom]byte
+}
+
+// Len returns the length of the UDP payload as the frame stands, in bytes.
+func (f *Frame) Len() int {
+	n := len(f.Header) + len(f.Trailer)
+	for _, p := range f.Payload {
+		n += len(p)
+	}
+	return n
+}
+
+// Alloc returns n bytes that belong to the frame's batch until its next Reset. Their content is undefined.
+// It is for payload that cannot be borrowed from where it lives.
+func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
+
+// AppendTo appends the bytes of the frame, gathered, to dst.
+func (f *Frame) AppendTo(dst []byte) []byte {
+	dst = append(dst, f.Header...)
+	for _, p := range f.Payload {
+		dst = append(dst, p...)
+	}
+	return append(dst, f.Trailer...)
+}
+
+// alias makes f the same datagram as g without copying a byte: f borrows from g.
+func (f *Frame) alias(g *Frame) {
+	f.Path = g.Path
+	f.Header = g.Header
+	f.Payload = append(f.Payload[:0], g.Payload...)
+	f.Trailer = g.Trailer
+	f.SrcPort, f.ID, f.FlagsFragment = g.SrcPort, g.ID, g.FlagsFragment
+}
+
+// flatten gathers the payload into one piece of the batch's arena.
+func (f *Frame) flatten() {
+	n := 0
+	for _, p := range f.Payload {
+		n += len(p)
+	}
+	flat := f.Alloc(n)[:0]
+	for _, p := range f.Payload {
+		flat = append(flat, p...)
+	}
+	clear(f.Payload)
+	f.Payload = append(f.Payload[:0], flat)
+}
+
+func (f *Frame) reset() {
+	f.Path = nil
+	f.Header = f.header[:0]
+	clear(f.Payload)
+	f.Payload = f.Payload[:0]
+	f.Trailer = f.trailer[:0]
+	f.SrcPort, f.ID, f.FlagsFragment, f.train = 0, 0, 0, 0
+}

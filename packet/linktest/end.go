@@ -1,0 +1,186 @@
+package linktest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// A frame of the suite: header of 8 bytes (number, length of the payload), payload out of pattern, trailer of 6 bytes
+// with what Prepare announced: source port, ID, flags.
+const (
+	headerLen  = 8
+	trailerLen = 6
+	overhead   = headerLen + trailerLen
+)
+
+// pattern is what payloads are cut out of.
+var pattern = func() []byte {
+	p := make([]byte, 256<<10)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}()
+
+// payload is that of frame n, size bytes.
+func payload(n uint32, size int) []byte {
+	off := int(n*977) % (len(pattern) / 2)
+	return pattern[off : off+size]
+}
+
+// end is one end of a link under test.
+type end struct {
+	t     *testing.T
+	link  packet.Link
+	to    packet.Path
+	batch *packet.Batch
+	in    *packet.RecvBatch
+	next  int    // frames of in already looked at
+	sent  uint32 // frames
+	got   uint32
+}
+
+// room is the longest payload of a frame of the suite that the link takes.
+func (e *end) room() int {
+	ip := 40
+	if e.link.Local().Is4() {
+		ip = 20
+	}
+	return min(e.link.Caps().MTU, 65535) - ip - 8 - overhead
+}
+
+// put appends a frame with size bytes of payload in the given number of pieces to the batch.
+func (e *end) put(path *packet.Path, size, pieces int) *packet.Frame {
+	f := e.batch.Next()
+	if f == nil {
+		e.t.Fatalf("batch of %d is full at %d frames", e.batch.Cap(), e.batch.Len())
+	}
+	f.Path = path
+	f.Header = binary.BigEndian.AppendUint32(f.Header, e.sent)
+	f.Header = binary.BigEndian.AppendUint32(f.Header, uint32(size))
+	p := payload(e.sent, size)
+	e.sent++
+	for i := range pieces {
+		n := len(p) / (pieces - i)
+		f.Payload = append(f.Payload, p[:n])
+		p = p[n:]
+	}
+	return f
+}
+
+// flush sends the batch as an engine does: prepare, seal, send, and once more as often as the link asks.
+func (e *end) flush() error {
+	err := e.send()
+	e.batch.Reset()
+	return err
+}
+
+func (e *end) send() error {
+	for {
+		e.link.Prepare(e.batch)
+		for i := e.batch.Sent; i < e.batch.Len(); i++ {
+			f := e.batch.At(i)
+			f.Trailer = binary.BigEndian.AppendUint16(f.Trailer[:0], f.SrcPort)
+			f.Trailer = binary.BigEndian.AppendUint16(f.Trailer, f.ID)
+			f.Trailer = binary.BigEndian.AppendUint16(f.Trailer, f.FlagsFragment)
+		}
+		if err := e.link.Send(e.batch); !errors.Is(err, packet.ErrReprepare) {
+			return err
+		}
+	}
+}
+
+func (e *end) mustFlush() {
+	e.t.Helper()
+	if err := e.flush(); err != nil {
+		e.t.Fatalf("Send: %v", err)
+	}
+}
+
+// recv returns the next frame, without an allocation.
+func (e *end) recv() (*packet.Received, error) {
+	if e.next == len(e.in.Frames) {
+		e.next = 0
+		if err := e.link.Recv(e.in); err != nil {
+			return nil, err
+		}
+		if len(e.in.Frames) == 0 {
+			return nil, errors.New("neither a frame nor an error from Recv")
+		}
+	}
+	f := &e.in.Frames[e.next]
+	e.next++
+	return f, nil
+}
+
+// expect receives a frame, which must be the next in number and whole, and returns it.
+func (e *end) expect() *packet.Received {
+	e.t.Helper()
+	f, err := e.recv()
+	if err != nil {
+		e.t.Fatalf("Recv: %v", err)
+	}
+	if err := check(f, e.got); err != nil {
+		e.t.Fatal(err)
+	}
+	e.got++
+	return f
+}
+
+// expectAll receives n frames.
+func (e *end) expectAll(n int) {
+	e.t.Helper()
+	for range n {
+		e.expect()
+	}
+}
+
+// check says what is wrong with f as frame n of the suite.
+func check(f *packet.Received, n uint32) error {
+	d := f.Data
+	if len(d) < overhead {
+		return fmt.Errorf("frame %d: got %d bytes, less than header and trailer", n, len(d))
+	}
+	if got := binary.BigEndian.Uint32(d); got != n {
+		return fmt.Errorf("got frame %d, want frame %d: frames lost or out of order", got, n)
+	}
+	size := int(binary.BigEndian.Uint32(d[4:]))
+	if len(d) != size+overhead {
+		return fmt.Errorf("frame %d: got %d bytes, %d were sent", n, len(d), size+overhead)
+	}
+	if !bytes.Equal(d[headerLen:len(d)-trailerLen], payload(n, size)) {
+		return fmt.Errorf("frame %d: the payload of %d bytes was changed", n, size)
+	}
+	port, id, flags := announcement(d)
+	if f.SrcPort != port {
+		return fmt.Errorf("frame %d: source port %d, Prepare announced %d", n, f.SrcPort, port)
+	}
+	if f.HeaderSeen && (f.ID != id || f.FlagsFragment != flags) {
+		return fmt.Errorf("frame %d: ID %d, flags %#x; Prepare announced %d, %#x", n, f.ID, f.FlagsFragment, id, flags)
+	}
+	return nil
+}
+
+// announcement reads what Prepare said of the frame with this data.
+func announcement(d []byte) (port, id, flags uint16) {
+	t := d[len(d)-trailerLen:]
+	return binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:]), binary.BigEndian.Uint16(t[4:])
+}
+
+// watch closes the links of a test that hangs, so that it fails in a place that tells where.
+func watch(t *testing.T, links ...packet.Link) {
+	timer := time.AfterFunc(time.Minute, func() {
+		for _, l := range links {
+			l.Close()
+		}
+	})
+	t.Cleanup(func() { timer.Stop() })
+}

@@ -1,0 +1,87 @@
+// Package linktest is the suite every packet.Link must pass.
+package linktest
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// Open returns two links that reach each other and lose nothing while at most Window bytes are on their way.
+// The suite closes them. It is called once for every test of the suite.
+type Open func(t *testing.T) (a, b packet.Link)
+
+// Window is how much the suite has on its way at a time, in bytes of UDP payload and in frames.
+const (
+	Window       = 96 << 10
+	WindowFrames = 128
+)
+
+// Wire returns the next IP datagram, from the IP header on, that was seen on the wire between the two links.
+type Wire func() ([]byte, error)
+
+// Option adapts the suite to a link.
+type Option func(*suite)
+
+// WithWire names how to look at what link a puts on the wire. It is needed to check a link that does not see
+// IP headers itself. open is called after Open and may skip the test; closing is up to t.Cleanup.
+func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.wire = open } }
+
+type suite struct {
+	open Open
+	wire func(t *testing.T) Wire
+}
+
+// Run runs the suite.
+func Run(t *testing.T, open Open, options ...Option) {
+	s := &suite{open: open}
+	for _, o := range options {
+		o(s)
+	}
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, a, b *end)
+	}{
+		{"frames of mixed sizes arrive whole and in order", mixedSizes},
+		{"equal frames arrive whole and in order, the last shorter", equalSizes},
+		{"many pieces are gathered", manyPieces},
+		{"a batch larger than one call arrives whole and in order", bigBatches},
+		{"both directions at once", bothDirections},
+		{"each frame keeps its path's marks", severalPaths},
+		{"addresses and ports are those of the ends", addresses},
+		{"the loan of the bytes ends when Send returns", loan},
+		{"a batch can be sent again", again},
+		{"lone frames arrive in the order they were put in", lone},
+		{"a frame over the MTU is refused, its neighbours go", overMTU},
+		{"a destination of the other family is refused, its neighbours go", otherFamily},
+		{"nothing is allocated in steady state", noAllocation},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a, b := s.ends(t)
+			test.run(t, a, b)
+		})
+	}
+	t.Run("the announced header is what stands on the wire", s.announced)
+	t.Run("Close wakes a waiting Recv", s.closeWakes)
+	t.Run("a closed link says so", s.closed)
+	t.Run("Close leaves no goroutine", s.noGoroutine)
+}
+
+// ends opens the links for a test and closes them after it.
+func (s *suite) ends(t *testing.T) (a, b *end) {
+	la, lb := s.open(t)
+	a = &end{t: t, link: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
+	b = &end{t: t, link: lb, to: packet.Path{Src: lb.Local(), Dst: la.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
+	t.Cleanup(func() {
+		closeLink(t, la)
+		closeLink(t, lb)
+	})
+	watch(t, la, lb)
+	return a, b
+}
+
+func closeLink(t *testing.T, l packet.Link) {
+	if err := l.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}

@@ -1,0 +1,33 @@
+package linktest
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	mdpacket "github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+)
+
+// Sniff looks at network interface ifname of the calling thread's network namespace with a packet socket, which takes
+// CAP_NET_RAW: without it the test is skipped.
+func Sniff(t testing.TB, ifname string) Wire {
+	t.Helper()
+	ifc, err := net.InterfaceByName(ifname)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := mdpacket.Listen(ifc, mdpacket.Datagram, unix.ETH_P_ALL, nil)
+	if err != nil {
+		t.Skipf("looking at the wire takes a packet socket (CAP_NET_RAW): %v", err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 128<<10)
+	return func() ([]byte, error) {
+		n, _, err := conn.ReadFrom(buf)
+		return buf[:n], err
+	}
+}

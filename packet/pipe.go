@@ -1,0 +1,214 @@
+package packet
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+)
+
+// pipeQueue is the default length of a pipe link's receive queue, in frames.
+const pipeQueue = 4096
+
+// PipeNet is a network in memory: what a link sends is in the queue of the destination's link when Send returns, in
+// the order of the calls. It uses no clock and no goroutine, and a Recv that waits is durably blocked in the
+// sense of testing/synctest.
+type PipeNet struct {
+	// Queue is the length of the receive queue of links opened from now on, in frames; 0 means 4096.
+	Queue int
+	// HideHeader makes links opened from now on deliver frames as a UDP socket does, with HeaderSeen false.
+	HideHeader bool
+
+	mu    sync.Mutex
+	links map[netip.Addr]*pipe
+	lost  atomic.Uint64
+}
+
+// NewPipeNet returns a network without links.
+func NewPipeNet() *PipeNet { return &PipeNet{links: make(map[netip.Addr]*pipe)} }
+
+// Lost returns how many frames went to an address that has no link.
+func (n *PipeNet) Lost() uint64 { return n.lost.Load() }
+
+// Open adds a link at addr. mtu is that of its network device in bytes, IP header included, 576 to 65535.
+// An address can be opened once at a time.
+func (n *PipeNet) Open(addr netip.Addr, mtu int) (Link, error) {
+	addr = addr.Unmap()
+	if !addr.IsValid() {
+		return nil, fmt.Errorf("packet: pipe: no address to open a link at")
+	}
+	if mtu < 576 || mtu > 65535 {
+		return nil, fmt.Errorf("packet: pipe %v: MTU %d is not in 576..65535", addr, mtu)
+	}
+	l := &pipe{net: n, addr: addr, bare: addr.WithZone(""), mtu: mtu, hide: n.HideHeader}
+	l.ready.L = &l.mu
+	l.limit = n.Queue
+	if l.limit <= 0 {
+		l.limit = pipeQueue
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.links[l.bare] != nil {
+		return nil, fmt.Errorf("packet: pipe: there is a link at %v already", addr)
+	}
+	n.links[l.bare] = l
+	return l, nil
+}
+
+func (n *PipeNet) lookup(a netip.Addr) *pipe {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.links[a.WithZone("")]
+}
+
+type pipe struct {
+	net        *PipeNet
+	addr, bare netip.Addr // bare: without zone
+	mtu        int
+	hide       bool
+	id         atomic.Uint32 // last IPv4 identification given out
+	stats      stats
+
+	mu     sync.Mutex
+	ready  sync.Cond // the queue is not empty, or closed
+	limit  int
+	queue  []Received // ring; Data of a free slot is a buffer to reuse
+	head   int        // first used slot
+	used   int
+	closed bool
+}
+
+func (l *pipe) Caps() Caps {
+	return Caps{Name: "pipe", MTU: l.mtu, Batch: 64, SeesHeader: !l.hide}
+}
+
+func (l *pipe) Local() netip.Addr { return l.addr }
+
+func (l *pipe) Stats() Stats { return l.stats.load() }
+
+// Prepare gives every IPv4 frame the next identification, or 0 where the receiver is not to see it.
+func (l *pipe) Prepare(b *Batch) {
+	for i := b.Sent; i < b.Len(); i++ {
+		f := b.At(i)
+		f.SrcPort, f.ID, f.FlagsFragment = Port, 0, 0
+		if l.addr.Is4() {
+			f.FlagsFragment = DontFragment
+			if !l.hide {
+				f.ID = uint16(l.id.Add(1))
+			}
+		}
+	}
+}
+
+func (l *pipe) Send(b *Batch) error {
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		return fmt.Errorf("packet: pipe %v: %w", l.addr, net.ErrClosed)
+	}
+	var refused *SendError
+	for ; b.Sent < b.Len(); b.Sent++ {
+		f := b.At(b.Sent)
+		size := f.Len()
+		switch {
+		case f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4():
+			refused = refused.refuse(b, b.Sent, 1, ErrAddressFamily)
+			continue
+		case size+headerLen(l.addr) > l.mtu:
+			refused = refused.refuse(b, b.Sent, 1, ErrTooLong)
+			continue
+		}
+		l.stats.tx(1, 1, size)
+		to := l.net.lookup(f.Path.Dst)
+		if to == nil || size+headerLen(l.addr) > to.mtu {
+			l.net.lost.Add(1)
+			continue
+		}
+		to.deliver(f, l.bare)
+	}
+	if refused != nil {
+		l.stats.txRefused.Add(uint64(refused.Refused))
+	}
+	return refused.result()
+}
+
+func (l *pipe) deliver(f *Frame, src netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.used == l.limit {
+		l.stats.rxDropped.Add(1)
+		return
+	}
+	if l.used == len(l.queue) {
+		l.grow()
+	}
+	slot := &l.queue[(l.head+l.used)%len(l.queue)]
+	l.used++
+	*slot = Received{
+		Data: f.AppendTo(slot.Data[:0]), Src: src, Dst: l.bare, SrcPort: f.SrcPort,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(), FlagsFragment: f.FlagsFragment,
+	}
+	if !l.hide {
+		slot.HeaderSeen, slot.ID = true, f.ID
+	}
+	l.ready.Signal()
+}
+
+func (l *pipe) grow() {
+	q := make([]Received, min(max(2*len(l.queue), 16), l.limit))
+	k := copy(q, l.queue[l.head:])
+	copy(q[k:], l.queue[:l.head])
+	l.queue, l.head = q, 0
+}
+
+func (l *pipe) Recv(rb *RecvBatch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.used == 0 && !l.closed {
+		l.ready.Wait()
+	}
+	if l.closed {
+		rb.Frames = rb.Frames[:0]
+		return fmt.Errorf("packet: pipe %v: %w", l.addr, net.ErrClosed)
+	}
+	st, ok := rb.state.(*pipeRecv)
+	if !ok {
+		st = &pipeRecv{bufs: make([][]byte, rb.capacity)}
+		rb.state = st
+	}
+	rb.Frames = rb.Frames[:0]
+	bytes := 0
+	for i := range min(l.used, rb.capacity) {
+		slot := &l.queue[l.head]
+		rb.Frames = append(rb.Frames, *slot)
+		bytes += len(slot.Data)
+		slot.Data, st.bufs[i] = st.bufs[i], slot.Data
+		l.head = (l.head + 1) % len(l.queue)
+		l.used--
+	}
+	if l.used > 0 {
+		l.ready.Signal()
+	}
+	l.stats.rx(len(rb.Frames), bytes)
+	return nil
+}
+
+// pipeRecv holds the buffers that the frames of a RecvBatch lie in; they are exchanged for those of the queue.
+type pipeRecv struct{ bufs [][]byte }
+
+func (l *pipe) Close() error {
+	l.mu.Lock()
+	already := l.closed
+	l.closed = true
+	l.queue, l.head, l.used = nil, 0, 0
+	l.ready.Broadcast()
+	l.mu.Unlock()
+	if !already {
+		l.net.mu.Lock()
+		delete(l.net.links, l.bare)
+		l.net.mu.Unlock()
+	}
+	return nil
+}

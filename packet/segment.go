@@ -1,0 +1,63 @@
+package packet
+
+const (
+	// maxSegments is the most segments a train may have on every kernel that knows UDP_SEGMENT.
+	maxSegments = 64
+	// maxTrain bounds a train's UDP payload in bytes, so that with all its headers it stays under the 64 KiB which
+	// devices take in one piece: past that the kernel cuts it up itself, at a cost.
+	maxTrain = 65536 - 256
+	// maxPieces is the most pieces the kernel gathers into one message (IOV_MAX).
+	maxPieces = 1024
+)
+
+// pieces is the most pieces f is gathered from once it is sealed.
+func (f *Frame) pieces() int { return 2 + len(f.Payload) }
+
+// train returns how many frames of b, from frame i on, can leave as the segments of one train: equal in length and path,
+// the last of them perhaps shorter. maxLen is the longest UDP payload one segment may have.
+// What sealing may yet add to the trailers is reckoned in.
+func (b *Batch) train(i, maxLen int) int {
+	first := b.At(i)
+	size := first.Len()
+	room := TrailerRoom - len(first.Trailer)
+	total, pieces := size+room, first.pieces()
+	if size == 0 || first.Path == nil || size+room > maxLen {
+		return 1
+	}
+	n := 1
+	for i += 1; i < b.Len() && n < maxSegments; i++ {
+		f := b.At(i)
+		if f.Path == nil || f.Path != first.Path && *f.Path != *first.Path {
+			break
+		}
+		l := f.Len()
+		total += l + TrailerRoom - len(f.Trailer)
+		pieces += f.pieces()
+		if l > size || l == 0 || total > maxTrain || pieces > maxPieces {
+			break
+		}
+		n++
+		if l < size {
+			break
+		}
+	}
+	return n
+}
+
+// appendSegments appends msg to dst as the frames it consists of: segments of size bytes, the last perhaps shorter.
+// size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in.
+func appendSegments(dst []Received, msg Received, size int) []Received {
+	if size <= 0 || size >= len(msg.Data) {
+		return append(dst, msg)
+	}
+	data, v4 := msg.Data, msg.Dst.Is4()
+	for i := uint16(0); len(data) > 0; i++ {
+		n := min(size, len(data))
+		msg.Data, data = data[:n:n], data[n:]
+		if v4 {
+			msg.ID = i
+		}
+		dst = append(dst, msg)
+	}
+	return dst
+}

@@ -1,0 +1,95 @@
+package packet
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// Direction says which way a frame went through a tap.
+type Direction uint8
+
+const (
+	Outgoing Direction = iota
+	Incoming
+)
+
+func (d Direction) String() string {
+	if d == Outgoing {
+		return "out"
+	}
+	return "in"
+}
+
+// TapFrame is a frame as a tap sees it.
+type TapFrame struct {
+	// Data is the UDP payload, in one piece. It is borrowed: valid until the callback returns, and not to be written to.
+	Data     []byte
+	Src, Dst netip.Addr // without zone
+	SrcPort  uint16
+	// HeaderSeen, ID and FlagsFragment are as in Received. What goes out is always known.
+	HeaderSeen             bool
+	ID, FlagsFragment      uint16
+	TrafficClass, HopLimit uint8
+}
+
+// Tap returns l with see called for every frame that is sent and received. Calls come one at a time, and in the order in
+// which things happened: an answer is not seen before what it answers. A frame is seen once it was sent, those the host
+// refused as well. see must not use the link.
+func Tap(l Link, see func(Direction, TapFrame)) Link {
+	return &tap{Link: l, see: see, src: l.Local().WithZone("")}
+}
+
+type tap struct {
+	Link
+	see func(Direction, TapFrame)
+	src netip.Addr
+
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tap) Caps() Caps {
+	c := t.Link.Caps()
+	c.Name = "tap(" + c.Name + ")"
+	return c
+}
+
+func (t *tap) Stats() Stats { return statsOf(t.Link) }
+
+func (t *tap) Send(b *Batch) error {
+	// Holding the lock while sending keeps answers from being seen first.
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := b.Sent
+	err := t.Link.Send(b)
+	for i := first; i < b.Sent; i++ {
+		f := b.At(i)
+		if f.Path == nil {
+			continue
+		}
+		t.buf = f.AppendTo(t.buf[:0])
+		t.see(Outgoing, TapFrame{
+			Data: t.buf, Src: t.src, Dst: f.Path.Dst.WithZone(""), SrcPort: f.SrcPort,
+			HeaderSeen: true, ID: f.ID, FlagsFragment: f.FlagsFragment,
+			TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(),
+		})
+	}
+	return err
+}
+
+func (t *tap) Recv(rb *RecvBatch) error {
+	if err := t.Link.Recv(rb); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range rb.Frames {
+		f := &rb.Frames[i]
+		t.see(Incoming, TapFrame{
+			Data: f.Data, Src: f.Src, Dst: f.Dst, SrcPort: f.SrcPort,
+			HeaderSeen: f.HeaderSeen, ID: f.ID, FlagsFragment: f.FlagsFragment,
+			TrafficClass: f.TrafficClass, HopLimit: f.HopLimit,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package packet_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestTapSeesBothDirectionsInOrder(t *testing.T) {
+	n := packet.NewPipeNet()
+	a, b := openPipe(t, n, "192.0.2.1"), openPipe(t, n, "192.0.2.2")
+	var seen []string
+	ta := packet.Tap(a, func(d packet.Direction, f packet.TapFrame) {
+		seen = append(seen, fmt.Sprintf("%v %v>%v port %d id %d %#x ttl %d %s", d, f.Src, f.Dst, f.SrcPort, f.ID, f.FlagsFragment, f.HopLimit, f.Data))
+	})
+	mustSend(t, ta, b.Local(), "one", "two")
+	recvTexts(t, b, 2)
+	mustSend(t, b, a.Local(), "three")
+	recvTexts(t, ta, 1)
+	want := []string{
+		"out 192.0.2.1>192.0.2.2 port 4791 id 1 0x4000 ttl 64 one",
+		"out 192.0.2.1>192.0.2.2 port 4791 id 2 0x4000 ttl 64 two",
+		"in 192.0.2.2>192.0.2.1 port 4791 id 1 0x4000 ttl 64 three",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	if got := ta.Caps().Name; got != "tap(pipe)" {
+		t.Errorf("name %q", got)
+	}
+	if got := ta.(packet.Counted).Stats().TxFrames; got != 2 {
+		t.Errorf("%d frames sent in the counts of the link below, want 2", got)
+	}
+}
+
+// reluctant asks for frames from index 1 on to be prepared again at the first Send.
+type reluctant struct {
+	packet.Link
+	asked bool
+}
+
+func (l *reluctant) Send(b *packet.Batch) error {
+	if !l.asked {
+		l.asked = true
+		b.Sent = 1
+		return packet.ErrReprepare
+	}
+	return l.Link.Send(b)
+}
+
+func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
+	n := packet.NewPipeNet()
+	var seen []string
+	l := packet.Tap(&reluctant{Link: openPipe(t, n, "192.0.2.1")}, func(_ packet.Direction, f packet.TapFrame) {
+		seen = append(seen, string(f.Data))
+	})
+	b := packet.NewBatch(2)
+	for _, s := range []string{"first", "second"} {
+		f := b.Next()
+		f.Path = &packet.Path{Dst: l.Local()}
+		f.Payload = append(f.Payload, []byte(s))
+	}
+	for l.Prepare(b); l.Send(b) != nil; l.Prepare(b) {
+	}
+	if diff := cmp.Diff([]string{"first", "second"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,211 @@
+package packet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The socket buffers asked for by default, in bytes.
+const (
+	defaultReceiveBuffer = 32 << 20
+	defaultSendBuffer    = 4 << 20
+)
+
+// ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
+//
+// The identification of what it sends over IPv4 is known because the socket is not connected and path MTU discovery is
+// on (IP_PMTUDISC_DO): Linux then sends DF and identification 0, and counts 0, 1, 2, ... through the segments of a train
+// sent with UDP_SEGMENT. What it receives comes without the IP header (HeaderSeen is false). UDP checksums are on for what it
+// sends (UDP_SEGMENT needs them) and may be absent in what it receives, over IPv6 too.
+//
+// Path.FlowLabel is left to the host. A link-local addr needs its zone.
+func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
+	addr = addr.Unmap()
+	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
+		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
+	}
+	l := &udp{addr: addr, bare: addr.WithZone(""), mtu: 1500}
+	network, host := "udp4", addr.String()
+	if addr.Is6() {
+		network = "udp6"
+		if addr.IsLinkLocalUnicast() {
+			scope, err := zoneIndex(addr.Zone())
+			if err != nil {
+				return nil, fmt.Errorf("packet: udp %v: %w", addr, err)
+			}
+			l.scope = scope
+			host = l.bare.String() + "%" + strconv.Itoa(int(scope))
+		}
+	}
+	if _, mtu, _, err := HostAddrs(addr.String()); err == nil {
+		l.mtu = mtu
+	}
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if cerr := c.Control(func(fd uintptr) { err = l.configure(int(fd), opts) }); cerr != nil {
+			return cerr
+		}
+		return err
+	}}
+	conn, err := lc.ListenPacket(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(Port)))
+	if err != nil {
+		return nil, listenError(addr, err)
+	}
+	l.conn = conn
+	l.raw, err = conn.(*net.UDPConn).SyscallConn()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("packet: udp %v: %w", addr, err)
+	}
+	l.tx.init(sendmmsg)
+	return l, nil
+}
+
+// udp is a link over one unconnected socket.
+type udp struct {
+	addr, bare netip.Addr // bare: without zone
+	scope      uint32     // interface index of a link-local addr
+	mtu        int
+	conn       net.PacketConn
+	raw        syscall.RawConn
+	gro        bool
+	gso        atomic.Int32 // a gsoState
+	stats      stats
+	tx         udpTx
+	zones      sync.Map // zone name to interface index, of link-local destinations
+}
+
+// gsoState says whether frames may leave in trains.
+type gsoState = int32
+
+const (
+	gsoOff   gsoState = iota
+	gsoOn             // as far as is known
+	gsoTrial          // a train was refused: its first frame will tell whether for being a train
+)
+
+// configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
+func (l *udp) configure(fd int, opts UDPOptions) error {
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
+	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
+	type option struct {
+		name       string
+		level, opt int
+		value      int
+	}
+	must := []option{
+		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		{"IP_RECVTOS", unix.SOL_IP, unix.IP_RECVTOS, 1},
+		{"IP_RECVTTL", unix.SOL_IP, unix.IP_RECVTTL, 1},
+		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},
+	}
+	if l.addr.Is6() {
+		must = []option{
+			{"IPV6_V6ONLY", unix.SOL_IPV6, unix.IPV6_V6ONLY, 1},
+			{"IPV6_MTU_DISCOVER", unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
+			{"IPV6_RECVTCLASS", unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1},
+			{"IPV6_RECVHOPLIMIT", unix.SOL_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+			{"IPV6_UNICAST_HOPS", unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, DefaultHopLimit},
+			{"UDP_NO_CHECK6_RX", unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1},
+		}
+	}
+	for _, o := range must {
+		if err := unix.SetsockoptInt(fd, o.level, o.opt, o.value); err != nil {
+			return fmt.Errorf("socket option %s: %w", o.name, err)
+		}
+	}
+	// What follows older kernels do without.
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
+	if !opts.NoGRO {
+		l.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
+	}
+	if !opts.NoGSO {
+		// A kernel that does not know UDP_SEGMENT would send a train as one datagram.
+		if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil {
+			l.gso.Store(gsoOn)
+		}
+	}
+	return nil
+}
+
+// setBuffer asks for a buffer past the host's limit, which takes CAP_NET_ADMIN, or else for what the limit allows.
+func setBuffer(fd, force, plain, size, otherwise int) {
+	if size <= 0 {
+		size = otherwise
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
+	}
+}
+
+// listenError says what to do about a socket that could not be opened.
+func listenError(addr netip.Addr, err error) error {
+	at := netip.AddrPortFrom(addr, Port)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("packet: %v is in use: another gorxe or this host's Linux rxe owns UDP port %d (see: ss -ulpn sport = %d); stop it, or use another address or network namespace: %w", at, Port, Port, unix.EADDRINUSE)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return fmt.Errorf("packet: cannot listen at %v: not an address of this host, or an IPv6 address whose duplicate address detection has not finished (see: ip addr): %w", at, unix.EADDRNOTAVAIL)
+	default:
+		return fmt.Errorf("packet: cannot listen at %v: %w", at, err)
+	}
+}
+
+// zoneIndex returns the interface index that zone, a name or a number, stands for.
+func zoneIndex(zone string) (uint32, error) {
+	if zone == "" {
+		return 0, errors.New("a link-local IPv6 address needs a zone, as in fe80::1%eth0")
+	}
+	if n, err := strconv.ParseUint(zone, 10, 31); err == nil {
+		return uint32(n), nil
+	}
+	ifc, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0, fmt.Errorf("zone %q: %w", zone, err)
+	}
+	return uint32(ifc.Index), nil
+}
+
+// scopeOf returns the interface index to send to a with.
+func (l *udp) scopeOf(a netip.Addr) (uint32, error) {
+	if !a.Is6() || !a.IsLinkLocalUnicast() {
+		return 0, nil
+	}
+	zone := a.Zone()
+	if l.scope != 0 && (zone == "" || zone == l.addr.Zone()) {
+		return l.scope, nil
+	}
+	if n, ok := l.zones.Load(zone); ok {
+		return n.(uint32), nil
+	}
+	n, err := zoneIndex(zone)
+	if err != nil {
+		return 0, err
+	}
+	l.zones.Store(zone, n)
+	return n, nil
+}
+
+func (l *udp) Caps() Caps {
+	return Caps{Name: "udp", MTU: l.mtu, Batch: 64, GSO: l.gso.Load() != gsoOff}
+}
+
+func (l *udp) Local() netip.Addr { return l.addr }
+
+func (l *udp) Stats() Stats { return l.stats.load() }
+
+func (l *udp) Close() error {
+	if err := l.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("packet: udp %v: %w", l.addr, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package packet_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/vishvananda/netns"
+)
+
+func listen(t testing.TB, addr string, opts packet.UDPOptions) packet.Link {
+	t.Helper()
+	l, err := packet.ListenUDP(netip.MustParseAddr(addr), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// listenIn opens a link in a network namespace.
+func listenIn(t testing.TB, ns netns.NsHandle, addr string, opts packet.UDPOptions) (l packet.Link) {
+	t.Helper()
+	in(t, ns, func() (err error) {
+		l, err = packet.ListenUDP(netip.MustParseAddr(addr), opts)
+		return err
+	})
+	return l
+}
+
+// offloads are the ways to open a link; each kernel and peer may lack some.
+var offloads = []struct {
+	name string
+	opts packet.UDPOptions
+}{
+	{"offloads", packet.UDPOptions{}},
+	{"no GSO", packet.UDPOptions{NoGSO: true}},
+	{"no GRO", packet.UDPOptions{NoGRO: true}},
+	{"no offload", packet.UDPOptions{NoGSO: true, NoGRO: true}},
+}
+
+func TestUDPLoopback(t *testing.T) {
+	lo := linktest.WithWire(func(t *testing.T) linktest.Wire { return linktest.Sniff(t, "lo") })
+	for _, o := range offloads {
+		t.Run(o.name, func(t *testing.T) {
+			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
+				return listen(t, "127.44.0.1", o.opts), listen(t, "127.44.0.2", o.opts)
+			}, lo)
+		})
+	}
+	t.Run("fault", func(t *testing.T) {
+		linktest.Run(t, wrapped(func(t *testing.T) (a, b packet.Link) {
+			return listen(t, "127.44.0.3", packet.UDPOptions{}), listen(t, "127.44.0.4", packet.UDPOptions{})
+		}, faultless), lo)
+	})
+}
+
+func TestUDPVeth(t *testing.T) {
+	for _, n := range []struct {
+		name          string
+		mtu, segments int
+	}{
+		{"MTU 9000", 9000, 0},
+		{"MTU 1500", 1500, 0},
+		{"MTU 9000, trains cut up by the sender's kernel", 9000, 1},
+	} {
+		t.Run(n.name, func(t *testing.T) {
+			hosts := newTestNet(t, n.mtu, n.segments)
+			for _, pair := range []struct{ name, left, right string }{
+				{"IPv4", leftIPv4, rightIPv4},
+				{"IPv6", leftIPv6, rightIPv6},
+				{"link-local", leftLocal, rightLocal},
+			} {
+				t.Run(pair.name, func(t *testing.T) {
+					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
+						a = listenIn(t, hosts.left, pair.left, packet.UDPOptions{})
+						b = listenIn(t, hosts.right, pair.right, packet.UDPOptions{})
+						if got := a.Caps().MTU; got != n.mtu {
+							t.Errorf("MTU %d, want that of the device, %d", got, n.mtu)
+						}
+						return a, b
+					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
+						in(t, hosts.left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
+						return w
+					}))
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package packet
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// trainBuffer takes the longest train the kernel may hand over, datagramBuffer any RoCEv2 frame.
+	trainBuffer    = 64 << 10
+	datagramBuffer = 16 << 10
+	// recvBytes is about how much one Recv is to bring at most, in bytes: what is still in the cache when it is used.
+	recvBytes = 512 << 10
+	// recvFirst is how many messages the first Recv asks for, and recvLeast the least that any asks for.
+	recvFirst, recvLeast = 8, 4
+)
+
+// udpRecv is the state of a RecvBatch used with udp links.
+type udpRecv struct {
+	msgs  []mmsghdr
+	names []sockaddr
+	ctl   []control
+	iov   []unix.Iovec
+	size  int // of the buffers
+
+	want, got int // messages
+	errno     unix.Errno
+	read      func(fd uintptr) bool // readReady, made once
+}
+
+func newUDPRecv(capacity, size int) *udpRecv {
+	s := &udpRecv{
+		msgs:  make([]mmsghdr, capacity),
+		names: make([]sockaddr, capacity),
+		ctl:   make([]control, capacity),
+		iov:   make([]unix.Iovec, capacity),
+		size:  size,
+		want:  min(recvFirst, capacity),
+	}
+	s.read = s.readReady
+	return s
+}
+
+func (l *udp) Recv(rb *RecvBatch) error {
+	size := datagramBuffer
+	if l.gro {
+		size = trainBuffer
+	}
+	s, ok := rb.state.(*udpRecv)
+	if !ok || s.size != size {
+		s = newUDPRecv(rb.capacity, size)
+		rb.state = s
+	}
+	rb.Frames = rb.Frames[:0]
+	for len(rb.Frames) == 0 {
+		s.arm()
+		if err := l.raw.Read(s.read); err != nil {
+			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
+		}
+		if s.errno != 0 {
+			if pendingError(s.errno) {
+				continue
+			}
+			return fmt.Errorf("packet: udp %v: recvmmsg: %w", l.addr, s.errno)
+		}
+		l.take(rb, s)
+	}
+	return nil
+}
+
+// arm readies the messages that the next call asks for.
+func (s *udpRecv) arm() {
+	s.got, s.errno = 0, 0
+	for i := range s.want {
+		if s.iov[i].Base == nil {
+			buf := make([]byte, s.size)
+			s.iov[i].Base = &buf[0]
+			s.iov[i].SetLen(len(buf))
+		}
+		h := &s.msgs[i].hdr
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&s.names[i])), unix.SizeofSockaddrInet6
+		h.Control = &s.ctl[i].bytes()[0]
+		h.SetControllen(int(unsafe.Sizeof(s.ctl[i])))
+		h.Iov = &s.iov[i]
+		h.SetIovlen(1)
+		h.Flags = 0
+	}
+}
+
+func (s *udpRecv) readReady(fd uintptr) bool {
+	for {
+		n, errno := recvmmsg(fd, s.msgs[:s.want])
+		switch errno {
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			return false
+		case 0:
+			s.got = n
+		}
+		s.errno = errno
+		return true
+	}
+}
+
+// take turns the received messages into frames.
+func (l *udp) take(rb *RecvBatch, s *udpRecv) {
+	total := 0
+	for i := range s.got {
+		m := &s.msgs[i]
+		anc := s.ctl[i].parse(int(m.hdr.Controllen))
+		if anc.dropped != 0 {
+			l.stats.rxDropped.Store(uint64(anc.dropped))
+		}
+		if m.hdr.Flags&unix.MSG_TRUNC != 0 {
+			l.stats.rxMalformed.Add(1)
+			continue
+		}
+		total += int(m.len)
+		msg := Received{
+			Data: unsafe.Slice(s.iov[i].Base, s.size)[:m.len:m.len], Dst: l.bare,
+			TrafficClass: anc.trafficClass, HopLimit: anc.hopLimit,
+		}
+		msg.Src, msg.SrcPort = getSockaddr(&s.names[i])
+		if l.addr.Is4() {
+			msg.FlagsFragment = DontFragment
+		}
+		rb.Frames = appendSegments(rb.Frames, msg, anc.segment)
+	}
+	l.stats.rx(len(rb.Frames), total)
+	s.adapt(total)
+}
+
+// adapt decides how many messages the next call asks for: more as long as all that are asked for come, within recvBytes.
+func (s *udpRecv) adapt(total int) {
+	if s.got == s.want {
+		s.want = min(2*s.want, len(s.msgs))
+	}
+	most := recvBytes / (total/max(s.got, 1) + 1)
+	s.want = min(s.want, max(most, min(recvLeast, len(s.msgs))))
+}
+
+// pendingError reports whether errno is an error of an earlier datagram (an ICMP message, say) that the kernel keeps for
+// the next call on the socket: it is over with having been reported.
+func pendingError(errno unix.Errno) bool {
+	switch errno {
+	case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENETDOWN,
+		unix.EMSGSIZE, unix.EPROTO, unix.EACCES, unix.EPERM, unix.ENOPROTOOPT, unix.EOPNOTSUPP:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+package packet
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sendMessages is the most messages (trains or lone frames) in one system call.
+const sendMessages = 64
+
+// udpTx is the sending half of a udp link: one system call's worth of messages, built in place.
+type udpTx struct {
+	mu       sync.Mutex
+	sendmmsg func(fd uintptr, msgs []mmsghdr) (int, unix.Errno)
+	write    func(fd uintptr) bool // the writer, made once
+
+	msgs  []mmsghdr
+	meta  []sendMeta
+	names []sockaddr
+	ctl   []control
+	iov   []unix.Iovec
+
+	count, next int        // messages built, and how many of them are done with
+	calls       int        // system calls made
+	errno       unix.Errno // why message next was refused
+
+	// What gsoTrial waits for: a lone frame like those of the refused train.
+	trialDst netip.Addr
+	trialLen int
+}
+
+// sendMeta says what is in a message.
+type sendMeta struct {
+	first, frames int // in the batch
+	bytes         int // of UDP payload
+	size          int // of the first frame
+	iov, pieces   int // in udpTx.iov
+}
+
+func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno)) {
+	t.sendmmsg = send
+	t.write = t.writeReady
+	t.msgs = make([]mmsghdr, sendMessages)
+	t.meta = make([]sendMeta, sendMessages)
+	t.names = make([]sockaddr, sendMessages)
+	t.ctl = make([]control, sendMessages)
+}
+
+// Prepare joins equal frames to one path to trains, whose segments carry the identifications 0, 1, 2, ...
+// A lone frame carries 0.
+func (l *udp) Prepare(b *Batch) {
+	trains := l.gso.Load() == gsoOn && !b.Lone
+	df := uint16(0)
+	if l.addr.Is4() {
+		df = DontFragment
+	}
+	for i := b.Sent; i < b.Len(); {
+		n := 1
+		if trains {
+			n = b.train(i, l.mtu-headerLen(l.addr))
+		}
+		for k := range n {
+			f := b.At(i + k)
+			f.SrcPort, f.FlagsFragment, f.ID, f.train = Port, df, 0, 0
+			if df != 0 {
+				f.ID = uint16(k)
+			}
+		}
+		b.At(i).train = n
+		i += n
+	}
+}
+
+func (l *udp) Send(b *Batch) error {
+	t := &l.tx
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var refused *SendError
+	for b.Sent < b.Len() {
+		bad, err := l.build(b)
+		if t.count > 0 {
+			err = l.flush(b, &refused)
+			bad = 0
+		}
+		switch {
+		case err == nil:
+		case bad > 0:
+			refused = refused.refuse(b, b.Sent, bad, err)
+			l.stats.txRefused.Add(uint64(bad))
+			b.Sent += bad
+		default:
+			return err
+		}
+	}
+	return refused.result()
+}
+
+// build makes messages of the frames from b.Sent on, up to the first frame that cannot be sent. When that is the very
+// first, it returns why, and with how many frames it is to be skipped (0: not at all).
+func (l *udp) build(b *Batch) (bad int, err error) {
+	t := &l.tx
+	t.count, t.next, t.calls = 0, 0, 0
+	clear(t.iov)
+	t.iov = t.iov[:0]
+	for i := b.Sent; i < b.Len() && t.count < sendMessages; {
+		n := max(b.At(i).train, 1)
+		n = min(n, b.Len()-i)
+		if n > 1 && l.gso.Load() != gsoOn {
+			bad, err = 0, ErrReprepare
+			break
+		}
+		if err = l.message(b, i, n); err != nil {
+			bad = n
+			break
+		}
+		t.count++
+		i += n
+	}
+	for i := range t.count {
+		m := &t.meta[i]
+		h := &t.msgs[i].hdr
+		h.Iov = nil
+		if m.pieces > 0 {
+			h.Iov = &t.iov[m.iov]
+		}
+		h.SetIovlen(m.pieces)
+	}
+	return bad, err
+}
+
+// message makes message t.count of the n frames from frame i on.
+func (l *udp) message(b *Batch, i, n int) error {
+	t := &l.tx
+	f := b.At(i)
+	if f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4() {
+		return ErrAddressFamily
+	}
+	scope, err := l.scopeOf(f.Path.Dst)
+	if err != nil {
+		return err
+	}
+	m := sendMeta{first: i, frames: n, iov: len(t.iov)}
+	for k := range n {
+		f := b.At(i + k)
+		if f.pieces() > maxPieces {
+			f.flatten()
+		}
+		size := t.gather(f)
+		m.bytes += size
+		switch {
+		case k == 0:
+			m.size = size
+		case size > m.size || size < m.size && k < n-1:
+			t.iov = t.iov[:m.iov]
+			return fmt.Errorf("frame %d of a segment train has %d bytes, the first %d: lengths changed unequally after Prepare", k, size, m.size)
+		}
+	}
+	m.pieces = len(t.iov) - m.iov
+	t.meta[t.count] = m
+
+	h := &t.msgs[t.count].hdr
+	h.Name = (*byte)(unsafe.Pointer(&t.names[t.count]))
+	h.Namelen = putSockaddr(&t.names[t.count], f.Path.Dst, scope)
+	ctl, off := &t.ctl[t.count], 0
+	if n > 1 {
+		off = ctl.put(off, unix.SOL_UDP, unix.UDP_SEGMENT, uint32(m.size), 2)
+	}
+	level, tos, ttl := int32(unix.SOL_IP), int32(unix.IP_TOS), int32(unix.IP_TTL)
+	if l.addr.Is6() {
+		level, tos, ttl = unix.SOL_IPV6, unix.IPV6_TCLASS, unix.IPV6_HOPLIMIT
+	}
+	if f.Path.TrafficClass != 0 {
+		off = ctl.put(off, level, tos, uint32(f.Path.TrafficClass), 4)
+	}
+	if hops := f.Path.hopLimit(); hops != DefaultHopLimit {
+		off = ctl.put(off, level, ttl, uint32(hops), 4)
+	}
+	h.Control = nil
+	if off > 0 {
+		h.Control = &ctl.bytes()[0]
+	}
+	h.SetControllen(off)
+	return nil
+}
+
+// gather appends the pieces of f to t.iov and returns its length.
+func (t *udpTx) gather(f *Frame) int {
+	n := t.piece(f.Header)
+	for _, p := range f.Payload {
+		n += t.piece(p)
+	}
+	return n + t.piece(f.Trailer)
+}
+
+func (t *udpTx) piece(p []byte) int {
+	if len(p) > 0 {
+		v := unix.Iovec{Base: &p[0]}
+		v.SetLen(len(p))
+		t.iov = append(t.iov, v)
+	}
+	return len(p)
+}
+
+// flush sends the messages that were built and moves b.Sent past them.
+func (l *udp) flush(b *Batch, refused **SendError) error {
+	t := &l.tx
+	for t.next < t.count {
+		from := t.next
+		t.errno = 0
+		err := l.raw.Write(t.write)
+		l.sent(b, from)
+		switch {
+		case err != nil:
+			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
+		case t.errno == 0:
+			continue
+		}
+		m := &t.meta[t.next]
+		if m.frames > 1 && refusesTrain(t.errno) {
+			t.trialDst, t.trialLen = b.At(m.first).Path.Dst, m.size
+			l.gso.CompareAndSwap(gsoOn, gsoTrial)
+			return ErrReprepare
+		}
+		l.tried(b, m, false)
+		*refused = (*refused).refuse(b, m.first, m.frames, sendError(t.errno))
+		l.stats.txRefused.Add(uint64(m.frames))
+		b.Sent = m.first + m.frames
+		t.next++
+	}
+	clear(t.iov)
+	return nil
+}
+
+// sent accounts for the messages from from up to t.next, which the kernel took.
+func (l *udp) sent(b *Batch, from int) {
+	t := &l.tx
+	frames, bytes := 0, 0
+	for i := from; i < t.next; i++ {
+		m := &t.meta[i]
+		frames += m.frames
+		bytes += m.bytes
+		b.Sent = m.first + m.frames
+		l.tried(b, m, true)
+	}
+	l.stats.tx(t.calls, frames, bytes)
+	t.calls = 0
+}
+
+// tried ends a trial of GSO when message m is what it waits for: a frame like those of the refused train, alone. If that
+// goes, the host refuses trains; if not, it refused the frames.
+func (l *udp) tried(b *Batch, m *sendMeta, went bool) {
+	t := &l.tx
+	if l.gso.Load() != gsoTrial || m.frames != 1 || m.size != t.trialLen || b.At(m.first).Path.Dst != t.trialDst {
+		return
+	}
+	if went {
+		l.gso.Store(gsoOff)
+	} else {
+		l.gso.Store(gsoOn)
+	}
+}
+
+// writeReady sends messages until all are gone or one is refused. It returns false to wait for room.
+func (t *udpTx) writeReady(fd uintptr) bool {
+	for t.next < t.count {
+		n, errno := t.sendmmsg(fd, t.msgs[t.next:t.count])
+		t.calls++
+		switch errno {
+		case 0:
+			t.next += n
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return false
+		default:
+			t.errno = errno
+			return true
+		}
+	}
+	return true
+}
+
+// refusesTrain reports whether errno may mean that the host does not segment.
+func refusesTrain(errno unix.Errno) bool {
+	switch errno {
+	case unix.EIO, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOPROTOOPT, unix.EMSGSIZE:
+		return true
+	}
+	return false
+}
+
+// sendError says why a message was refused.
+func sendError(errno unix.Errno) error {
+	if errno == unix.EMSGSIZE {
+		return errTooLong
+	}
+	return errno
+}
+
+var errTooLong = fmt.Errorf("%w (%w)", ErrTooLong, unix.EMSGSIZE)

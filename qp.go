@@ -1,0 +1,136 @@
+package gorxe
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/engine"
+)
+
+// QPInitAttr says what to make a queue pair from, as ibv_qp_init_attr.
+type QPInitAttr struct {
+	Type   QPType // 0 means RC
+	SendCQ *CQ
+	RecvCQ *CQ   // nil means SendCQ
+	Cap    QPCap // the zero Cap means 128 work requests of 4 SGEs each way, no inline data
+	SigAll bool  // every send work request ends in a completion, not only Signaled ones
+}
+
+var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}
+
+// QP is a queue pair.
+type QP struct {
+	dev *Device
+	qp  *engine.QP
+}
+
+// CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or with [QP.Modify]
+// step by step.
+func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
+	if init.Type == 0 {
+		init.Type = RC
+	}
+	if init.RecvCQ == nil {
+		init.RecvCQ = init.SendCQ
+	}
+	if init.Cap == (QPCap{}) {
+		init.Cap = defaultCap
+	}
+	if err := p.checkInit(&init); err != nil {
+		return nil, fmt.Errorf("queue pair: %w", err)
+	}
+	q, err := p.dev.engine.CreateQP(engine.QPInit{
+		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
+		Cap: init.Cap, SigAll: init.SigAll,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("queue pair: %w", err)
+	}
+	return &QP{dev: p.dev, qp: q}, nil
+}
+
+func (p *PD) checkInit(init *QPInitAttr) error {
+	if init.SendCQ == nil {
+		return errors.New("SendCQ is nil: make one with Device.CreateCQ")
+	}
+	if init.SendCQ.dev != p.dev || init.RecvCQ.dev != p.dev {
+		return errors.New("its completion queues are on another device than its protection domain")
+	}
+	for _, c := range []struct {
+		name       string
+		value, max int
+	}{
+		{"MaxSendWR", init.Cap.MaxSendWR, maxQPWR},
+		{"MaxRecvWR", init.Cap.MaxRecvWR, maxQPWR},
+		{"MaxSendSGE", init.Cap.MaxSendSGE, maxSGE},
+		{"MaxRecvSGE", init.Cap.MaxRecvSGE, maxSGE},
+		{"MaxInline", init.Cap.MaxInline, maxInline},
+	} {
+		if c.value < 0 || c.value > c.max {
+			return fmt.Errorf("size %s is %d: it must be 0 to %d", c.name, c.value, c.max)
+		}
+	}
+	return nil
+}
+
+// QPN returns the queue pair's number. It does not come back soon after Close.
+func (q *QP) QPN() QPN { return q.qp.Num() }
+
+// State returns the state the queue pair is in now.
+func (q *QP) State() QPState { return q.qp.State() }
+
+// Query returns the attributes and the sizes the queue pair has now.
+func (q *QP) Query() (QPAttr, QPCap) { return q.qp.Query() }
+
+// Counters returns what the queue pair's transport has counted.
+func (q *QP) Counters() QPCounters { return q.qp.Counters() }
+
+// Modify gives the queue pair the attributes of attr that mask names, as ibv_modify_qp.
+// The address vector must name an entry of the GID table, the path MTU must fit its link.
+// After an error nothing is changed.
+func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
+	return q.qp.Modify(attr, mask)
+}
+
+// PostError is the error of a post. Work requests before Index were taken, that at Index
+// was refused for Err, those after it were not looked at.
+type PostError struct {
+	Index int
+	Err   error
+}
+
+// Error names the work request by its index where there is more than one to choose from.
+func (e *PostError) Error() string {
+	if e.Index == 0 {
+		return fmt.Sprintf("post: %v", e.Err)
+	}
+	return fmt.Sprintf("post of work request %d: %v", e.Index, e.Err)
+}
+
+// Unwrap returns why the work request was refused.
+func (e *PostError) Unwrap() error { return e.Err }
+
+// PostSend queues send work requests and sends what may leave at once. Several in one call
+// cost less than one at a time. The requests are copied; the memory they name is not. The
+// error is a [*PostError].
+func (q *QP) PostSend(wrs ...*SendWR) error {
+	if n, err := q.qp.PostSend(wrs); err != nil {
+		return &PostError{Index: n, Err: err}
+	}
+	return nil
+}
+
+// PostRecv queues receive work requests; see PostSend.
+func (q *QP) PostRecv(wrs ...*RecvWR) error {
+	if n, err := q.qp.PostRecv(wrs); err != nil {
+		return &PostError{Index: n, Err: err}
+	}
+	return nil
+}
+
+// Close destroys the queue pair. Outstanding work ends without a completion. To get
+// completions first, move it to ERR. Closing again does nothing.
+func (q *QP) Close() error {
+	q.qp.Close()
+	return nil
+}

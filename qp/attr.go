@@ -1,0 +1,110 @@
+package qp
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+)
+
+// Attr holds the attributes of a queue pair, as ibv_qp_attr.
+type Attr struct {
+	State    State
+	CurState State // for Modify: the state the caller believes the QP is in
+	PathMTU  MTU
+	MigState MigState
+	QKey     uint32
+	RQPSN    bth.PSN // first PSN expected from the peer
+	SQPSN    bth.PSN // first PSN sent
+	DestQPN  bth.QPN
+	Access   mr.Access // what a peer may do; RemoteWrite, RemoteRead and RemoteAtomic count
+	AV       AddressVector
+
+	PKeyIndex uint16
+	Port      uint8
+
+	MaxRdAtomic     uint8 // READs and atomics this side may have outstanding
+	MaxDestRdAtomic uint8 // READs and atomics the peer may have outstanding here
+
+	MinRNRTimer uint8 // 5-bit code of the wait asked of a peer when no receive is posted
+	Timeout     uint8 // ACK timeout 4.096 µs * 2^Timeout; 0 waits for ever
+	RetryCnt    uint8 // retries without an answer; 7 is endless on rxe
+	RNRRetry    uint8 // retries when the peer has no receive; 7 is endless
+
+	SQDAsyncNotify bool // tell when the send queue is drained
+}
+
+// AddressVector is the way to a peer, as ibv_ah_attr with a GRH.
+type AddressVector struct {
+	DGID         GID
+	FlowLabel    uint32 // 20 bits
+	SGIDIndex    uint8
+	TrafficClass uint8
+	HopLimit     uint8
+}
+
+// MigState is the path migration state, as ibv_mig_state. RoCE has no alternate path, so
+// a queue pair is always Migrated.
+type MigState uint8
+
+const (
+	Migrated MigState = iota
+	Rearm
+	Armed
+)
+
+// AttrMask names attributes of a queue pair. Values are those of ibv_qp_attr_mask.
+type AttrMask uint32
+
+const (
+	AttrState           AttrMask = 1 << 0
+	AttrCurState        AttrMask = 1 << 1
+	AttrSQDAsyncNotify  AttrMask = 1 << 2
+	AttrAccess          AttrMask = 1 << 3
+	AttrPKeyIndex       AttrMask = 1 << 4
+	AttrPort            AttrMask = 1 << 5
+	AttrQKey            AttrMask = 1 << 6
+	AttrAV              AttrMask = 1 << 7
+	AttrPathMTU         AttrMask = 1 << 8
+	AttrTimeout         AttrMask = 1 << 9
+	AttrRetryCnt        AttrMask = 1 << 10
+	AttrRNRRetry        AttrMask = 1 << 11
+	AttrRQPSN           AttrMask = 1 << 12
+	AttrMaxRdAtomic     AttrMask = 1 << 13
+	AttrAltPath         AttrMask = 1 << 14
+	AttrMinRNRTimer     AttrMask = 1 << 15
+	AttrSQPSN           AttrMask = 1 << 16
+	AttrMaxDestRdAtomic AttrMask = 1 << 17
+	AttrMigState        AttrMask = 1 << 18
+	AttrCap             AttrMask = 1 << 19
+	AttrDestQPN         AttrMask = 1 << 20
+	AttrRateLimit       AttrMask = 1 << 25
+)
+
+var attrNames = [32]string{
+	0: "STATE", 1: "CUR_STATE", 2: "EN_SQD_ASYNC_NOTIFY", 3: "ACCESS_FLAGS", 4: "PKEY_INDEX",
+	5: "PORT", 6: "QKEY", 7: "AV", 8: "PATH_MTU", 9: "TIMEOUT", 10: "RETRY_CNT", 11: "RNR_RETRY",
+	12: "RQ_PSN", 13: "MAX_QP_RD_ATOMIC", 14: "ALT_PATH", 15: "MIN_RNR_TIMER", 16: "SQ_PSN",
+	17: "MAX_DEST_RD_ATOMIC", 18: "PATH_MIG_STATE", 19: "CAP", 20: "DEST_QPN", 25: "RATE_LIMIT",
+}
+
+// String joins the verbs names, as in "IBV_QP_STATE|IBV_QP_AV". A bit without a name
+// shows as hex; no bits give "0".
+func (m AttrMask) String() string {
+	if m == 0 {
+		return "0"
+	}
+	var parts []string
+	for m != 0 {
+		i := bits.TrailingZeros32(uint32(m))
+		m &^= 1 << i
+		if attrNames[i] != "" {
+			parts = append(parts, "IBV_QP_"+attrNames[i])
+		} else {
+			parts = append(parts, fmt.Sprintf("%#x", 1<<i))
+		}
+	}
+	return strings.Join(parts, "|")
+}

@@ -1,0 +1,56 @@
+package qp
+
+// CQ is a completion queue without a lock.
+type CQ struct {
+	ring       []WC // power of two
+	head, tail uint32
+	depth      int
+	overflowed bool
+}
+
+// NewCQ returns a queue for depth completions; depth is taken into 1 to [MaxDepth].
+func NewCQ(depth int) *CQ { return &CQ{depth: min(max(depth, 1), MaxDepth)} }
+
+// Len is how many completions wait to be polled.
+func (c *CQ) Len() int { return int(c.tail - c.head) }
+
+// Depth is how many completions the queue was made for.
+func (c *CQ) Depth() int { return c.depth }
+
+// Overflowed is true once a completion found the queue full. From then on the queue is in
+// error, as after IBV_EVENT_CQ_ERR: those it holds can be polled, no more are taken.
+func (c *CQ) Overflowed() bool { return c.overflowed }
+
+// Complete appends a copy of wc, unless the queue is full or has overflowed before.
+func (c *CQ) Complete(wc *WC) {
+	n := c.Len()
+	if c.overflowed || n == c.depth {
+		c.overflowed = true
+		return
+	}
+	if n == len(c.ring) {
+		c.grow()
+	}
+	*c.at(c.tail) = *wc
+	c.tail++
+}
+
+// Poll moves the oldest completions to dst, as many as fit, and returns how many.
+func (c *CQ) Poll(dst []WC) int {
+	n := min(len(dst), c.Len())
+	for i := range n {
+		dst[i] = *c.at(c.head)
+		c.head++
+	}
+	return n
+}
+
+func (c *CQ) at(i uint32) *WC { return &c.ring[i&uint32(len(c.ring)-1)] }
+
+func (c *CQ) grow() {
+	ring := make([]WC, grown(len(c.ring), c.depth))
+	for i := c.head; i != c.tail; i++ {
+		ring[i&uint32(len(ring)-1)] = *c.at(i)
+	}
+	c.ring = ring
+}

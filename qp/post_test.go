@@ -1,0 +1,90 @@
+package qp_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// The table of ibv_post_send(3), without SEND_WITH_INV on UC.
+func TestOpcodesATypeTakes(t *testing.T) {
+	connected := []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRLocalInv, qp.WRBindMW}
+	allowed := map[qp.Type][]qp.WROpcode{
+		qp.RC: append([]qp.WROpcode{qp.WRRead, qp.WRCmpSwap, qp.WRFetchAdd, qp.WRSendInv, qp.WRFlush, qp.WRAtomicWrite},
+			connected...),
+		qp.UC:  connected,
+		qp.UD:  {qp.WRSend, qp.WRSendImm},
+		qp.GSI: {qp.WRSend, qp.WRSendImm},
+	}
+	for _, typ := range allTypes {
+		for o := qp.WROpcode(0); o < 20; o++ {
+			q := &qp.QP{Type: typ, Attr: qp.Attr{State: qp.RTS}}
+			wr := &qp.SendWR{Opcode: o, SGList: []qp.SGE{{Length: 8}}, AH: &qp.AddressVector{}}
+			want := slices.Contains(allowed[typ], o)
+			err := q.CheckPost(wr)
+			if (err == nil) != want || o.Allowed(typ) != want {
+				t.Errorf("%v on %v: %v", o, typ, err)
+			}
+			if err != nil && !errors.Is(err, qp.ErrBadWR) {
+				t.Errorf("%v on %v: %v is not ErrBadWR", o, typ, err)
+			}
+		}
+	}
+}
+
+func TestStatesThatTakeWork(t *testing.T) {
+	for _, c := range []struct {
+		state      qp.State
+		send, recv bool
+	}{
+		{qp.RESET, false, false}, {qp.INIT, false, true}, {qp.RTR, false, true}, {qp.RTS, true, true},
+		{qp.SQD, true, true}, {qp.SQE, true, true}, {qp.ERR, true, true}, {qp.State(7), false, true},
+	} {
+		q := &qp.QP{Type: qp.RC, Attr: qp.Attr{State: c.state}}
+		err := q.CheckPost(&qp.SendWR{Opcode: qp.WRSend})
+		if (err == nil) != c.send || err != nil && (!errors.Is(err, qp.ErrBadState) || !strings.Contains(err.Error(), c.state.String())) {
+			t.Errorf("send in %v: %v", c.state, err)
+		}
+		err = q.CheckPostRecv()
+		if (err == nil) != c.recv || err != nil && !errors.Is(err, qp.ErrBadState) {
+			t.Errorf("receive in %v: %v", c.state, err)
+		}
+	}
+}
+
+func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
+	sg := func(lengths ...uint32) (s []qp.SGE) {
+		for _, n := range lengths {
+			s = append(s, qp.SGE{Length: n})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name string
+		typ  qp.Type
+		wr   qp.SendWR
+		want string // empty: taken
+	}{
+		{"inline send", qp.RC, qp.SendWR{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: []byte("x")}, ""},
+		{"inline read", qp.RC, qp.SendWR{Opcode: qp.WRRead, Flags: qp.Inline}, "RDMA_READ has no data to send inline"},
+		{"inline atomic", qp.RC, qp.SendWR{Opcode: qp.WRFetchAdd, Flags: qp.Inline, InlineData: make([]byte, 8)}, "no data to send inline"},
+		{"atomic of 8 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(8)}, ""},
+		{"atomic in two pieces", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4, 4)}, ""},
+		{"atomic of 4 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4)}, "works on 8 bytes, not 4"},
+		{"atomic write inline", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: make([]byte, 8)}, ""},
+		{"atomic write of 9 bytes", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, SGList: sg(9)}, "works on 8 bytes, not 9"},
+		{"datagram with a way", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &qp.AddressVector{}}, ""},
+		{"datagram without a way", qp.UD, qp.SendWR{Opcode: qp.WRSend}, "needs AH"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := &qp.QP{Type: c.typ, Attr: qp.Attr{State: qp.RTS}}
+			err := q.CheckPost(&c.wr)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}

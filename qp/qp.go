@@ -1,0 +1,83 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+)
+
+// Cap holds the sizes a queue pair was made for, as ibv_qp_cap.
+type Cap struct {
+	MaxSendWR  int
+	MaxRecvWR  int
+	MaxSendSGE int
+	MaxRecvSGE int
+	MaxInline  int // bytes
+}
+
+// QP is a queue pair. Whoever makes it fills the fields; Attr is changed by [QP.Modify],
+// and its State also by the machine that works on the queues.
+type QP struct {
+	Num    bth.QPN
+	Type   Type
+	SigAll bool // every send request ends in a completion
+	PD     *mr.PD
+	Attr   Attr
+	Cap    Cap
+	SQ     *SendQueue
+	RQ     *RecvQueue
+	SendCQ Completer
+	RecvCQ Completer
+}
+
+// State is the state the queue pair is in.
+func (q *QP) State() State { return q.Attr.State }
+
+// CheckPost says whether the queue pair takes the send request now: its state must be RTS
+// or SQD, or SQE or ERR where the request will be flushed, and its type must know the
+// opcode. Sizes are the affair of [SendQueue.Push].
+func (q *QP) CheckPost(wr *SendWR) error {
+	switch q.Attr.State {
+	case RTS, SQD, SQE, ERR:
+	default:
+		return fmt.Errorf("qp: %w: cannot post a send in state %v; move the queue pair to RTS first", ErrBadState, q.Attr.State)
+	}
+	if !wr.Opcode.Valid() {
+		return fmt.Errorf("qp: %w: unknown send opcode %d", ErrBadWR, uint8(wr.Opcode))
+	}
+	if !wr.Opcode.Allowed(q.Type) {
+		return fmt.Errorf("qp: %w: %v cannot be posted to a queue pair of type %v", ErrBadWR, wr.Opcode, q.Type)
+	}
+	op := &wrOpcodes[wr.Opcode]
+	if wr.Flags&Inline != 0 && op.flags&wrInline == 0 {
+		return fmt.Errorf("qp: %w: %v has no data to send inline", ErrBadWR, wr.Opcode)
+	}
+	if op.flags&wrExact != 0 && wr.length() != uint64(op.length) {
+		return fmt.Errorf("qp: %w: %v works on %d bytes, not %d", ErrBadWR, wr.Opcode, op.length, wr.length())
+	}
+	if !q.Type.Connected() && wr.AH == nil {
+		return fmt.Errorf("qp: %w: a send on a queue pair of type %v needs AH, the way to its receiver", ErrBadWR, q.Type)
+	}
+	return nil
+}
+
+// CheckPostRecv says whether the queue pair takes a receive request now: in every state
+// but RESET. In ERR it will be flushed.
+func (q *QP) CheckPostRecv() error {
+	if q.Attr.State == RESET {
+		return fmt.Errorf("qp: %w: cannot post a receive in state RESET; move the queue pair to INIT first", ErrBadState)
+	}
+	return nil
+}
+
+// length is that of the message the request describes.
+func (wr *SendWR) length() (n uint64) {
+	if wr.Flags&Inline != 0 {
+		return uint64(len(wr.InlineData))
+	}
+	for i := range wr.SGList {
+		n += uint64(wr.SGList[i].Length)
+	}
+	return n
+}

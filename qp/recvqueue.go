@@ -1,0 +1,96 @@
+package qp
+
+// RecvWQE is a receive work request taken from its queue.
+type RecvWQE struct {
+	ID     uint64
+	SG     []Segment
+	Length uint64 // room in all pieces together
+}
+
+// RecvQueue holds receive work requests until a message takes them, oldest first.
+type RecvQueue struct {
+	ring       []recvSlot // power of two
+	head, tail uint32
+	depth      int
+	maxSGE     int
+	full       *fullError
+}
+
+type recvSlot struct {
+	id     uint64
+	length uint64
+	sg     []SGE
+}
+
+// NewRecvQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
+// range are taken to the nearest that is in.
+func NewRecvQueue(depth, maxSGE int) *RecvQueue {
+	return &RecvQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0)}
+}
+
+// Len is how many requests are in the queue.
+func (q *RecvQueue) Len() int { return int(q.tail - q.head) }
+
+// Depth is how many requests the queue was made for.
+func (q *RecvQueue) Depth() int { return q.depth }
+
+// Push appends a copy of the request; the error tells which limit it breaks.
+func (q *RecvQueue) Push(wr *RecvWR) error {
+	if q.Len() >= q.depth {
+		if q.full == nil {
+			q.full = &fullError{"receive", q.depth}
+		}
+		return q.full
+	}
+	n, err := messageLength("receive", wr.SGList, q.maxSGE)
+	if err != nil {
+		return err
+	}
+	if q.Len() == len(q.ring) {
+		q.grow()
+	}
+	s := q.at(q.tail)
+	s.id, s.length = wr.ID, n
+	s.sg = room(s.sg, len(wr.SGList), q.maxSGE)
+	copy(s.sg, wr.SGList)
+	q.tail++
+	return nil
+}
+
+// PopInto moves the oldest request to dst, whose SG is reused, and returns false when
+// there is none.
+func (q *RecvQueue) PopInto(dst *RecvWQE) bool {
+	if q.head == q.tail {
+		return false
+	}
+	s := q.at(q.head)
+	dst.ID, dst.Length = s.id, s.length
+	dst.SG = room(dst.SG, len(s.sg), q.maxSGE)
+	for i, e := range s.sg {
+		dst.SG[i] = Segment{Addr: e.Addr, Length: e.Length, LKey: e.LKey}
+	}
+	q.head++
+	return true
+}
+
+// Reset removes all requests without a completion, as the RESET state demands.
+func (q *RecvQueue) Reset() { q.head = q.tail }
+
+func (q *RecvQueue) at(i uint32) *recvSlot { return &q.ring[i&uint32(len(q.ring)-1)] }
+
+func (q *RecvQueue) grow() {
+	ring := make([]recvSlot, grown(len(q.ring), q.depth))
+	for i := q.head; i != q.tail; i++ {
+		ring[i&uint32(len(ring)-1)] = *q.at(i)
+	}
+	q.ring = ring
+	if q.maxSGE == 0 {
+		return
+	}
+	n := len(ring) - q.Len()
+	sg := make([]SGE, n)
+	for i := q.tail; n > 0; i++ {
+		n--
+		q.at(i).sg = sg[n : n : n+1]
+	}
+}

@@ -1,0 +1,148 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// WROpcode is the operation of a send work request. Values are those of ibv_wr_opcode.
+type WROpcode uint8
+
+const (
+	WRWrite       WROpcode = 0
+	WRWriteImm    WROpcode = 1
+	WRSend        WROpcode = 2
+	WRSendImm     WROpcode = 3
+	WRRead        WROpcode = 4
+	WRCmpSwap     WROpcode = 5
+	WRFetchAdd    WROpcode = 6
+	WRLocalInv    WROpcode = 7
+	WRBindMW      WROpcode = 8
+	WRSendInv     WROpcode = 9
+	WRFlush       WROpcode = 14
+	WRAtomicWrite WROpcode = 15
+)
+
+// SendFlags modify a send work request. Values are those of ibv_send_flags.
+type SendFlags uint32
+
+const (
+	Fence     SendFlags = 1 << 0 // wait until earlier READs and atomics are complete
+	Signaled  SendFlags = 1 << 1 // complete with a WC even when all is well
+	Solicited SendFlags = 1 << 2 // raise a solicited event at the receiver
+	Inline    SendFlags = 1 << 3 // take the data from InlineData when posted
+)
+
+// MaxMessage is the largest length of one message in bytes (IBA 9.7.1).
+const MaxMessage = 1 << 31
+
+// SGE is one piece of local memory. A length of 0 is an empty piece.
+type SGE struct {
+	Addr   uint64
+	Length uint32
+	LKey   uint32
+}
+
+// SendWR is a work request for the send queue. Posting copies it; the caller may reuse it,
+// its SGList and its InlineData at once.
+type SendWR struct {
+	ID     uint64
+	Opcode WROpcode
+	Flags  SendFlags
+	SGList []SGE
+
+	// InlineData is the message when Flags has Inline; SGList must then be empty.
+	InlineData []byte
+
+	Imm uint32 // immediate data; for WRSendInv and WRLocalInv the key to invalidate
+
+	RemoteAddr uint64
+	RKey       uint32
+
+	CompareAdd uint64 // WRCmpSwap: compared value; WRFetchAdd: what is added
+	Swap       uint64
+
+	// The receiver, for UD and GSI. AH must stay unchanged until the request completes.
+	AH         *AddressVector
+	RemoteQPN  bth.QPN
+	RemoteQKey uint32
+}
+
+// RecvWR is a work request for the receive queue. Posting copies it.
+type RecvWR struct {
+	ID     uint64
+	SGList []SGE
+}
+
+// wrOpcode is what CheckPost and completions need to know of an opcode.
+type wrOpcode struct {
+	name   string
+	types  typeSet  // where it may be posted
+	wc     WCOpcode // of its completion
+	flags  wrFlags
+	length uint32 // exact message length for wrExact
+}
+
+type typeSet uint8
+
+func types(ts ...Type) (s typeSet) {
+	for _, t := range ts {
+		s |= 1 << t
+	}
+	return s
+}
+
+func (s typeSet) has(t Type) bool { return s>>t&1 != 0 }
+
+type wrFlags uint8
+
+const (
+	wrInline wrFlags = 1 << iota // data may be inline
+	wrExact                      // the message has one length only
+)
+
+var (
+	anyType   = types(RC, UC, UD, GSI)
+	connected = types(RC, UC)
+	reliable  = types(RC)
+)
+
+// wrOpcodes follows the table of ibv_post_send(3). WRSendInv is left to RC, because the
+// wire has no such opcode for UC.
+var wrOpcodes = [...]wrOpcode{
+	WRWrite:       {"RDMA_WRITE", connected, WCWrite, wrInline, 0},
+	WRWriteImm:    {"RDMA_WRITE_WITH_IMM", connected, WCWrite, wrInline, 0},
+	WRSend:        {"SEND", anyType, WCSend, wrInline, 0},
+	WRSendImm:     {"SEND_WITH_IMM", anyType, WCSend, wrInline, 0},
+	WRRead:        {"RDMA_READ", reliable, WCRead, 0, 0},
+	WRCmpSwap:     {"ATOMIC_CMP_AND_SWP", reliable, WCCmpSwap, wrExact, 8},
+	WRFetchAdd:    {"ATOMIC_FETCH_AND_ADD", reliable, WCFetchAdd, wrExact, 8},
+	WRLocalInv:    {"LOCAL_INV", connected, WCLocalInv, 0, 0},
+	WRBindMW:      {"BIND_MW", connected, WCBindMW, 0, 0},
+	WRSendInv:     {"SEND_WITH_INV", reliable, WCSend, wrInline, 0},
+	WRFlush:       {"FLUSH", reliable, WCFlush, 0, 0},
+	WRAtomicWrite: {"ATOMIC_WRITE", reliable, WCAtomicWrite, wrInline | wrExact, 8},
+}
+
+// Valid is true for the opcodes above.
+func (o WROpcode) Valid() bool { return int(o) < len(wrOpcodes) && wrOpcodes[o].name != "" }
+
+// String is the name as in IBV_WR_*, such as "RDMA_WRITE".
+func (o WROpcode) String() string {
+	if o.Valid() {
+		return wrOpcodes[o].name
+	}
+	return fmt.Sprintf("WR(%d)", uint8(o))
+}
+
+// WCOpcode is the opcode of the completion that a request with this opcode ends in.
+func (o WROpcode) WCOpcode() WCOpcode {
+	if o.Valid() {
+		return wrOpcodes[o].wc
+	}
+	return WCSend
+}
+
+// Allowed is true when a queue pair of type t takes the opcode.
+func (o WROpcode) Allowed(t Type) bool { return o.Valid() && t.Valid() && wrOpcodes[o].types.has(t) }

@@ -1,0 +1,129 @@
+package gorxe
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Names for what the packages below define; see there.
+type (
+	QPN           = bth.QPN  // queue pair number, 24 bits
+	PSN           = bth.PSN  // packet sequence number, 24 bits
+	GID           = qp.GID   // address of a port
+	MTU           = qp.MTU   // path MTU in bytes, 256 to 4096
+	QPType        = qp.Type  // service of a queue pair
+	QPState       = qp.State // RESET to ERR
+	QPCap         = qp.Cap   // sizes of a queue pair
+	QPAttr        = qp.Attr  // attributes of a queue pair, as ibv_qp_attr
+	QPAttrMask    = qp.AttrMask
+	AddressVector = qp.AddressVector
+	Access        = mr.Access // rights on a region or a queue pair
+	SGE           = qp.SGE    // a piece of a registered region
+	SendWR        = qp.SendWR
+	RecvWR        = qp.RecvWR
+	SendFlags     = qp.SendFlags
+	WROpcode      = qp.WROpcode
+	WC            = qp.WC // work completion
+	WCStatus      = qp.WCStatus
+	WCOpcode      = qp.WCOpcode
+	WCFlags       = qp.WCFlags
+
+	// QPCounters are what the transport of one queue pair has counted.
+	QPCounters = transport.Counters
+	// TransportConfig holds what the IBA leaves to the implementation.
+	TransportConfig = transport.Config
+)
+
+// Service of a queue pair.
+const RC = qp.RC // reliable connection
+
+// States of a queue pair (IBA 10.3.1).
+const (
+	RESET = qp.RESET
+	INIT  = qp.INIT
+	RTR   = qp.RTR
+	RTS   = qp.RTS
+	SQD   = qp.SQD
+	SQE   = qp.SQE
+	ERR   = qp.ERR
+)
+
+// Rights on a region, and of a peer on a queue pair.
+const (
+	LocalWrite      = mr.LocalWrite
+	RemoteWrite     = mr.RemoteWrite
+	RemoteRead      = mr.RemoteRead
+	RemoteAtomic    = mr.RemoteAtomic
+	ZeroBased       = mr.ZeroBased
+	RelaxedOrdering = mr.RelaxedOrdering
+)
+
+// Operations of send work requests.
+const (
+	WRWrite    = qp.WRWrite
+	WRWriteImm = qp.WRWriteImm
+	WRSend     = qp.WRSend
+	WRSendImm  = qp.WRSendImm
+	WRRead     = qp.WRRead
+)
+
+// Flags of send work requests.
+const (
+	Fence     = qp.Fence
+	Signaled  = qp.Signaled
+	Solicited = qp.Solicited
+	Inline    = qp.Inline
+)
+
+// Operations that completions name.
+const (
+	WCSend         = qp.WCSend
+	WCWrite        = qp.WCWrite
+	WCRead         = qp.WCRead
+	WCRecv         = qp.WCRecv
+	WCRecvWriteImm = qp.WCRecvWriteImm
+)
+
+// Fields of a completion that hold.
+const (
+	WCWithImm = qp.WithImm
+	WCWithInv = qp.WithInv
+)
+
+// How a work request ended.
+const (
+	WCSuccess        = qp.WCSuccess
+	WCLocLenErr      = qp.WCLocLenErr
+	WCLocQPOpErr     = qp.WCLocQPOpErr
+	WCLocProtErr     = qp.WCLocProtErr
+	WCWRFlushErr     = qp.WCWRFlushErr
+	WCBadRespErr     = qp.WCBadRespErr
+	WCLocAccessErr   = qp.WCLocAccessErr
+	WCRemInvReqErr   = qp.WCRemInvReqErr
+	WCRemAccessErr   = qp.WCRemAccessErr
+	WCRemOpErr       = qp.WCRemOpErr
+	WCRetryExcErr    = qp.WCRetryExcErr
+	WCRNRRetryExcErr = qp.WCRNRRetryExcErr
+)
+
+// Attributes that [QP.Modify] may name; values of ibv_qp_attr_mask.
+const (
+	AttrState           = qp.AttrState
+	AttrCurState        = qp.AttrCurState
+	AttrAccess          = qp.AttrAccess
+	AttrPKeyIndex       = qp.AttrPKeyIndex
+	AttrPort            = qp.AttrPort
+	AttrAV              = qp.AttrAV
+	AttrPathMTU         = qp.AttrPathMTU
+	AttrTimeout         = qp.AttrTimeout
+	AttrRetryCnt        = qp.AttrRetryCnt
+	AttrRNRRetry        = qp.AttrRNRRetry
+	AttrRQPSN           = qp.AttrRQPSN
+	AttrMaxRdAtomic     = qp.AttrMaxRdAtomic
+	AttrMinRNRTimer     = qp.AttrMinRNRTimer
+	AttrSQPSN           = qp.AttrSQPSN
+	AttrMaxDestRdAtomic = qp.AttrMaxDestRdAtomic
+	AttrDestQPN         = qp.AttrDestQPN
+)
