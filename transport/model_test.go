@@ -40,6 +40,7 @@ type modelNode struct {
 	done      uint64
 	recvs     uint64
 	recvDone  uint64
+	ready     bool
 	wantRecvs []uint32 // lengths of the messages the peer will send
 }
 
@@ -154,14 +155,26 @@ func (m *model) postReceives(i int, posted *uint64) {
 	e.rc.Posted()
 }
 
-func (m *model) transmit(i int) {
-	for more := true; more; {
-		more = m.ends[i].rc.Transmit(m.now, nil, m.batch, 1+m.rng.IntN(40))
-		for k := range m.batch.Len() {
-			m.put(1-i, append(m.batch.At(k).AppendTo(nil), 0, 0, 0, 0))
-		}
-		m.batch.Reset()
+// transmit notes that end i may have something to send. It gets its turn in next, so
+// that several packets may arrive before it sends and a burst may be cut anywhere.
+func (m *model) transmit(i int) { m.ends[i].ready = true }
+
+// turn lets a ready end send one burst. It reports false when none is ready.
+func (m *model) turn() bool {
+	i := m.rng.IntN(2)
+	if !m.ends[i].ready {
+		i = 1 - i
 	}
+	e := m.ends[i]
+	if !e.ready {
+		return false
+	}
+	e.ready = e.rc.Transmit(m.now, nil, m.batch, 1+m.rng.IntN(40))
+	for k := range m.batch.Len() {
+		m.put(1-i, append(m.batch.At(k).AppendTo(nil), 0, 0, 0, 0))
+	}
+	m.batch.Reset()
+	return true
 }
 
 // put lays a packet on the wire, or not.
@@ -181,9 +194,12 @@ func (m *model) put(to int, raw []byte) {
 	}
 }
 
-// next lets the earliest event happen: an arrival or a timer. It reports false when
+// next lets something happen: a burst, or the earliest arrival or timer. It reports false when
 // nothing will ever happen again.
 func (m *model) next() (bool, error) {
+	if m.rng.IntN(3) > 0 && m.turn() {
+		return true, m.check()
+	}
 	best := -1
 	for i := range m.wire {
 		a, b := &m.wire[i], &m.wire[max(best, 0)]
@@ -214,7 +230,7 @@ func (m *model) next() (bool, error) {
 		m.ends[who].rc.Timeout(m.now)
 		m.transmit(who)
 	default:
-		return false, nil
+		return m.turn(), m.check()
 	}
 	return true, m.check()
 }
@@ -335,6 +351,7 @@ func FuzzMachineTakesAnyPackets(f *testing.F) {
 		for range 4 {
 			m.post(0)
 		}
+		m.turn()
 		for len(data) >= 4 {
 			var p bth.Packet
 			p.Opcode = bth.Opcode(data[0])
@@ -353,6 +370,7 @@ func FuzzMachineTakesAnyPackets(f *testing.F) {
 			data = data[4:]
 			e.rc.Receive(m.now, &p)
 			m.transmit(0)
+			m.turn()
 			m.wire = m.wire[:0]
 			m.now += 1000
 			if at, ok := e.rc.NextTimeout(); ok && at <= m.now {

@@ -23,6 +23,7 @@ type job struct {
 	next   bth.PSN // of the next response packet
 	begun  bool    // a FIRST went out for this request
 	resume bool    // go on with MIDDLE or LAST, as the peer expects of a repeated READ
+	again  bool    // all of it went out before
 }
 
 // reads holds the responder resources of a queue pair, a ring of
@@ -45,13 +46,14 @@ func (r *reads) drop() { r.len = 0 }
 
 func (r *reads) head() *job { return &r.jobs[0] }
 
-func (r *reads) pop() {
-	copy(r.jobs, r.jobs[1:r.len])
+func (r *reads) remove(i int) {
+	copy(r.jobs[i:], r.jobs[i+1:r.len])
 	r.len--
 }
 
-// claim returns the oldest resource for a new READ, or nil while its responses are
-// still being sent: the peer has more outstanding than it may.
+// claim returns the oldest resource for a new READ, or nil while its responses were
+// not all sent: the peer has more outstanding than it may. If they were and are being
+// repeated, the peer that sends a new READ has got them by now.
 func (r *reads) claim(limit int) *resource {
 	if len(r.ring) != limit {
 		r.ring = make([]resource, limit)
@@ -59,8 +61,11 @@ func (r *reads) claim(limit int) *resource {
 		r.write, r.len = 0, 0
 	}
 	res := &r.ring[r.write]
-	if r.find(res) >= 0 {
-		return nil
+	if i := r.find(res); i >= 0 {
+		if !r.jobs[i].again {
+			return nil
+		}
+		r.remove(i)
 	}
 	r.write = (r.write + 1) % limit
 	return res
@@ -148,14 +153,13 @@ func (c *RC) replay(p *bth.Packet) Verdict {
 		// RNICs begin the answer to a repeated READ with FIRST wherever it starts.
 		// Linux rxe, which never sets MigReq, takes that for an error when the READ
 		// began earlier.
-		again := job{res: res, next: p.PSN, resume: k > 0 && !p.MigReq}
-		if at := rs.find(res); at >= 0 {
-			if p.PSN.Before(rs.jobs[at].next) {
-				rs.jobs[at] = again
-			}
-			return Duplicate
+		resume := k > 0 && !p.MigReq
+		at := rs.find(res)
+		if at < 0 {
+			rs.insert(job{res: res, next: p.PSN, resume: resume, again: true})
+		} else if j := &rs.jobs[at]; p.PSN.Before(j.next) {
+			j.next, j.begun, j.resume = p.PSN, false, resume
 		}
-		rs.insert(again)
 		return Duplicate
 	}
 	return UnknownDuplicate
@@ -193,7 +197,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	j.begun = true
 	j.next = j.next.Add(1)
 	if ends {
-		c.rsp.reads.pop()
+		c.rsp.reads.remove(0)
 	}
 	return true
 }

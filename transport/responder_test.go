@@ -111,6 +111,25 @@ func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 			verdict unknown_duplicate
 			< RDMA_READ_REQUEST psn=99 va=0x10000 dma=1 rkey=rw ack
 			verdict unknown_duplicate`},
+		{"a repeated answer gives way to a new READ, which tells that it arrived", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			verdict duplicate
+			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
+			verdict accepted
+			> RDMA_READ_RESPONSE_ONLY psn=102 len=1 syn=ack msn=3`},
+		{"more READs than max_dest_rd_atomic at a time are an invalid request (9.7.4.1.2)", nil, `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
+			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
+			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
+			verdict invalid_request
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
+			> ACKNOWLEDGE psn=102 syn=inv msn=2
+			state ERR`},
 		{"only the last max_dest_rd_atomic READs are remembered", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1

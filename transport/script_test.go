@@ -18,6 +18,7 @@ import (
 //	post send|sendimm|write|writeimm|read id=1 len=10 [fence] [se] [silent]
 //	recv id=1 len=10
 //	< OPCODE psn=1 ...   a packet arrives
+//	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
 //	> OPCODE psn=1 ...   the machine sends this packet
 //	wc 1 SUCCESS SEND    the machine completes a work request
 //	verdict duplicate    what the machine made of the last packet that arrived
@@ -165,9 +166,12 @@ func (s *script) step(line string) {
 			s.fatalf("%v", err)
 		}
 		s.rc.Posted()
-	case "<":
+	case "<", "<+":
 		p := s.parse(strings.Fields(rest))
 		s.verdict = s.rc.Receive(s.now, p)
+		if verb == "<+" {
+			return
+		}
 	case "advance":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
