@@ -27,7 +27,8 @@ const (
 // sent with UDP_SEGMENT. What it receives comes without the IP header (HeaderSeen is false). UDP checksums are on for what it
 // sends (UDP_SEGMENT needs them) and may be absent in what it receives, over IPv6 too.
 //
-// Path.FlowLabel is left to the host. A link-local addr needs its zone.
+// Path.FlowLabel is left to the host. A link-local addr needs its zone. While the link-layer address of the next hop is
+// unknown Linux keeps some 200 KB of frames for it and drops the rest without telling anybody.
 func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {

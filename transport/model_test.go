@@ -26,7 +26,9 @@ const (
 	modelLocal = 0x10000  // where an end's own data lies
 	modelMine  = 0x40000  // where its READs and SENDs arrive
 	modelYours = 0x80000  // where the peer WRITEs
-	modelEnd   = 0xc0000
+	modelCount = 0xc0000  // counters for atomics, each changed by the peer only
+	modelOld   = 0xc1000  // where atomics return what was there
+	modelEnd   = 0xc2000
 )
 
 type modelNode struct {
@@ -74,7 +76,7 @@ func newModel(seed uint64, f faults) *model {
 		e.want = bytes.Clone(e.mem)
 		pd := &mr.PD{}
 		keys := mr.NewTable(uint64(i), 10)
-		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite
+		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic
 		e.region, _ = keys.Register(pd, mr.Bytes(e.mem), 0, modelEnd, all)
 		e.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SigAll: true,
 			SQ: qp.NewSendQueue(512, 4, true), RQ: qp.NewRecvQueue(512, 4), SendCQ: e.cq, RecvCQ: e.cq}
@@ -110,7 +112,7 @@ func (m *model) post(i int) error {
 	if m.rng.IntN(8) == 0 {
 		wr.Flags |= qp.Fence
 	}
-	switch wr.Opcode = []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRead}[m.rng.IntN(5)]; wr.Opcode {
+	switch wr.Opcode = []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap}[m.rng.IntN(7)]; wr.Opcode {
 	case qp.WRSend, qp.WRSendImm:
 		wr.SGList = sge(src, n)
 		dst := modelMine + modelBuf*2 + peer.recvs%16*4096
@@ -127,6 +129,19 @@ func (m *model) post(i int) error {
 		wr.RemoteAddr = src
 		wr.SGList = sge(modelMine+slot, n)
 		copy(e.want[modelMine+slot:], peer.want[src:src+uint64(n)])
+	case qp.WRFetchAdd, qp.WRCmpSwap:
+		wr.RemoteAddr = modelCount + uint64(m.rng.IntN(4)*8)
+		old := modelOld + e.sent%512*8
+		wr.SGList = sge(old, 8)
+		was := binary.NativeEndian.Uint64(peer.want[wr.RemoteAddr:])
+		next := was
+		if wr.CompareAdd = m.rng.Uint64(); wr.Opcode == qp.WRFetchAdd {
+			next += wr.CompareAdd
+		} else if wr.Swap = m.rng.Uint64(); m.rng.IntN(2) == 0 {
+			wr.CompareAdd, next = was, wr.Swap
+		}
+		binary.NativeEndian.PutUint64(peer.want[wr.RemoteAddr:], next)
+		binary.NativeEndian.PutUint64(e.want[old:], was)
 	}
 	if err := e.qp.SQ.Push(&wr); err != nil {
 		return err

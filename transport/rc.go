@@ -25,6 +25,7 @@ type RC struct {
 	rsp   responder
 	out   bth.Packet // scratch for the packet being built
 	wc    qp.WC      // scratch for the completion being made
+	word  [8]byte    // scratch for the value of an atomic
 	count Counters
 }
 

@@ -16,7 +16,7 @@ type requester struct {
 	cur             uint32
 	started         bool // PSNs are valid: the QP reached RTS
 
-	reads    int // READ requests sent whose responses are not complete
+	reads    int // READ and atomic requests sent whose responses are not complete
 	sinceAck int // request packets since the last AckReq
 
 	retryCnt, rnrRetry uint8 // the QP's budgets
@@ -65,7 +65,10 @@ func packets(n uint64, mtu uint32) uint32 {
 }
 
 // waitsForData reports whether w is complete only when its response data arrived.
-func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead }
+func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead || isAtomic(w) }
+
+// isAtomic reports whether w is a compare and swap or a fetch and add.
+func isAtomic(w *qp.SendWQE) bool { return w.Opcode == qp.WRCmpSwap || w.Opcode == qp.WRFetchAdd }
 
 // goBack makes sending go on at the oldest unacknowledged PSN.
 func (c *RC) goBack() {

@@ -23,7 +23,7 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.readResponse(now, p, info)
 	}
 	if info.Op == bth.OpAtomicAck {
-		return BadResponse
+		return c.atomicAck(now, p)
 	}
 	switch {
 	case s.IsAck():
@@ -190,40 +190,4 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	}
 	c.progressed(now)
 	return Accepted
-}
-
-// scatter copies b to offset off of the message described by sg. final means that
-// the end of b is the end of a message for which local programs may be polling.
-func scatter(sg []qp.Segment, off uint64, b []byte, final bool) mr.Fault {
-	for i := range sg {
-		if len(b) == 0 {
-			return mr.OK
-		}
-		s := &sg[i]
-		if off >= uint64(s.Length) {
-			off -= uint64(s.Length)
-			continue
-		}
-		take := min(uint64(s.Length)-off, uint64(len(b)))
-		if s.Region == nil || !s.Region.Valid() {
-			return mr.Gone
-		}
-		if store(s.Region, s.Addr+off, b[:take], final && take == uint64(len(b))) != nil {
-			return mr.Gone
-		}
-		b = b[take:]
-		off = 0
-	}
-	if len(b) > 0 {
-		return mr.OutOfBounds
-	}
-	return mr.OK
-}
-
-// store writes b into region at addr. final makes its last bytes visible last.
-func store(region *mr.Region, addr uint64, b []byte, final bool) error {
-	if final {
-		return region.WriteFinal(addr, b)
-	}
-	return region.Write(addr, b)
 }

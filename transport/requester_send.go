@@ -3,7 +3,6 @@ package transport
 import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -52,9 +51,12 @@ func (c *RC) send(x *transmission) {
 			continue
 		}
 		var took uint32
-		if w.Opcode == qp.WRRead {
+		switch {
+		case w.Opcode == qp.WRRead:
 			took = c.sendRead(x, w, i)
-		} else {
+		case isAtomic(w):
+			took = c.sendAtomic(x, w)
+		default:
 			took = c.sendPacket(x, w, i)
 		}
 		if took == 0 {
@@ -82,7 +84,7 @@ func (c *RC) sent(now Time, n uint32) {
 // startWQE gives w its PSNs and looks up its memory. A local fault is found here,
 // before anything of the message has left.
 func (c *RC) startWQE(w *qp.SendWQE) qp.WCStatus {
-	if w.Opcode == qp.WRRead {
+	if waitsForData(w) {
 		if c.qp.Attr.MaxRdAtomic == 0 {
 			return qp.WCLocQPOpErr
 		}
@@ -184,62 +186,4 @@ func (c *RC) sendRead(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	r.reads++
 	r.sinceAck = 0
 	return n
-}
-
-// resolve looks up the region of every segment and checks it. Segments of length
-// zero need no key (IBA 10.6.7.2.3).
-func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
-	for i := range sg {
-		s := &sg[i]
-		if s.Length == 0 {
-			continue
-		}
-		s.Region = keys.Lookup(s.LKey)
-		if s.Region == nil {
-			return mr.BadKey
-		}
-		if f := s.Region.Check(pd, s.Addr, uint64(s.Length), need); f != mr.OK {
-			return f
-		}
-	}
-	return mr.OK
-}
-
-// gather hangs n bytes from offset off of the message onto f, without a copy where
-// the memory is addressable. It fails when a region is gone.
-func gather(f *packet.Frame, sg []qp.Segment, off, n uint64) bool {
-	for i := range sg {
-		if n == 0 {
-			return true
-		}
-		s := &sg[i]
-		if off >= uint64(s.Length) {
-			off -= uint64(s.Length)
-			continue
-		}
-		take := min(uint64(s.Length)-off, n)
-		if !attach(f, s.Region, s.Addr+off, take) {
-			return false
-		}
-		n -= take
-		off = 0
-	}
-	return n == 0
-}
-
-// attach hangs n bytes of a region at addr onto f.
-func attach(f *packet.Frame, region *mr.Region, addr, n uint64) bool {
-	if region == nil || !region.Valid() {
-		return false
-	}
-	if b := region.View(addr, n); b != nil {
-		f.Payload = append(f.Payload, b)
-		return true
-	}
-	b := f.Alloc(int(n))
-	if region.Read(b, addr) != nil {
-		return false
-	}
-	f.Payload = append(f.Payload, b)
-	return true
 }

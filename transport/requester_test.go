@@ -455,6 +455,19 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 			verdict local_error
 			wc 1 LOC_PROT_ERR
 			state ERR`},
+		{"an ATOMIC ACKNOWLEDGE for a READ and a READ response for an atomic are dropped", nil, `
+			post read id=1 len=8
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=8 ack
+			post faa id=2 len=8 add=3
+			> FETCH_ADD psn=101 va=0x40000 add=3 cmp=0 ack
+			< ATOMIC_ACKNOWLEDGE psn=100
+			verdict bad_response
+			< RDMA_READ_RESPONSE_ONLY psn=100 len=8
+			wc 1 SUCCESS RDMA_READ
+			< RDMA_READ_RESPONSE_ONLY psn=101 len=8
+			verdict bad_response
+			< ATOMIC_ACKNOWLEDGE psn=101
+			wc 2 SUCCESS FETCH_ADD`},
 		{"an ATOMIC ACKNOWLEDGE that nobody asked for is dropped", nil, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
@@ -462,5 +475,44 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 			verdict bad_response
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},
+	})
+}
+
+func TestRequesterSendsAtomics(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"an atomic takes one PSN and completes with its answer (9.4.5)", nil, `
+			post cas id=1 len=8 cmp=7 swap=9
+			> COMPARE_SWAP psn=100 va=0x40000 add=9 cmp=7 ack
+			post faa id=2 len=8 add=3
+			> FETCH_ADD psn=101 va=0x40000 add=3 cmp=0 ack
+			< ATOMIC_ACKNOWLEDGE psn=100 value=7
+			wc 1 SUCCESS COMP_SWAP
+			< ATOMIC_ACKNOWLEDGE psn=101 value=9
+			wc 2 SUCCESS FETCH_ADD`},
+		{"atomics count against max_rd_atomic (9.4.5)", nil, `
+			post faa id=1 len=8 add=3
+			> FETCH_ADD psn=100 va=0x40000 add=3 cmp=0 ack
+			post read id=2 len=8
+			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=8 ack
+			post faa id=3 len=8 add=4
+			< ATOMIC_ACKNOWLEDGE psn=100
+			wc 1 SUCCESS FETCH_ADD
+			> FETCH_ADD psn=102 va=0x40000 add=4 cmp=0 ack
+			< RDMA_READ_RESPONSE_ONLY psn=101 len=8
+			wc 2 SUCCESS RDMA_READ
+			< ATOMIC_ACKNOWLEDGE psn=102
+			wc 3 SUCCESS FETCH_ADD`},
+		{"a lost answer is asked for again with the same PSN", nil, `
+			post faa id=1 len=8 add=3
+			> FETCH_ADD psn=100 va=0x40000 add=3 cmp=0 ack
+			post send id=2 len=1
+			> SEND_ONLY psn=101 len=1 ack
+			< ACKNOWLEDGE psn=101
+			> FETCH_ADD psn=100 va=0x40000 add=3 cmp=0 ack
+			> SEND_ONLY psn=101 len=1 ack
+			< ATOMIC_ACKNOWLEDGE psn=100
+			wc 1 SUCCESS FETCH_ADD
+			< ACKNOWLEDGE psn=101
+			wc 2 SUCCESS SEND`},
 	})
 }

@@ -25,7 +25,7 @@ type responder struct {
 	region *mr.Region
 
 	reply reply
-	reads reads
+	reads resources
 }
 
 // maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1.7).
@@ -77,6 +77,8 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.takeWrite(p, info)
 	case bth.OpReadRequest:
 		return c.takeRead(p)
+	case bth.OpCmpSwap, bth.OpFetchAdd:
+		return c.takeAtomic(p, info)
 	}
 	return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 }

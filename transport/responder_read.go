@@ -6,92 +6,6 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// resource remembers a READ so that it can be answered again (IBA 9.7.5.1.3).
-type resource struct {
-	first, end bth.PSN // the PSNs of its responses: [first, end)
-	va         uint64
-	length     uint64
-	rkey       uint32
-	region     *mr.Region
-	msn        uint32
-	valid      bool
-}
-
-// job is a READ whose responses are being sent.
-type job struct {
-	res    *resource
-	next   bth.PSN // of the next response packet
-	begun  bool    // a FIRST went out for this request
-	resume bool    // go on with MIDDLE or LAST, as the peer expects of a repeated READ
-	again  bool    // all of it went out before
-}
-
-// reads holds the responder resources of a queue pair, a ring of
-// max_dest_rd_atomic entries, and the jobs on them, ordered by PSN. There is at
-// most one job for each resource.
-type reads struct {
-	ring  []resource
-	write int
-	jobs  []job
-	len   int
-}
-
-func (r *reads) reset() {
-	clear(r.ring)
-	r.write, r.len = 0, 0
-}
-
-// drop forgets the jobs.
-func (r *reads) drop() { r.len = 0 }
-
-func (r *reads) head() *job { return &r.jobs[0] }
-
-func (r *reads) remove(i int) {
-	copy(r.jobs[i:], r.jobs[i+1:r.len])
-	r.len--
-}
-
-// claim returns the oldest resource for a new READ, or nil while its responses were
-// not all sent: the peer has more outstanding than it may. If they were and are being
-// repeated, the peer that sends a new READ has got them by now.
-func (r *reads) claim(limit int) *resource {
-	if len(r.ring) != limit {
-		r.ring = make([]resource, limit)
-		r.jobs = make([]job, limit)
-		r.write, r.len = 0, 0
-	}
-	res := &r.ring[r.write]
-	if i := r.find(res); i >= 0 {
-		if !r.jobs[i].again {
-			return nil
-		}
-		r.remove(i)
-	}
-	r.write = (r.write + 1) % limit
-	return res
-}
-
-// find returns the index of the job for res, or -1.
-func (r *reads) find(res *resource) int {
-	for i := range r.len {
-		if r.jobs[i].res == res {
-			return i
-		}
-	}
-	return -1
-}
-
-// insert adds a job at its place in PSN order.
-func (r *reads) insert(j job) {
-	i := r.len
-	for i > 0 && j.next.Before(r.jobs[i-1].next) {
-		r.jobs[i] = r.jobs[i-1]
-		i--
-	}
-	r.jobs[i] = j
-	r.len++
-}
-
 // takeRead accepts a READ request: checks it, gives it a resource and its PSNs.
 func (c *RC) takeRead(p *bth.Packet) Verdict {
 	r := &c.rsp
@@ -114,7 +28,7 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 	r.nakSent = false
 	r.msn = (r.msn + 1) & 0xffffff
 	*res = resource{
-		first: p.PSN, end: r.expected, va: p.RETH.VA, length: uint64(p.RETH.DMALen),
+		op: bth.OpReadRequest, first: p.PSN, end: r.expected, va: p.RETH.VA, length: uint64(p.RETH.DMALen),
 		rkey: p.RETH.RKey, region: region, msn: r.msn, valid: true,
 	}
 	r.reads.insert(job{res: res, next: p.PSN})
@@ -130,14 +44,15 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			c.acknowledgeAll()
 		}
 		return Duplicate
-	case bth.OpReadRequest:
-		return c.replay(p)
+	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd:
+		return c.replay(p, info)
 	}
 	return UnknownDuplicate
 }
 
-// replay answers a READ request again, from where the peer asks for it.
-func (c *RC) replay(p *bth.Packet) Verdict {
+// replay answers a READ again, from where the peer asks for it, or an atomic, which is
+// not executed again.
+func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
 	for i := range rs.ring {
 		res := &rs.ring[i]
@@ -146,7 +61,7 @@ func (c *RC) replay(p *bth.Packet) Verdict {
 			continue
 		}
 		off := uint64(k) * uint64(c.mtu)
-		if p.RETH.RKey != res.rkey || p.RETH.VA != res.va+off || uint64(p.RETH.DMALen) != res.length-off {
+		if res.op != info.Op || !res.asked(p, off) {
 			return UnknownDuplicate
 		}
 		c.count.ReadsReplayed++
@@ -168,6 +83,9 @@ func (c *RC) replay(p *bth.Packet) Verdict {
 // sendResponse emits the next packet of j and reports whether there was room.
 func (c *RC) sendResponse(x *transmission, j *job) bool {
 	res := j.res
+	if res.op != bth.OpReadRequest {
+		return c.sendAtomicAck(x, res)
+	}
 	if res.length > 0 && !res.region.Valid() {
 		c.rsp.reads.drop()
 		c.count.ErrorNAKsSent++

@@ -203,7 +203,11 @@ func TestResponderRefuses(t *testing.T) {
 		refusal("a WRITE below the region is refused", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0xffff dma=4 rkey=rw ack`, nil),
 		refusal("address plus length may not wrap at 2^64", "acc", `< RDMA_WRITE_FIRST psn=100 len=256 va=0xffffffffffffff00 dma=1024 rkey=rw ack`, nil),
 		refusal("a READ over the end is a remote access error", "acc", `< RDMA_READ_REQUEST psn=100 va=0x200000 dma=4097 rkey=ro ack`, nil),
-		refusal("an atomic that is not supported is an invalid request", "inv", `< COMPARE_SWAP psn=100 ack`, nil),
+		refusal("an atomic at an odd address is an invalid request (9.4.5)", "inv", `< FETCH_ADD psn=100 va=0x10004 add=1 rkey=rw ack`, nil),
+		refusal("an atomic on a queue pair without remote atomics is an invalid request", "inv", `< COMPARE_SWAP psn=100 va=0x10008 rkey=rw ack`, no(mr.RemoteAtomic)),
+		refusal("an atomic on memory without remote atomics is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x200000 add=1 rkey=ro ack`, nil),
+		refusal("an atomic over the end of the region is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x110000 add=1 rkey=rw ack`, nil),
+		refusal("FLUSH is not supported and so an invalid request", "inv", `< FLUSH psn=100 ack`, nil),
 		{"a message longer than its receive is an invalid request and a local length error (9.7.4.1.6)", nil, `
 			recv id=1 len=257
 			< SEND_FIRST psn=100 len=256 ack
@@ -249,5 +253,45 @@ func TestResponderRefuses(t *testing.T) {
 		{"a UC packet does not belong on an RC queue pair", nil, `
 			< UC_RDMA_WRITE_ONLY psn=100 len=1
 			verdict wrong_service`},
+	})
+}
+
+func TestResponderExecutesAtomicsOnce(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"FETCH ADD and COMPARE SWAP return the value before (9.4.5)", nil, `
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
+			< COMPARE_SWAP psn=101 va=0x10008 cmp=4 add=9 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=101 syn=ack msn=2 value=5
+			< COMPARE_SWAP psn=102 va=0x10008 cmp=5 add=9 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=102 syn=ack msn=3 value=5
+			< FETCH_ADD psn=103 va=0x10008 add=0 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=103 syn=ack msn=4 value=9`},
+		{"a duplicate atomic gets the same answer and is not executed (9.7.5.1.4)", nil, `
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			verdict duplicate
+			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
+			< FETCH_ADD psn=101 va=0x10008 add=1 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=101 syn=ack msn=2 value=5`},
+		{"a duplicate atomic that is another operation or names another place is dropped", nil, `
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
+			< COMPARE_SWAP psn=100 va=0x10008 add=5 rkey=rw ack
+			verdict unknown_duplicate
+			< FETCH_ADD psn=100 va=0x10010 add=5 rkey=rw ack
+			verdict unknown_duplicate
+			< RDMA_READ_REQUEST psn=100 va=0x10008 dma=8 rkey=rw ack
+			verdict unknown_duplicate`},
+		{"READs and atomics share the responder resources", nil, `
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
+			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=8 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=8 syn=ack msn=2
+			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=8 rkey=rw ack
+			> RDMA_READ_RESPONSE_ONLY psn=102 len=8 syn=ack msn=3
+			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
+			verdict unknown_duplicate`},
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // The step language. A script is a list of lines, each a step:
 //
-//	post send|sendimm|write|writeimm|read id=1 len=10 [fence] [se] [silent]
+//	post send|sendimm|write|writeimm|read|cas|faa id=1 len=10 [fence] [se] [silent]
 //	recv id=1 len=10
 //	< OPCODE psn=1 ...   a packet arrives
 //	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
@@ -224,6 +224,7 @@ func (s *script) transmit() {
 
 var postOps = map[string]qp.WROpcode{
 	"send": qp.WRSend, "sendimm": qp.WRSendImm, "write": qp.WRWrite, "writeimm": qp.WRWriteImm, "read": qp.WRRead,
+	"cas": qp.WRCmpSwap, "faa": qp.WRFetchAdd,
 }
 
 func (s *script) post(words []string) {
@@ -232,6 +233,7 @@ func (s *script) post(words []string) {
 	if n := uint32(f.num("len")); n > 0 {
 		wr.SGList = []qp.SGE{{Addr: 0x10000, Length: n, LKey: s.regions["rw"].LKey()}}
 	}
+	wr.CompareAdd, wr.Swap = f.num("cmp")+f.num("add"), f.num("swap")
 	if f.has("badkey") {
 		wr.SGList[0].LKey ^= 0x55
 	}
@@ -298,6 +300,8 @@ func (s *script) parse(words []string) *bth.Packet {
 	if r := s.regions[f["rkey"]]; r != nil {
 		p.RETH.RKey = r.RKey()
 	}
+	p.AtomicETH = bth.AtomicETH{VA: p.RETH.VA, RKey: p.RETH.RKey, SwapAdd: f.num("add"), Compare: f.num("cmp")}
+	p.AtomicAck = f.num("value")
 	if f.has("syn") {
 		syn, ok := syndromes[f["syn"]]
 		if !ok {
@@ -332,6 +336,12 @@ func (s *script) format(p *bth.Packet) string {
 			}
 		}
 		l += fmt.Sprintf(" syn=%s msn=%d", name, p.AETH.MSN)
+	}
+	if info.Headers&bth.HasAtomicETH != 0 {
+		l += fmt.Sprintf(" va=%#x add=%d cmp=%d", p.AtomicETH.VA, p.AtomicETH.SwapAdd, p.AtomicETH.Compare)
+	}
+	if info.Headers&bth.HasAtomicAckETH != 0 {
+		l += fmt.Sprintf(" value=%d", p.AtomicAck)
 	}
 	if info.Headers&bth.HasImmDt != 0 {
 		l += fmt.Sprintf(" imm=%d", p.Imm)

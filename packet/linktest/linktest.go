@@ -14,7 +14,7 @@ type Open func(t *testing.T) (a, b packet.Link)
 // Window is how much the suite has on its way at a time, in bytes of UDP payload and in frames.
 const (
 	Window       = 96 << 10
-	WindowFrames = 128
+	WindowFrames = 256
 )
 
 // Wire returns the next IP datagram, from the IP header on, that was seen on the wire between the two links.
