@@ -4,7 +4,7 @@ import "github.com/gorxe/gorxe/qp"
 
 // completeHead retires the oldest send work request. A successful one that was not
 // signaled leaves no completion; an unsuccessful one always does.
-func (c *RC) completeHead(status qp.WCStatus) {
+func (c *core) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	if status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll {
 		c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
@@ -32,31 +32,44 @@ func (c *RC) enterError() {
 	c.flush()
 }
 
-// flush completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1) and stops the
-// timers. A pending error NAK survives: the peer has to learn of it.
+// flush completes all that is queued with WR_FLUSH_ERR and stops the timers. A pending error NAK survives: the peer has to learn of it.
 func (c *RC) flush() {
+	c.flushQueues()
+	c.req.halt()
+	c.rsp.halt()
+}
+
+// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1).
+func (c *core) flushQueues() {
 	for c.qp.SQ.Len() > 0 {
 		c.completeHead(qp.WCWRFlushErr)
 	}
-	c.req.halt()
-	c.rsp.halt()
-	if c.rsp.holding {
-		c.rsp.holding = false
-		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
-	}
-	if c.qp.RQ == nil {
-		return
-	}
-	for c.qp.RQ.PopInto(&c.rsp.recv) {
+	for c.holding || c.takeReceive() {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
 }
 
-// completeReceive completes the receive work request that the responder holds; wc
-// comes with what is particular to this one.
-func (c *RC) completeReceive(wc qp.WC) {
+// forget drops all that is queued without a completion, as RESET demands.
+func (c *core) forget() {
+	c.holding = false
+	c.qp.SQ.Reset()
+	if c.qp.RQ != nil {
+		c.qp.RQ.Reset()
+	}
+}
+
+// takeReceive makes the next receive the one being filled, if there is one.
+func (c *core) takeReceive() bool {
+	c.holding = c.qp.RQ != nil && c.qp.RQ.PopInto(&c.recv)
+	return c.holding
+}
+
+// completeReceive completes the receive that is being filled; wc comes with what is
+// particular to this one.
+func (c *core) completeReceive(wc qp.WC) {
+	c.holding = false
 	c.wc = wc
-	c.wc.WRID = c.rsp.recv.ID
+	c.wc.WRID = c.recv.ID
 	c.wc.QPN = c.qp.Num
 	c.wc.SrcQP = c.qp.Attr.DestQPN
 	if c.wc.Opcode == 0 {

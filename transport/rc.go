@@ -7,41 +7,28 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// defaultPKey is the only P_Key: full member of the default partition, as rxe.
-const defaultPKey = 0xffff
-
 // RC is one end of a reliable connection.
 type RC struct {
-	qp   *qp.QP
-	keys *mr.Table
-	cfg  Config
+	core
+	cfg    Config
+	window uint32 // PSNs, from Config and the path MTU
+	chunk  uint32 // PSNs of one READ request
 
-	state  qp.State // as of the last Modified, or ERR once the machine failed
-	mtu    uint32   // path MTU in bytes
-	window uint32   // PSNs, from Config and the path MTU
-	chunk  uint32   // PSNs of one READ request
-
-	req   requester
-	rsp   responder
-	out   bth.Packet // scratch for the packet being built
-	wc    qp.WC      // scratch for the completion being made
-	word  [8]byte    // scratch for the value of an atomic
-	count Counters
+	req  requester
+	rsp  responder
+	word [8]byte // scratch for the value of an atomic
 }
 
 // NewRC returns the machine of q, whose memory keys are looked up in keys. It takes
 // the queue pair's attributes as they are; call [RC.Modified] after each change.
 func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
-	c := &RC{qp: q, keys: keys}
+	c := &RC{core: core{qp: q, keys: keys}}
 	if cfg != nil {
 		c.cfg = *cfg
 	}
 	c.cfg = c.cfg.withDefaults()
 	return c
 }
-
-// Counters returns the live counters of this queue pair.
-func (c *RC) Counters() *Counters { return &c.count }
 
 // Modified takes over the attributes and the state that the queue pair has now.
 // Entering ERR flushes both queues, entering RESET forgets everything.
@@ -55,10 +42,7 @@ func (c *RC) Modified(now Time) {
 	switch c.state {
 	case qp.RESET:
 		c.req, c.rsp = requester{}, responder{}
-		c.qp.SQ.Reset()
-		if c.qp.RQ != nil {
-			c.qp.RQ.Reset()
-		}
+		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
 			c.rsp.start(a.RQPSN)
@@ -115,7 +99,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 // complete, Trailer holds the pad; the ICRC is the caller's to append. Payload is
 // borrowed from memory regions until dst is reset.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
-	x := transmission{rc: c, now: now, path: path, dst: dst, left: limit}
+	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
 	if c.rsp.busy() {
 		// A long READ response must not keep this end's own requests waiting.
 		if c.req.wants(c) {
@@ -152,48 +136,4 @@ func (c *RC) Timeout(now Time) {
 	if r.armed && now >= r.deadline {
 		c.ackTimeout(now)
 	}
-}
-
-// transmission is the state of one call of Transmit.
-type transmission struct {
-	rc   *RC
-	now  Time
-	path *packet.Path
-	dst  *packet.Batch
-	left int
-	full bool // something could be sent but there was no room
-}
-
-// frame returns the next frame with the header of p, or nil when there is no room.
-func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
-	if x.left == 0 {
-		x.full = true
-		return nil
-	}
-	f := x.dst.Next()
-	if f == nil {
-		x.full = true
-		return nil
-	}
-	x.left--
-	x.rc.count.SentPackets++
-	p.Pad = uint8(-payload & 3)
-	f.Path = x.path
-	f.Header = p.AppendHeaders(f.Header)
-	for range p.Pad {
-		f.Trailer = append(f.Trailer, 0)
-	}
-	return f
-}
-
-// packetOf returns the scratch packet, cleared, with the fields all packets share.
-func (c *RC) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
-	c.out = bth.Packet{
-		Opcode: op,
-		MigReq: true, // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
-		PKey:   defaultPKey,
-		DestQP: c.qp.Attr.DestQPN,
-		PSN:    psn,
-	}
-	return &c.out
 }

@@ -13,11 +13,9 @@ type responder struct {
 	started  bool
 	nakSent  bool // the gap, or the missing receive, before expected was reported
 
-	op      bth.Operation // of the message in progress
-	inside  bool          // between the FIRST and the LAST packet of a message
-	recv    qp.RecvWQE    // the receive being filled
-	holding bool          // recv is valid and not completed
-	got     uint64        // bytes of the message stored so far
+	op     bth.Operation // of the message in progress
+	inside bool          // between the FIRST and the LAST packet of a message
+	got    uint64        // bytes of the message stored so far
 
 	va     uint64 // where the next bytes of a WRITE go
 	length uint64 // of the whole WRITE
@@ -32,7 +30,7 @@ type responder struct {
 const maxMessage = 1 << 31
 
 func (r *responder) start(psn bth.PSN) {
-	*r = responder{expected: psn, started: true, recv: r.recv, reads: r.reads}
+	*r = responder{expected: psn, started: true, reads: r.reads}
 	r.reads.reset()
 }
 
@@ -126,8 +124,7 @@ func (c *RC) acknowledgeAll() {
 // receive that was being filled completes with status, or is flushed.
 func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
-	if r.holding && status != qp.WCSuccess {
-		r.holding = false
+	if c.holding && status != qp.WCSuccess {
 		c.completeReceive(qp.WC{Status: status})
 	}
 	c.count.ErrorNAKsSent++
@@ -151,13 +148,6 @@ func (c *RC) notReady() Verdict {
 	return NoReceive
 }
 
-// takeReceive makes the next receive the one being filled, if there is one.
-func (c *RC) takeReceive() bool {
-	r := &c.rsp
-	r.holding = c.qp.RQ != nil && c.qp.RQ.PopInto(&r.recv)
-	return r.holding
-}
-
 // takeSend executes a SEND packet.
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
@@ -168,11 +158,11 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.notReady()
 		}
 		r.got = 0
-		if resolve(c.keys, c.qp.PD, r.recv.SG, mr.LocalWrite) != mr.OK {
+		if resolve(c.keys, c.qp.PD, c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
-	switch scatter(r.recv.SG, r.got, p.Payload, ends) {
+	switch scatter(c.recv.SG, r.got, p.Payload, ends) {
 	case mr.OK:
 	case mr.OutOfBounds:
 		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)
@@ -188,7 +178,6 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 
 // received completes the receive being filled with success.
 func (c *RC) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
-	c.rsp.holding = false
 	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
 	if info.Headers&bth.HasImmDt != 0 {
 		wc.Flags |= qp.WithImm

@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// defaultPKey is the only P_Key: full member of the default partition, as rxe.
+const defaultPKey = 0xffff
+
+// core is what the machines of all service types have in common.
+type core struct {
+	qp   *qp.QP
+	keys *mr.Table
+
+	state qp.State // as of the last Modified, or ERR once the machine failed
+	mtu   uint32   // path MTU in bytes
+
+	recv    qp.RecvWQE // the receive being filled
+	holding bool       // recv is valid and not completed
+
+	out   bth.Packet // scratch for the packet being built
+	wc    qp.WC      // scratch for the completion being made
+	count Counters
+}
+
+// Counters returns the live counters of this queue pair.
+func (c *core) Counters() *Counters { return &c.count }
+
+// packetOf returns the scratch packet, cleared, with the fields all packets share.
+func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
+	c.out = bth.Packet{
+		Opcode: op,
+		MigReq: true, // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
+		PKey:   defaultPKey,
+		DestQP: c.qp.Attr.DestQPN,
+		PSN:    psn,
+	}
+	return &c.out
+}
+
+// transmission is the state of one call of Transmit.
+type transmission struct {
+	core *core
+	now  Time
+	path *packet.Path
+	dst  *packet.Batch
+	left int
+	full bool // something could be sent but there was no room
+}
+
+// frame returns the next frame with the header of p, or nil when there is no room.
+func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
+	if x.left == 0 {
+		x.full = true
+		return nil
+	}
+	f := x.dst.Next()
+	if f == nil {
+		x.full = true
+		return nil
+	}
+	x.left--
+	x.core.count.SentPackets++
+	p.Pad = uint8(-payload & 3)
+	f.Path = x.path
+	f.Header = p.AppendHeaders(f.Header)
+	for range p.Pad {
+		f.Trailer = append(f.Trailer, 0)
+	}
+	return f
+}
