@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+)
+
+func TestHelpTexts(t *testing.T) {
+	for _, line := range []string{
+		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"perf write_lat", "perf read_lat", "perf send_lat",
+	} {
+		t.Run(line, func(t *testing.T) {
+			r := newWorld().run(t.Context(), line+" --help")
+			if r.code != 0 || r.err.Len() > 0 {
+				t.Error(r)
+			}
+			text := r.out.String()
+			// The one text that differs between systems.
+			text = strings.ReplaceAll(text, `(default "pipe")`, `(default "udp")`)
+			checkGolden(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_"), text)
+		})
+	}
+}
+
+// Every wrong command line is one line that says what is wrong, with which value, and exit code 2.
+func TestWrongCommandLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"foo":                                  `there is no command "foo" in gorxe; see 'gorxe --help'`,
+		"demmo":                                `there is no command "demmo" in gorxe, did you mean "demo"?; see 'gorxe --help'`,
+		"perf write_bv":                        `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
+		"pingpong uc":                          `there is no command "uc" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
+		"version x":                            `gorxe version takes no argument, got "x"`,
+		"demo --link tcp":                      `--link "tcp": choose udp or pipe`,
+		"demo --loss 51":                       `--loss 51: must be 0 to 50 percent`,
+		"demo --loss x":                        `--loss "x" is not a number; see 'gorxe demo --help'`,
+		"demo --seed 0":                        `--seed 0: choose another number; the same one gives the same numbers and losses`,
+		"devinfo -i 2":                         `device port 2: a gorxe device has port 1 only, leave -i out`,
+		"pingpong rc -Z":                       `unknown shorthand flag: 'Z' in -Z; see 'gorxe pingpong rc --help'`,
+		"pingpong rc --bytes 3":                `unknown flag: --bytes; see 'gorxe pingpong rc --help'`,
+		"pingpong rc -s":                       `-s needs a value; see 'gorxe pingpong rc --help'`,
+		"pingpong rc -s x":                     `-s "x" is not a number that fits; see 'gorxe pingpong rc --help'`,
+		"pingpong rc -s 0":                     `-s 0: must be 1 to 2147483647`,
+		"pingpong rc -r 0":                     `-r 0: must be 1 to 65536`,
+		"pingpong rc -g -2":                    `-g -2: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
+		"pingpong rc -o":                       `-o, --odp is not supported: memory here is not pinned and needs no paging on demand; leave it out`,
+		"pingpong rc -t":                       `-t, --ts is not supported: completions carry no timestamp; leave it out`,
+		"pingpong rc a b":                      `gorxe pingpong rc takes one host, got "b" as well`,
+		"pingpong rc -d 127.66.0.1 -m 1000":    `path MTU 1000: choose 256, 512, 1024, 2048 or 4096 with -m`,
+		"perf write_bw -R":                     `-R, --rdma_cm is not supported: the queue pairs are connected over TCP; leave it out`,
+		"perf write_bw -c UD":                  `-c UD: RC is the only connection type there is`,
+		"perf write_bw -s 1X":                  `-s "1X" is not a size: give a number of bytes, or with K or M behind it`,
+		"perf write_bw -s 2048M":               `-s 2048M: must be 1 to 2147483647 bytes`,
+		"perf write_bw -n 4":                   `-n 4: must be 5 to 100000000`,
+		"perf write_bw -r 2":                   `-r 2: write_bw posts no receives; leave -r out`,
+		"perf write_bw -D 0":                   `-D 0: must be at least 1 second`,
+		"perf write_bw -D 4 -a":                `-D and -a do not go together: run one size for a time, or all sizes by number`,
+		"perf write_bw -D 4 -f 2":              `-D 4 leaves nothing between two margins of 2 seconds: choose a smaller -f`,
+		"perf write_bw -f 2":                   `-f 2: a margin means something only with -D`,
+		"perf write_bw -n 100 -l 33":           `-n 100 is not a multiple of -l 33: choose one that is`,
+		"perf write_bw -n 100 -l 10 -Q 3":      `-l 10 is not a multiple of -Q 3: choose one that is`,
+		"perf write_bw -q 16384 -s 1M":         `-s 1048576 with 16384 QPs needs 32 GiB of memory: choose less`,
+		"perf send_lat -q 2":                   `unknown shorthand flag: 'q' in -q; see 'gorxe perf send_lat --help'`,
+		"perf send_lat -D 2 -H":                `-D keeps no single results to print: leave out -H and -U`,
+		"perf send_bw --use-srq":               `--use-srq is not supported: there is no shared receive queue yet; leave it out`,
+		"perf read_bw -u 32":                   `-u 32: must be 0 to 31`,
+		"perf read_bw -x -1":                   `-x -1: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
+		"perf write_bw -d 127.66.0.1 -m 12345": `path MTU 12345: choose 256, 512, 1024, 2048 or 4096 with -m`,
+	} {
+		r := newWorld().run(t.Context(), line)
+		if got := r.err.String(); r.code != exitUsage || got != "gorxe: "+want+"\n" || r.out.Len() > 0 && !strings.HasPrefix(line, "perf") {
+			t.Errorf("gorxe %s: %v\nwant exit code 2 and %q", line, r, want)
+		}
+	}
+}
+
+// What fails for another reason than the command line has exit code 1, and says what to do.
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{"pingpong rc -d 127.66.0.1 -g 3", "A GID that is not there: gorxe0 has no GID with index 3: it has 0 (::ffff:127.66.0.1); choose one with -g"},
+		{"perf write_bw -d 127.66.0.1 -x 1", "A GID that is not there: gorxe0 has no GID with index 1: it has 0 (::ffff:127.66.0.1); choose one with -x"},
+		{"pingpong rc -d 127.66.0.1 -m 4096", "An MTU too large: path MTU 4096 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 4176 or more"},
+		{"perf write_bw -d 127.66.0.1 -m 2048", "An MTU too large: path MTU 2048 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 2128 or more"},
+	} {
+		r := newWorld().run(t.Context(), tt.line)
+		_, want, _ := strings.Cut(tt.want, ": ")
+		if got := r.err.String(); r.code != exitFailure || got != "gorxe: "+want+"\n" {
+			t.Errorf("gorxe %s: %v\nwant exit code 1 and %q", tt.line, r, want)
+		}
+	}
+}
+
+func TestRealInterfacesAreNamedInErrors(t *testing.T) {
+	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
+		w := newWorld()
+		r := &run{done: make(chan struct{})}
+		a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, tcp: w}
+		if code := a.main(t.Context(), strings.Fields(line)); code != exitFailure {
+			t.Errorf("gorxe %s: exit code %d", line, code)
+		}
+		if got := r.err.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `no network interface "nosuch0": there are `) || strings.Contains(got, "packet: ") {
+			t.Errorf("gorxe %s: %q", line, got)
+		}
+	}
+}
+
+func TestAnInterruptIsNotAFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := newWorld().run(ctx, "pingpong rc -d 127.66.0.1")
+	if r.code != exitInterrupted || r.err.String() != "gorxe: interrupted\n" {
+		t.Error(r)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	r := newWorld().run(t.Context(), "version")
+	if r.code != 0 || !strings.HasPrefix(r.out.String(), "gorxe ") || strings.Count(r.out.String(), "\n") != 1 {
+		t.Error(r)
+	}
+}
+
+func TestOneLineOfAJoinedError(t *testing.T) {
+	err := usagef("eth0: %w\n%w", errTest, errTest)
+	if got := oneLine(err); got != "eth0: test; test" {
+		t.Errorf("got %q", got)
+	}
+}

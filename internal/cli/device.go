@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe"
+)
+
+// deviceFlags choose the device and its port, as every verbs tool lets one do.
+type deviceFlags struct {
+	dev    string
+	ibPort int
+}
+
+func (f *deviceFlags) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.dev, "ib-dev", "d", "", "network interface or local `address` to use (default: the address that the TCP connection uses)")
+	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
+}
+
+func (f *deviceFlags) check() error {
+	if f.ibPort != 1 {
+		return usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
+	}
+	return nil
+}
+
+// openFor opens the device that f names, or nil when it names none: then open it with openAt once the connection to the
+// peer tells which address that is.
+func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
+	if f.dev == "" {
+		return nil, nil
+	}
+	return a.open(gorxe.Config{Device: f.dev})
+}
+
+// openAt opens a device on the local address of conn.
+func (a *app) openAt(conn net.Conn) (*gorxe.Device, error) {
+	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
+	}
+	dev, err := a.open(gorxe.Config{Device: ap.Addr().Unmap().String()})
+	if err != nil {
+		return nil, fmt.Errorf("%w; name another address or interface with -d", err)
+	}
+	return dev, nil
+}
+
+// pickGID returns the entry at index or, for a negative index, the one that perftest would take: the first IPv4 entry,
+// else the first that is not link-local, else the first.
+func pickGID(dev *gorxe.Device, index int, flag string) (gorxe.GIDEntry, error) {
+	if index >= 0 {
+		g, err := dev.GID(index)
+		if err != nil {
+			err = fmt.Errorf("%w; choose one with %s", err, flag)
+		}
+		return g, err
+	}
+	gids := dev.GIDs()
+	best := 0
+	for i, g := range gids {
+		if gidRank(g.Addr) > gidRank(gids[best].Addr) {
+			best = i
+		}
+	}
+	return gids[best], nil
+}
+
+func gidRank(a netip.Addr) int {
+	switch {
+	case a.Is4():
+		return 2
+	case !a.IsLinkLocalUnicast():
+		return 1
+	}
+	return 0
+}
+
+// pathMTU returns the path MTU to use at g: requested, or the largest there is for 0.
+func pathMTU(requested int, g gorxe.GIDEntry) (gorxe.MTU, error) {
+	m := gorxe.MTU(requested)
+	switch {
+	case requested == 0:
+		return g.MTU, nil
+	case !m.Valid():
+		return 0, usagef("path MTU %d: choose 256, 512, 1024, 2048 or 4096 with -m", requested)
+	case m > g.MTU:
+		where := g.NetDev
+		if where == "" {
+			where = g.Addr.String()
+		}
+		return 0, fmt.Errorf("path MTU %d is too large for %s, whose packets carry %d: use -m %d, or give the interface an MTU of %d or more",
+			m, where, g.MTU, g.MTU, int(m)+mtuOverhead)
+	}
+	return m, nil
+}
+
+// mtuOverhead is what Linux rxe, and so gorxe, keeps of an interface's MTU for headers when it chooses the path MTU.
+const mtuOverhead = 80
+
+// sameFamily reports whether two GIDs are both IPv4 or both IPv6; only then can there be a path.
+func sameFamily(a, b gorxe.GID) bool { return a.Addr().Is4() == b.Addr().Is4() }
+
+// checkPeerGID refuses a peer that cannot be reached from g.
+func checkPeerGID(g gorxe.GIDEntry, peer gorxe.GID, flag string) error {
+	switch {
+	case peer.IsZero():
+		return fmt.Errorf("the peer has no GID: give it a GID index (%s)", flag)
+	case !sameFamily(g.GID, peer):
+		return fmt.Errorf("this end's GID is %v and the peer's is %v: choose two of the same IP version with %s", g.GID, peer, flag)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+)
+
+func maskDevice(text string) string {
+	text = regexp.MustCompile(`guid:(\t+)\S+`).ReplaceAllString(text, "guid:${1}…")
+	return regexp.MustCompile(`fw_ver:(\t+).+`).ReplaceAllString(text, "fw_ver:${1}…")
+}
+
+func TestDevinfoLayout(t *testing.T) {
+	for name, line := range map[string]string{"devinfo": "devinfo -d 127.66.0.1", "devinfo_v": "devinfo -v -d fd00:66::1"} {
+		r := newWorld().run(t.Context(), line)
+		mustSucceed(t, line, r)
+		checkGolden(t, name, maskDevice(r.out.String()))
+	}
+}
+
+func TestDevinfoJSON(t *testing.T) {
+	r := newWorld().run(t.Context(), "devinfo --json -d 127.66.0.1")
+	mustSucceed(t, "devinfo --json", r)
+	var got []struct {
+		Name string `json:"hca_id"`
+		GIDs []struct {
+			GID string
+			MTU int
+		}
+	}
+	if err := json.Unmarshal(r.out.Bytes(), &got); err != nil {
+		t.Fatal(err, r)
+	}
+	if len(got) != 1 || got[0].Name != "gorxe0" || got[0].GIDs[0].GID != "::ffff:127.66.0.1" || got[0].GIDs[0].MTU != 1024 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDevinfoListsInterfaces(t *testing.T) {
+	names, err := usableInterfaces()
+	if err != nil {
+		t.Skip(err)
+	}
+	r := newWorld().run(t.Context(), "devinfo -l")
+	mustSucceed(t, "devinfo -l", r)
+	for _, n := range names {
+		if !strings.Contains(r.out.String(), "\t"+n+"\n") {
+			t.Errorf("no %s: %v", n, r)
+		}
+	}
+}
+
+// The GID taken without -x is perftest's choice: IPv4 before global IPv6 before link-local.
+func TestDefaultGID(t *testing.T) {
+	for _, tt := range []struct {
+		addrs string
+		want  int
+	}{
+		{"fe80::1 192.0.2.1 2001:db8::1", 1}, {"fe80::1 2001:db8::1", 1}, {"fe80::1", 0}, {"192.0.2.2 192.0.2.1", 0},
+	} {
+		w := newWorld()
+		var cfg gorxe.Config
+		for _, a := range strings.Fields(tt.addrs) {
+			l, err := w.net.Open(mustAddr(a), 1500)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Links = append(cfg.Links, l)
+		}
+		dev, err := gorxe.Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := pickGID(dev, -1, "-x"); err != nil || g.Index != tt.want {
+			t.Errorf("of %s: index %d, %v; want %d", tt.addrs, g.Index, err, tt.want)
+		}
+		dev.Close()
+	}
+}

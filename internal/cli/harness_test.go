@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, diff)
+	}
+}
+
+// world is a network in memory with everything that commands open: devices by address, and TCP.
+type world struct {
+	net   *packet.PipeNet
+	mtu   int
+	fault packet.FaultConfig
+	calls chan net.Conn
+	tcp   tcp // replaces the fake TCP
+
+	frames atomic.Int32 // received so far
+	onSeen int32        // when so many were,
+	doThen func()       // this is done
+}
+
+func newWorld() *world {
+	return &world{net: packet.NewPipeNet(), mtu: 1500, calls: make(chan net.Conn)}
+}
+
+func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
+	if cfg.Device == "" {
+		return gorxe.Open(cfg)
+	}
+	addr, err := netip.ParseAddr(cfg.Device)
+	if err != nil {
+		return nil, err
+	}
+	l, err := w.net.Open(addr, w.mtu)
+	if err != nil {
+		return nil, err
+	}
+	if w.fault != (packet.FaultConfig{}) {
+		f := w.fault
+		f.Seed += uint64(addr.As16()[15])
+		l = packet.Fault(l, f)
+	}
+	l = packet.Tap(l, func(dir packet.Direction, _ packet.TapFrame) {
+		if dir == packet.Incoming && w.frames.Add(1) == w.onSeen {
+			w.doThen()
+		}
+	})
+	cfg.Device, cfg.Links = "", []packet.Link{l}
+	return gorxe.Open(cfg)
+}
+
+func (w *world) accept(ctx context.Context, _ uint16, _ func(net.Addr)) (net.Conn, error) {
+	select {
+	case c := <-w.calls:
+		return c, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (w *world) dial(ctx context.Context, _ string, _ uint16) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case w.calls <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run is one command line in the world.
+type run struct {
+	out, err bytes.Buffer
+	code     int
+	done     chan struct{}
+}
+
+func (w *world) start(ctx context.Context, line string) *run {
+	r := &run{done: make(chan struct{})}
+	a := &app{stdout: &r.out, stderr: &r.err, open: w.open, tcp: w}
+	if w.tcp != nil {
+		a.tcp = w.tcp
+	}
+	go func() {
+		defer close(r.done)
+		r.code = a.main(ctx, strings.Fields(line))
+	}()
+	return r
+}
+
+func (w *world) run(ctx context.Context, line string) *run {
+	r := w.start(ctx, line)
+	<-r.done
+	return r
+}
+
+func (r *run) String() string {
+	return fmt.Sprintf("exit code %d\nstdout:\n%sstderr:\n%s", r.code, r.out.String(), r.err.String())
+}
+
+// pair runs a server and a client to their ends, in a bubble in which no goroutine may be left over.
+func pair(t *testing.T, w func() *world, server, client string) (s, c *run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := w()
+		s = w.start(t.Context(), server)
+		c = w.start(t.Context(), client)
+		<-s.done
+		<-c.done
+	})
+	return s, c
+}
+
+// ends appends the address of each end, and of the client's server, to a command line.
+func ends(line string) (server, client string) {
+	return line + " -d 127.66.0.1", line + " -d 127.66.0.2 127.66.0.1"
+}
+
+func mustSucceed(t *testing.T, line string, runs ...*run) {
+	t.Helper()
+	for i, r := range runs {
+		if r.code != 0 || r.err.Len() > 0 {
+			t.Errorf("%s: end %d: %v", line, i, r)
+		}
+	}
+}
+
+var errTest = errors.New("test")

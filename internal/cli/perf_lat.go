@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// latencyRun is what the three latency tests have in common: one queue pair, one message at a time.
+type latencyRun struct {
+	*perfEnd
+	qp       *perfQP
+	size     uint64
+	iters    uint64 // 0 with -D
+	clock    runClock
+	wr       gorxe.SendWR
+	sent     uint64
+	received uint64
+	pending  int // receives that completed while something else was waited for
+	wc       [2]gorxe.WC
+}
+
+func (e *perfEnd) newLatencyRun(size uint64, op gorxe.WROpcode) *latencyRun {
+	r := &latencyRun{perfEnd: e, qp: e.qps[0], size: size, clock: newRunClock(e.params)}
+	if e.params.duration == 0 {
+		r.iters = uint64(e.params.iters)
+		r.result.posted = make([]time.Duration, 0, r.iters)
+	}
+	r.wr = gorxe.SendWR{
+		Opcode: op, Flags: gorxe.Signaled, SGList: []gorxe.SGE{e.mr.SGE(0, int(size))},
+		RemoteAddr: r.qp.remote.VAddr, RKey: r.qp.remote.RKey,
+	}
+	return r
+}
+
+// more reports whether another message is to be sent, or received, when there were n.
+func (r *latencyRun) more(n uint64) bool {
+	if r.iters == 0 {
+		return !r.clock.over()
+	}
+	return n < r.iters
+}
+
+// post sends one message and notes when.
+func (r *latencyRun) post() error {
+	if r.iters > 0 {
+		r.result.posted = append(r.result.posted, r.clock.now())
+	}
+	r.sent++
+	r.progress.Add(1)
+	return r.qp.PostSend(&r.wr)
+}
+
+// completion waits for one completion of the wanted kind. With -D it returns false when the time is over.
+func (r *latencyRun) completion(ctx context.Context, receive bool) (bool, error) {
+	if receive && r.pending > 0 {
+		r.pending--
+		return true, nil
+	}
+	for {
+		n, err := r.cq.next(r.clock.limit(ctx), r.wc[:1])
+		if err != nil {
+			if ctx.Err() == nil && r.clock.over() {
+				return false, nil
+			}
+			return false, err
+		}
+		if n == 0 {
+			continue
+		}
+		wc := &r.wc[0]
+		if wc.Status != gorxe.WCSuccess {
+			return false, &completionError{*wc, r.howFar(), r.dev, r.qp.remote.GID}
+		}
+		switch isRecv := wc.WRID&recvID != 0; {
+		case isRecv == receive:
+			return true, nil
+		case isRecv:
+			r.pending++
+		}
+	}
+}
+
+func (r *latencyRun) howFar() string {
+	if r.iters == 0 {
+		return fmt.Sprintf("%d messages", r.sent)
+	}
+	return fmt.Sprintf("%d of %d messages", r.sent, r.iters)
+}
+
+// count counts one exchange of a run by time.
+func (r *latencyRun) count() {
+	if r.clock.counts(r.clock.now()) {
+		r.result.counted++
+	}
+}
+
+func (r *latencyRun) finish() {
+	if r.iters == 0 {
+		from, to, _ := r.params.window()
+		r.result.elapsed = to - from
+		return
+	}
+	r.result.counted = r.iters
+}
+
+// readLatency reads, again and again. Only the client does.
+func (e *perfEnd) readLatency(ctx context.Context, size uint64) error {
+	r := e.newLatencyRun(size, gorxe.WRRead)
+	defer r.clock.stop()
+	r.clock.start()
+	for r.more(r.sent) {
+		if err := r.post(); err != nil {
+			return err
+		}
+		ok, err := r.completion(ctx, false)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.count()
+		}
+	}
+	r.finish()
+	return nil
+}
+
+// sendLatency sends to and fro; the client begins.
+func (e *perfEnd) sendLatency(ctx context.Context, size uint64) error {
+	r := e.newLatencyRun(size, gorxe.WRSend)
+	defer r.clock.stop()
+	if e.role == exchange.Client {
+		r.clock.start()
+	}
+	for r.more(r.sent) || r.more(r.received) {
+		if r.more(r.received) && (r.sent > 0 || e.role == exchange.Server) {
+			ok, err := r.completion(ctx, true)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if !r.clock.started {
+				r.clock.start()
+			}
+			r.received++
+			r.count()
+			if r.iters == 0 || r.qp.recvPosted < r.iters {
+				if err := e.refill(0, size, 1); err != nil {
+					return err
+				}
+			}
+		}
+		if !r.more(r.sent) {
+			continue
+		}
+		if err := r.post(); err != nil {
+			return err
+		}
+		if ok, err := r.completion(ctx, false); err != nil {
+			return err
+		} else if !ok {
+			break
+		}
+	}
+	r.finish()
+	return nil
+}
+
+// writeLatency writes to and fro: each end waits until the last byte of its memory holds the number of the peer's
+// message, cut to 8 bits, and then writes its own. The server begins.
+func (e *perfEnd) writeLatency(ctx context.Context, size uint64) error {
+	r := e.newLatencyRun(size, gorxe.WRWrite)
+	defer r.clock.stop()
+	r.clock.start()
+	mine, theirs := int(size)-1, int(e.halfOffset(0)+size)-1
+	for r.more(r.sent) || r.more(r.received) {
+		if r.more(r.received) && (r.sent > 0 || e.role == exchange.Client) {
+			ok, err := r.awaitByte(ctx, theirs, byte(r.received+1))
+			if err != nil && !r.partedWell(ctx) {
+				return err
+			}
+			if !ok {
+				break
+			}
+			r.received++
+		}
+		if !r.more(r.sent) {
+			continue
+		}
+		e.buf[mine] = byte(r.sent + 1)
+		if err := r.post(); err != nil {
+			return err
+		}
+		ok, err := r.completion(ctx, false)
+		if err != nil && !r.partedWell(ctx) {
+			return err
+		}
+		if !ok {
+			break
+		}
+		r.count()
+	}
+	r.finish()
+	return nil
+}
+
+// partedWell reports whether the peer is gone because it was through: it has everything, and only its last
+// acknowledgement was lost, or what counts of a run by time is over.
+func (r *latencyRun) partedWell(ctx context.Context) bool {
+	if context.Cause(ctx) != errPeerGone {
+		return false
+	}
+	return r.clock.counted() || r.iters > 0 && r.received >= r.iters && r.sent >= r.iters
+}
+
+// How a change of memory is waited for: nothing wakes a reader, so it looks often while one can be soon and ever less
+// often after that.
+const (
+	pollSpins = 1000 // about 300 µs
+	pollStep  = 50 * time.Microsecond
+	pollMax   = time.Millisecond
+)
+
+// awaitByte waits until the byte at off is want. With -D it returns false when the time is over.
+func (r *latencyRun) awaitByte(ctx context.Context, off int, want byte) (bool, error) {
+	if r.mr.LoadByte(off) == want {
+		return true, nil
+	}
+	spun, pause := 0, pollStep
+	for {
+		if r.mr.LoadByte(off) == want {
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if r.clock.over() {
+			return false, nil
+		}
+		if spun < pollSpins {
+			spun++
+			yield()
+			continue
+		}
+		time.Sleep(pause)
+		pause = min(pause+pollStep, pollMax)
+	}
+}

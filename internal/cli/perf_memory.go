@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"math/rand/v2"
+
+	"github.com/gorxe/gorxe"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+)
+
+// The buffer is laid out as perftest's, because addresses in it are told to the peer: for n queue pairs first n halves to
+// send or read from, then n halves to be written to or read by the peer. A half holds the largest message and at
+// least one page, which messages of up to half a page walk through in steps of cache lines.
+
+// roundUp returns the smallest multiple of step that is at least n, and at least step.
+func roundUp(n, step uint64) uint64 { return max(step, (n+step-1)/step*step) }
+
+// half is the size of one half: at least a page.
+func (e *perfEnd) half() uint64 { return e.params.unit(e.cycle) }
+
+// halfOffset is where the half begins that the peer of queue pair qp writes or reads.
+func (e *perfEnd) halfOffset(qp int) uint64 { return uint64(len(e.qps)+qp) * e.half() }
+
+// receiveOffset is where the half begins that receives of queue pair qp are posted in; these halves are aligned.
+func (e *perfEnd) receiveOffset(qp int) uint64 {
+	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.line)
+}
+
+// setUp makes the memory and the queue pairs.
+func (e *perfEnd) setUp() error {
+	p := e.params
+	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.line))
+	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
+		fillRandom(e.buf)
+	}
+	access := gorxe.LocalWrite
+	switch {
+	case p.test.Read():
+		access |= gorxe.RemoteRead
+	case !p.test.Send():
+		access |= gorxe.RemoteWrite
+	}
+	pd := e.dev.AllocPD()
+	var err error
+	if e.mr, err = pd.RegMR(e.buf, access); err != nil {
+		return err
+	}
+	depth := p.txDepth/p.cqMod + 1
+	if p.test.Send() {
+		depth += p.rxDepth
+	}
+	cq, err := e.dev.CreateCQ(depth * p.qps)
+	if err != nil {
+		return err
+	}
+	e.cq = waiter{cq}
+	for range p.qps {
+		qp, err := pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{
+			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
+		}})
+		if err != nil {
+			return err
+		}
+		e.qps = append(e.qps, &perfQP{QP: qp, psn: gorxe.PSN(rand.Uint32() & 0xffffff)})
+	}
+	return nil
+}
+
+func fillRandom(b []byte) {
+	r := rand.NewChaCha8([32]byte{})
+	r.Read(b)
+}
+
+// rkey is what the peer needs to reach the buffer; a SEND test does not open it.
+func (e *perfEnd) rkey() uint32 {
+	if e.params.test.Send() {
+		return 0
+	}
+	return e.mr.RKey()
+}
+
+// outReads is how many READs this end takes at a time.
+func (e *perfEnd) outReads() int {
+	if !e.params.test.Read() {
+		return 1
+	}
+	most := e.dev.Attr().MaxQPRdAtom
+	if e.params.outs > 0 {
+		return min(e.params.outs, most)
+	}
+	return most
+}
+
+// connect moves every queue pair to RTS.
+func (e *perfEnd) connect() error {
+	p := e.params
+	attr := gorxe.DefaultConnAttr()
+	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.mtu, p.timeout, p.trafficClass, 0
+	switch {
+	case p.test.Read():
+		attr.Access = gorxe.RemoteRead
+	case !p.test.Send():
+		attr.Access = gorxe.RemoteWrite
+	}
+	attr.MaxDestRdAtomic = uint8(e.outReads())
+	for i, q := range e.qps {
+		// More than this device can have outstanding is of no use.
+		attr.MaxRdAtomic = uint8(min(int(q.remote.OutReads), e.dev.Attr().MaxQPInitRdAtom))
+		err := q.Connect(
+			gorxe.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.gid.GID},
+			gorxe.ConnInfo{QPN: gorxe.QPN(q.remote.QPN), PSN: gorxe.PSN(q.remote.PSN), GID: q.remote.GID}, attr)
+		if err != nil {
+			return err
+		}
+		e.out.address("local", e.Key(i))
+	}
+	return nil
+}
+
+// postReceives fills the receive queues for messages of size bytes.
+func (e *perfEnd) postReceives(size uint64) error {
+	for i, q := range e.qps {
+		q.recv = newWalker(e.receiveOffset(i), size, e.cycle, e.line)
+		q.recvPosted = 0
+		if !e.receives() {
+			continue
+		}
+		if err := e.refill(i, size, uint64(e.params.rxDepth)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receives reports whether messages are sent to this end.
+func (e *perfEnd) receives() bool {
+	return e.params.test == wire.SendLat || e.params.duplex || !e.params.sends(e.role)
+}
+
+// refill posts n receives on queue pair i, in as few calls as is sensible.
+func (e *perfEnd) refill(i int, size, n uint64) error {
+	q := e.qps[i]
+	var (
+		wrs  [postBatch]gorxe.RecvWR
+		sges [postBatch]gorxe.SGE
+		ptrs [postBatch]*gorxe.RecvWR
+	)
+	for n > 0 {
+		k := int(min(n, postBatch))
+		for j := range k {
+			sges[j] = gorxe.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: uint32(size), LKey: e.mr.LKey()}
+			wrs[j] = gorxe.RecvWR{ID: recvID | uint64(i), SGList: sges[j : j+1]}
+			ptrs[j] = &wrs[j]
+		}
+		if err := q.PostRecv(ptrs[:k]...); err != nil {
+			return err
+		}
+		n -= uint64(k)
+		q.recvPosted += uint64(k)
+	}
+	return nil
+}
+
+// postBatch is how many work requests are handed over at a time.
+const postBatch = 32
+
+// walker gives the addresses of consecutive messages within one half of a buffer.
+type walker struct {
+	base, step, span uint64
+	at               uint64
+}
+
+// newWalker starts at base. Messages of up to half a page take turns over the page, in whole cache lines.
+func newWalker(base, size, cycle, line uint64) walker {
+	w := walker{base: base, step: roundUp(size, line)}
+	if size <= cycle/2 {
+		w.span = cycle / w.step * w.step
+	}
+	return w
+}
+
+// next returns the address of the next message.
+func (w *walker) next() uint64 {
+	a := w.base + w.at
+	if w.span > 0 {
+		w.at += w.step
+		if w.at >= w.span {
+			w.at = 0
+		}
+	}
+	return a
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+)
+
+// perfParams are the parameters of a perftest tool. Flags fill them, complete makes them consistent the way the tools do.
+type perfParams struct {
+	test         wire.Test
+	device       deviceFlags
+	gidIndex     int
+	port         uint16
+	host         string
+	sizeText     string
+	size         uint64 // the largest message
+	all          bool
+	iters        int
+	duration     int // seconds, 0 counts messages
+	margin       int // seconds
+	mtu          int
+	qps          int
+	txDepth      int
+	rxDepth      int
+	cqMod        int
+	postList     int
+	outs         int
+	timeout      uint8
+	sl           int
+	trafficClass uint8
+	duplex       bool
+	noPeak       bool
+	gbits        bool
+	histogram    bool
+	unsorted     bool
+	json         bool
+	limitBW      float64
+	limitRate    float64
+}
+
+// Bounds and special values of perftest.
+const (
+	minIters    = 5
+	maxIters    = 100_000_000
+	maxTxDepth  = 15000
+	maxRxDepth  = 16384
+	maxQPs      = 16384
+	maxCQMod    = 1024
+	allMax      = 8 << 20 // largest size of -a
+	cqModLimit  = 8192    // messages above this complete one by one
+	peakLimit   = 20000   // more iterations than this are not searched for a peak
+	latencyTail = 2       // the slowest results that do not count
+	memoryLimit = 16 << 30
+)
+
+// complete checks the flags against each other and fills in what follows from them.
+func (p *perfParams) complete(fs *pflag.FlagSet) error {
+	if err := checkRefused(fs); err != nil {
+		return err
+	}
+	if c, _ := fs.GetString("connection"); !strings.EqualFold(c, "RC") {
+		return usagef("-c %s: RC is the only connection type there is", c)
+	}
+	var err error
+	if p.size, err = parseSize(p.sizeText); err != nil {
+		return err
+	}
+	p.qps, p.postList = max(p.qps, 1), max(p.postList, 1)
+	if p.cqMod == 0 {
+		p.cqMod = 1
+	}
+	if err := p.checkRanges(fs); err != nil {
+		return err
+	}
+	if err := p.checkDuration(fs); err != nil {
+		return err
+	}
+	if p.all {
+		p.size = allMax
+	}
+	if p.duration == 0 {
+		p.txDepth = min(p.txDepth, p.iters)
+		if p.test.Send() {
+			p.rxDepth = min(p.rxDepth, p.iters)
+		}
+	}
+	if err := p.completePosting(fs); err != nil {
+		return err
+	}
+	// Tools post an even number of receives.
+	if p.test.Send() && p.rxDepth%2 == 1 && !p.all {
+		p.rxDepth++
+	}
+	if p.duration > 0 || p.iters > peakLimit {
+		p.noPeak = true
+	}
+	if need := 2 * p.unit(4096) * uint64(p.qps); need > memoryLimit {
+		return usagef("-s %d with %d QPs needs %d GiB of memory: choose less", p.size, p.qps, need>>30)
+	}
+	return p.device.check()
+}
+
+func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
+	ranges := []intRange{
+		{"-n", p.iters, minIters, maxIters}, {"-t", p.txDepth, 1, maxTxDepth}, {"-r", p.rxDepth, 1, maxRxDepth},
+		{"-q", p.qps, 1, maxQPs}, {"-Q", p.cqMod, 1, maxCQMod}, {"-l", p.postList, 1, p.txDepth}, {"-o", p.outs, 0, 128},
+		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15},
+	}
+	if !p.test.Send() && p.rxDepth != 1 {
+		return usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)
+	}
+	for _, r := range ranges {
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+	return checkGIDFlag(fs, "gid-index")
+}
+
+func (p *perfParams) checkDuration(fs *pflag.FlagSet) error {
+	if !fs.Changed("duration") {
+		if fs.Changed("margin") {
+			return usagef("-f %d: a margin means something only with -D", p.margin)
+		}
+		return nil
+	}
+	if p.duration < 1 {
+		return usagef("-D %d: must be at least 1 second", p.duration)
+	}
+	if p.all {
+		return usagef("-D and -a do not go together: run one size for a time, or all sizes by number")
+	}
+	if p.histogram || p.unsorted {
+		return usagef("-D keeps no single results to print: leave out -H and -U")
+	}
+	if p.margin < 0 {
+		p.margin = p.duration / 4
+	}
+	if p.duration <= 2*p.margin {
+		return usagef("-D %d leaves nothing between two margins of %d seconds: choose a smaller -f", p.duration, p.margin)
+	}
+	return nil
+}
+
+// completePosting settles how many messages are posted at a time and how many of them complete visibly.
+func (p *perfParams) completePosting(fs *pflag.FlagSet) error {
+	asked := fs.Changed("cq-mod")
+	if p.size > cqModLimit && !p.all && !asked {
+		p.cqMod = 1
+	}
+	p.cqMod = min(p.cqMod, p.txDepth)
+	if p.postList == 1 {
+		return nil
+	}
+	if p.duration == 0 && p.iters%p.postList != 0 {
+		return usagef("-n %d is not a multiple of -l %d: choose one that is", p.iters, p.postList)
+	}
+	if !asked {
+		p.cqMod = p.postList
+	} else if p.postList%p.cqMod != 0 {
+		return usagef("-l %d is not a multiple of -Q %d: choose one that is", p.postList, p.cqMod)
+	}
+	return nil
+}
+
+// parseSize reads a message size: 1 to 2^31-1 bytes.
+func parseSize(text string) (uint64, error) {
+	digits, factor := text, uint64(1)
+	switch {
+	case strings.HasSuffix(text, "K"):
+		digits, factor = text[:len(text)-1], 1<<10
+	case strings.HasSuffix(text, "M"):
+		digits, factor = text[:len(text)-1], 1<<20
+	}
+	n, err := strconv.ParseUint(digits, 0, 31)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, usagef("-s %q is not a size: give a number of bytes, or with K or M behind it", text)
+	}
+	if err != nil || n == 0 || n > maxMessage/factor {
+		return 0, usagef("-s %s: must be 1 to %d bytes", text, maxMessage)
+	}
+	return n * factor, nil
+}
+
+// unit is the size of one queue pair's half of the buffer: small messages walk through a whole page.
+func (p *perfParams) unit(cycle uint64) uint64 { return max(p.size, cycle) }
+
+// sizes returns the message sizes to run.
+func (p *perfParams) sizes() []uint64 {
+	if p.all {
+		return wire.AllSizes()
+	}
+	return []uint64{p.size}
+}
+
+// script returns the order of this test's exchanges for a role.
+func (p *perfParams) script(role exchange.Role) []wire.Step {
+	return wire.Script(p.test, wire.Params{
+		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0,
+	})
+}
+
+// sends reports whether the end of that role posts send work requests.
+func (p *perfParams) sends(role exchange.Role) bool {
+	return role == exchange.Client || p.duplex || p.test == wire.WriteLat || p.test == wire.SendLat
+}
+
+// window returns the part of a -D run that counts, from its start.
+func (p *perfParams) window() (from, to, end time.Duration) {
+	d, m := time.Duration(p.duration)*time.Second, time.Duration(p.margin)*time.Second
+	return m, d - m, d
+}
+
+// describe names the stock tool with the parameters both ends must have in common.
+func (p *perfParams) describe() string {
+	text := fmt.Sprintf("ib_%v", p.test)
+	if p.all {
+		text += " -a"
+	} else {
+		text += fmt.Sprintf(" -s %d", p.size)
+	}
+	if p.duration > 0 {
+		text += fmt.Sprintf(" -D %d", p.duration)
+	} else {
+		text += fmt.Sprintf(" -n %d", p.iters)
+	}
+	if p.qps > 1 {
+		text += fmt.Sprintf(" -q %d", p.qps)
+	}
+	if p.duplex {
+		text += " -b"
+	}
+	return text
+}

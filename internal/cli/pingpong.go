@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// pingpongParams are the parameters of ibv_rc_pingpong.
+type pingpongParams struct {
+	device   deviceFlags
+	port     uint16
+	size     int
+	mtu      int
+	rxDepth  int
+	iters    int
+	sl       int
+	gidIndex int
+	chk      bool
+	host     string
+}
+
+// Limits of pingpongParams.
+const (
+	maxMessage = 1<<31 - 1
+	maxDepth   = 65536
+)
+
+func (a *app) pingpongCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "pingpong",
+		Short: "Send messages to and fro, as ibv_*_pingpong do",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.pingpongRCCommand())
+	return c
+}
+
+func (a *app) pingpongRCCommand() *cobra.Command {
+	p := &pingpongParams{}
+	c := &cobra.Command{
+		Use:   "rc [flags] [host]",
+		Short: "Over a reliable connection, as ibv_rc_pingpong does",
+		Long: `Sends messages to and fro over a reliable connection. Without a host it waits for a
+client. The other end may be gorxe or ibv_rc_pingpong of rdma-core; flags are those of
+ibv_rc_pingpong. Give both ends the same size, count and path MTU.`,
+		Example: `  gorxe pingpong rc -d 127.0.0.1                server
+  gorxe pingpong rc -d 127.0.0.2 127.0.0.1      client on the same host
+  gorxe pingpong rc -s 65536 -c 192.0.2.7       against "ibv_rc_pingpong -g 1 -s 65536 -c" on 192.0.2.7`,
+		Args: optionalHost,
+		RunE: func(c *cobra.Command, args []string) error {
+			p.host = hostArg(args)
+			if err := p.check(c.Flags()); err != nil {
+				return err
+			}
+			return a.pingpong(c.Context(), p)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	p.device.add(fs)
+	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
+	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
+	fs.IntVarP(&p.size, "size", "s", 4096, "`bytes` per message")
+	fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
+	fs.IntVarP(&p.iters, "iters", "n", 1000, "`number` of messages each way")
+	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to have posted")
+	fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received (stock peers: one byte per page)")
+	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; means nothing without a VLAN")
+	fs.BoolP("events", "e", false, "accepted: this end always sleeps when it waits long")
+	defaultInWords(fs, "gid-idx", "ib-port")
+	addAccepted(fs, "new_send", "N")
+	addRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")
+	addRefused(fs, "iodp", "O", "memory here is not pinned and needs no paging on demand")
+	addRefused(fs, "prefetch", "P", "memory here is not pinned and needs no paging on demand")
+	addRefused(fs, "ts", "t", "completions carry no timestamp")
+	addRefused(fs, "dm", "j", "there is no device memory")
+	return c
+}
+
+func (p *pingpongParams) check(fs *pflag.FlagSet) error {
+	if err := checkRefused(fs); err != nil {
+		return err
+	}
+	for _, r := range []intRange{
+		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, maxDepth},
+		{"-l", p.sl, 0, 15},
+	} {
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+	if err := checkGIDFlag(fs, "gid-idx"); err != nil {
+		return err
+	}
+	return p.device.check()
+}
+
+// intRange is the range of a flag.
+type intRange struct {
+	flag            string
+	value, min, max int
+}
+
+func (r intRange) check() error {
+	if r.value < r.min || r.value > r.max {
+		return usagef("%s %d: must be %d to %d", r.flag, r.value, r.min, r.max)
+	}
+	return nil
+}
+
+// checkGIDFlag refuses a negative GID index that was given; not giving one is another thing.
+func checkGIDFlag(fs *pflag.FlagSet, name string) error {
+	f := fs.Lookup(name)
+	if v, _ := fs.GetInt(name); f.Changed && v < 0 {
+		return usagef("-%s %d: GID indexes start at 0; 'gorxe devinfo -v' lists them", f.Shorthand, v)
+	}
+	return nil
+}
+
+// defaultInWords keeps the help text from repeating as a number what the description already says of the default.
+func defaultInWords(fs *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		fs.Lookup(name).DefValue = "0"
+	}
+}
+
+// refused is the annotation of flags that the original tool has and gorxe does not; it says why.
+const refused = "gorxe_refused"
+
+// addAccepted adds a flag of the original tool that changes nothing here.
+func addAccepted(fs *pflag.FlagSet, name, letter string) {
+	fs.BoolP(name, letter, false, "accepted, changes nothing")
+	fs.Lookup(name).Hidden = true
+}
+
+// addRefused adds a flag of the original tool that gorxe cannot serve, to refuse it with a reason instead of as unknown.
+func addRefused(fs *pflag.FlagSet, name, letter, why string) {
+	fs.StringP(name, letter, "", why)
+	f := fs.Lookup(name)
+	f.Hidden, f.NoOptDefVal = true, "set"
+	f.Annotations = map[string][]string{refused: {why}}
+}
+
+func checkRefused(fs *pflag.FlagSet) error {
+	var err error
+	fs.Visit(func(f *pflag.Flag) {
+		if why, ok := f.Annotations[refused]; ok && err == nil {
+			name := "--" + f.Name
+			if f.Shorthand != "" {
+				name = "-" + f.Shorthand + ", " + name
+			}
+			err = usagef("%s is not supported: %s; leave it out", name, why[0])
+		}
+	})
+	return err
+}
+
+// describe gives the parameters that both ends must have in common.
+func (p *pingpongParams) describe() string {
+	return fmt.Sprintf("ibv_rc_pingpong -s %d -n %d -m %d", p.size, p.iters, p.mtu)
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
+)
+
+// exchangeTimeout bounds the exchange before the traffic. Stock tools pause up to a second in it.
+const exchangeTimeout = 30 * time.Second
+
+// pingpong runs one end from the first TCP connection to the result.
+func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
+	dev, err := a.openFor(&p.device)
+	if err != nil {
+		return err
+	}
+	if dev != nil {
+		defer dev.Close()
+		if _, _, err := p.path(dev); err != nil {
+			return err // before anybody connects
+		}
+	}
+	conn, role, err := a.connect(ctx, p.host, p.port)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if dev == nil {
+		if dev, err = a.openAt(conn); err != nil {
+			return err
+		}
+		defer dev.Close()
+	}
+	e := &pingpongEnd{params: p, role: role, dev: dev, out: a.stdout}
+	if err := e.setUp(); err != nil {
+		return err
+	}
+	conn.SetDeadline(time.Now().Add(exchangeTimeout))
+	defer exchange.Watch(ctx, conn)()
+	if _, err := wire.Drive(conn, role, e.local(), e.connect); err != nil {
+		return explainExchange(err, p.describe())
+	}
+	return e.run(ctx)
+}
+
+// path returns the GID entry and the path MTU that p chooses on dev.
+func (p *pingpongParams) path(dev *gorxe.Device) (gorxe.GIDEntry, gorxe.MTU, error) {
+	g, err := pickGID(dev, p.gidIndex, "-g")
+	if err != nil {
+		return g, 0, err
+	}
+	m, err := pathMTU(p.mtu, g)
+	return g, m, err
+}
+
+// pingpongEnd is one end of a pingpong.
+type pingpongEnd struct {
+	params *pingpongParams
+	role   exchange.Role
+	dev    *gorxe.Device
+	out    io.Writer
+
+	gid      gorxe.GIDEntry
+	mtu      gorxe.MTU
+	psn      gorxe.PSN
+	cq       waiter
+	qp       *gorxe.QP
+	remote   wire.Dest
+	send     []byte // what the next message will carry
+	recv     []byte // where messages arrive: the same as send without -c, as in the original
+	sendMR   *gorxe.MR
+	recvMR   *gorxe.MR
+	posted   int // receives
+	checker  checker
+	haveSent bool
+}
+
+// setUp makes the queue pair and posts the receives.
+func (e *pingpongEnd) setUp() error {
+	p := e.params
+	var err error
+	if e.gid, e.mtu, err = p.path(e.dev); err != nil {
+		return err
+	}
+	e.psn = gorxe.PSN(rand.Uint32() & 0xffffff)
+	e.send = make([]byte, p.size)
+	fillStock(e.send, false)
+	e.recv = e.send
+	if p.chk {
+		e.recv = make([]byte, p.size)
+		e.checker.role = e.role
+	}
+	pd := e.dev.AllocPD()
+	if e.sendMR, err = pd.RegMR(e.send, gorxe.LocalWrite); err != nil {
+		return err
+	}
+	e.recvMR = e.sendMR
+	if p.chk {
+		if e.recvMR, err = pd.RegMR(e.recv, gorxe.LocalWrite); err != nil {
+			return err
+		}
+	}
+	cq, err := e.dev.CreateCQ(p.rxDepth + 1)
+	if err != nil {
+		return err
+	}
+	e.cq = waiter{cq}
+	e.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{
+		MaxSendWR: 1, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
+	}})
+	return err
+}
+
+func (e *pingpongEnd) local() wire.Dest {
+	d := wire.Dest{QPN: uint32(e.qp.QPN()), PSN: uint32(e.psn), GID: e.gid.GID}
+	e.printAddress("local address: ", d)
+	return d
+}
+
+func (e *pingpongEnd) printAddress(name string, d wire.Dest) {
+	fmt.Fprintf(e.out, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, gorxe.GID(d.GID))
+}
+
+// connect moves the queue pair to RTS and posts the receives: a client sends as soon as it knows where to.
+func (e *pingpongEnd) connect(remote wire.Dest) error {
+	e.remote = remote
+	e.printAddress("remote address:", remote)
+	if err := checkPeerGID(e.gid, gorxe.GID(remote.GID), "-g"); err != nil {
+		return err
+	}
+	attr := gorxe.DefaultConnAttr()
+	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = e.mtu, 0, 1, 1
+	err := e.qp.Connect(
+		gorxe.ConnInfo{QPN: e.qp.QPN(), PSN: e.psn, GID: e.gid.GID},
+		gorxe.ConnInfo{QPN: gorxe.QPN(remote.QPN), PSN: gorxe.PSN(remote.PSN), GID: remote.GID}, attr)
+	if err != nil {
+		return err
+	}
+	return e.postReceives()
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/packet"
+)
+
+var pingpongLines = regexp.MustCompile(`^  local address:  LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
+  remote address: LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
+(\d+) bytes in \d+\.\d\d seconds = \S+ Mbit/sec
+(\d+) iters in \d+\.\d\d seconds = \S+ usec/iter
+(every byte of \d+ messages received is right
+)?$`)
+
+func TestPingpong(t *testing.T) {
+	for _, size := range []int{1, 2, 255, 4096, 4097, 8193, 65536} {
+		for _, mtu := range []int{256, 1024, 4096} {
+			for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
+				line := fmt.Sprintf("pingpong rc -n 7 -s %d -m %d", size, mtu)
+				server, client := ends(line)
+				s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server+chk[0], client+chk[1])
+				mustSucceed(t, line, s, c)
+				for i, r := range []*run{s, c} {
+					m := pingpongLines.FindStringSubmatch(r.out.String())
+					if m == nil || m[1] != fmt.Sprint(2*7*size) || m[2] != "7" || (m[3] != "") != (chk[i] != "") {
+						t.Fatalf("%s%s: %v", line, chk[i], r)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPingpongOverABadNetwork(t *testing.T) {
+	for _, f := range []packet.FaultConfig{
+		{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.2}, {Seed: 3, Reorder: 0.1}, {Seed: 4, Corrupt: 0.05},
+	} {
+		server, client := ends("pingpong rc -n 30 -s 20000 -c")
+		s, c := pair(t, func() *world { w := newWorld(); w.fault = f; return w }, server, client)
+		mustSucceed(t, fmt.Sprintf("%+v", f), s, c)
+	}
+}
+
+func TestPingpongWithFewReceives(t *testing.T) {
+	server, client := ends("pingpong rc -n 20 -r 1 -c")
+	s, c := pair(t, newWorld, server, client)
+	mustSucceed(t, "-r 1", s, c)
+}
+
+func TestPingpongNeedsTheSameSize(t *testing.T) {
+	server, client := ends("pingpong rc -n 5")
+	s, c := pair(t, newWorld, server+" -s 100", client+" -s 200")
+	for _, r := range []*run{s, c} {
+		if r.code != exitFailure || !strings.Contains(r.err.String(), "the same ") || strings.Count(r.err.String(), "\n") != 1 {
+			t.Error(r)
+		}
+	}
+}
+
+func TestPingpongAgainstAnotherTool(t *testing.T) {
+	s, c := pair(t, newWorld, "pingpong rc -d 127.66.0.1", "perf write_bw -d 127.66.0.2 127.66.0.1")
+	for _, r := range []*run{s, c} {
+		if r.code != exitFailure || !strings.Contains(r.err.String(), "with the same parameters") || strings.Count(r.err.String(), "\n") != 1 {
+			t.Error(r)
+		}
+	}
+}
+
+func TestPingpongNeedsTheSameIPVersion(t *testing.T) {
+	s, c := pair(t, newWorld, "pingpong rc -d 127.66.0.1", "pingpong rc -d fd00::2 127.66.0.1")
+	if want := "choose two of the same IP version with -g"; !strings.Contains(s.err.String(), want) || s.code != exitFailure || c.code != exitFailure {
+		t.Error(s, c)
+	}
+}
+
+func TestPingpongToADeadPeerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ctx, kill := context.WithCancel(t.Context())
+		w.onSeen, w.doThen = 500, kill
+		s := w.start(ctx, "pingpong rc -d 127.66.0.1 -n 1000000")
+		c := w.start(t.Context(), "pingpong rc -d 127.66.0.2 127.66.0.1 -n 1000000")
+		<-s.done
+		<-c.done
+		if s.code != exitInterrupted {
+			t.Error(s)
+		}
+		if want := "transport retry counter exceeded (RETRY_EXC_ERR)"; c.code != exitFailure || !strings.Contains(c.err.String(), want) {
+			t.Error(c)
+		}
+	})
+}
+
+// Every command can be interrupted while it waits for a peer and during its traffic, and leaves no goroutine (which the
+// bubble would not forgive).
+func TestInterrupted(t *testing.T) {
+	lines := []string{"pingpong rc -n 1000000", "pingpong rc -c -n 1000000"}
+	for test := wire.WriteBW; test <= wire.SendLat; test++ {
+		lines = append(lines, fmt.Sprintf("perf %v -n 1000000", test), fmt.Sprintf("perf %v -D 1000", test))
+	}
+	lines = append(lines, "perf send_bw -b -n 1000000", "perf write_bw -b -q 4 -n 1000000")
+	for _, line := range lines {
+		for _, traffic := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				ctx, cancel := context.WithCancel(t.Context())
+				server, client := ends(line)
+				runs := []*run{w.start(ctx, server)}
+				if traffic {
+					w.onSeen, w.doThen = 500, cancel
+					runs = append(runs, w.start(ctx, client))
+				} else {
+					synctest.Wait()
+					cancel()
+				}
+				for _, r := range runs {
+					<-r.done
+					if r.code != exitInterrupted || r.err.String() != "gorxe: interrupted\n" {
+						t.Errorf("%s: %v", line, r)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestCheckerKnowsWhatPeersSend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 9000).Draw(t, "size")
+		iter := rapid.IntRange(0, 5).Draw(t, "iter")
+		mine := make([]byte, size)
+		fillPattern(mine, exchange.Client, iter)
+		theirs := make([]byte, size)
+		fillPattern(theirs, exchange.Server, iter)
+		c := &checker{role: exchange.Client}
+		if err := c.check(mine, mine, iter); err != nil {
+			t.Fatalf("an echo of this end's message: %v", err)
+		}
+		if err := c.check(theirs, mine, iter); err != nil {
+			t.Fatalf("the pattern of a gorxe: %v", err)
+		}
+		at := rapid.IntRange(0, size-1).Draw(t, "at")
+		for name, good := range map[string][]byte{"echo": mine, "pattern": theirs} {
+			bad := bytes.Clone(good)
+			bad[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
+			if bytes.Equal(bad, mine) || bytes.Equal(bad, theirs) {
+				continue
+			}
+			if err := c.check(bad, mine, iter); err == nil {
+				t.Fatalf("byte %d of an %s changed: not seen", at, name)
+			}
+		}
+	})
+}
+
+func TestCheckerKnowsAStockClientsFirstMessage(t *testing.T) {
+	c := &checker{role: exchange.Server}
+	for _, chk := range []bool{false, true} {
+		b := make([]byte, 10000)
+		fillStock(b, chk)
+		if err := c.check(b, nil, 0); err != nil {
+			t.Errorf("chk %v: %v", chk, err)
+		}
+		b[5000]++
+		if err := c.check(b, nil, 0); err == nil || err.Error() != "invalid data in message 0: byte 5000 is 0x7c, want 0x7b" {
+			t.Errorf("chk %v: got %v", chk, err)
+		}
+	}
+}
+
+func TestPatternsHaveZeroPagesAndDifferByMessage(t *testing.T) {
+	a, b := make([]byte, 8192), make([]byte, 8192)
+	fillPattern(a, exchange.Client, 1)
+	fillPattern(b, exchange.Client, 2)
+	if a[0] != 0 || a[4096] != 0 {
+		t.Error("a stock server with -c wants the first byte of each page to be 0")
+	}
+	same := 0
+	for i := range a {
+		if a[i] == b[i] {
+			same++
+		}
+	}
+	if same > 100 {
+		t.Errorf("%d of 8192 bytes of two messages are the same", same)
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// Work request IDs of a pingpong.
+const (
+	pingpongRecv = 1
+	pingpongSend = 2
+)
+
+// postReceives fills the receive queue up.
+func (e *pingpongEnd) postReceives() error {
+	wr := &gorxe.RecvWR{ID: pingpongRecv, SGList: []gorxe.SGE{e.recvMR.SGE(0, e.params.size)}}
+	for ; e.posted < e.params.rxDepth; e.posted++ {
+		if err := e.qp.PostRecv(wr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// post sends message iter. The buffer is not in use: the last send is complete.
+func (e *pingpongEnd) post(iter int) error {
+	if e.params.chk {
+		fillPattern(e.send, e.role, iter)
+	}
+	e.haveSent = true
+	return e.qp.PostSend(&gorxe.SendWR{
+		ID: pingpongSend, Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
+		SGList: []gorxe.SGE{e.sendMR.SGE(0, e.params.size)},
+	})
+}
+
+// run sends and receives all messages and prints the result. The client begins; each end sends its next message when its
+// last one is complete and the peer's has come.
+func (e *pingpongEnd) run(ctx context.Context) error {
+	p := e.params
+	start := time.Now()
+	sent, received, posted := 0, 0, 0
+	if e.role == exchange.Client {
+		if err := e.post(0); err != nil {
+			return err
+		}
+		posted++
+	}
+	wc := make([]gorxe.WC, 2)
+	for sent < p.iters || received < p.iters {
+		n, err := e.cq.next(ctx, wc)
+		if err != nil {
+			return err
+		}
+		for i := range wc[:n] {
+			if wc[i].Status != gorxe.WCSuccess {
+				return &completionError{wc[i], fmt.Sprintf("%d of %d messages", min(sent, received), p.iters), e.dev, e.remote.GID}
+			}
+			if wc[i].WRID == pingpongSend {
+				sent++
+				continue
+			}
+			if err := e.take(&wc[i], received); err != nil {
+				return err
+			}
+			received++
+		}
+		answer := e.role == exchange.Server && received > posted || e.role == exchange.Client && received == posted
+		if answer && sent == posted && posted < p.iters {
+			if err := e.post(posted); err != nil {
+				return err
+			}
+			posted++
+		}
+	}
+	e.report(time.Since(start))
+	linger(ctx, e.qp)
+	return nil
+}
+
+// take deals with received message iter.
+func (e *pingpongEnd) take(wc *gorxe.WC, iter int) error {
+	if int(wc.ByteLen) != e.params.size {
+		return fmt.Errorf("message %d has %d bytes, want %d: give both ends the same -s", iter, wc.ByteLen, e.params.size)
+	}
+	if e.params.chk {
+		var echo []byte
+		if e.haveSent {
+			echo = e.send
+		}
+		if err := e.checker.check(e.recv, echo, iter); err != nil {
+			return err
+		}
+	}
+	if e.posted--; e.posted <= 1 {
+		return e.postReceives()
+	}
+	return nil
+}
+
+func (e *pingpongEnd) report(d time.Duration) {
+	p := e.params
+	usec := float64(max(d, 1)) / float64(time.Microsecond)
+	bytes := 2 * int64(p.size) * int64(p.iters)
+	fmt.Fprintf(e.out, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", bytes, d.Seconds(), float64(bytes)*8/usec)
+	fmt.Fprintf(e.out, "%d iters in %.2f seconds = %.2f usec/iter\n", p.iters, d.Seconds(), usec/float64(p.iters))
+	if p.chk {
+		fmt.Fprintf(e.out, "every byte of %d messages received is right\n", p.iters)
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// dialTimeout is how long a client waits for the TCP connection to its server.
+const dialTimeout = 10 * time.Second
+
+// tcp opens the connection over which tools tell each other about their queue pairs.
+type tcp interface {
+	// accept waits for one client and then stops listening. ready, if not nil, is called once connections are possible.
+	accept(ctx context.Context, port uint16, ready func(net.Addr)) (net.Conn, error)
+	dial(ctx context.Context, host string, port uint16) (net.Conn, error)
+}
+
+type hostTCP struct{}
+
+func (hostTCP) accept(ctx context.Context, port uint16, ready func(net.Addr)) (net.Conn, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", ":"+strconv.Itoa(int(port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("TCP port %d is in use: another server waits there; stop it or choose another port with -p", port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening on TCP port %d: %w", port, err)
+	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer l.Close()
+	if ready != nil {
+		ready(l.Addr())
+	}
+	conn, err := l.Accept()
+	if ctx.Err() != nil {
+		if conn != nil {
+			conn.Close()
+		}
+		return nil, context.Cause(ctx)
+	}
+	return conn, err
+}
+
+func (hostTCP) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &dns):
+		return nil, fmt.Errorf("host %q is not known (%v)", host, dns.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("nobody listens on %s TCP port %d: start the server there first, without a host argument", host, port)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return nil, fmt.Errorf("%s TCP port %d does not answer within %v: is the host up, and the port let through?", host, port, dialTimeout)
+	}
+	return nil, fmt.Errorf("connecting to %s TCP port %d: %w", host, port, err)
+}
+
+// connect opens the connection of a tool's exchange: with a host as client, without as server.
+func (a *app) connect(ctx context.Context, host string, port uint16) (net.Conn, exchange.Role, error) {
+	if host != "" {
+		conn, err := a.tcp.dial(ctx, host, port)
+		return conn, exchange.Client, err
+	}
+	conn, err := a.tcp.accept(ctx, port, nil)
+	return conn, exchange.Server, err
+}
+
+// explainExchange adds advice to an error of an exchange with tool.
+func explainExchange(err error, tool string) error {
+	var item *exchange.ItemError
+	if !errors.As(err, &item) {
+		return err
+	}
+	var timeout net.Error
+	switch {
+	case item.Op == "decode":
+		return fmt.Errorf("%w; is the peer %s, with the same parameters?", err, tool)
+	case errors.Is(err, exchange.ErrPeerClosed), errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%w; look at the peer's own output: it must be %s with the same parameters", err, tool)
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package perftest
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// Test is one of perftest's tools.
+type Test uint8
+
+// The tools whose exchange is known here. All over RC.
+const (
+	WriteBW Test = iota
+	ReadBW
+	SendBW
+	WriteLat
+	ReadLat
+	SendLat
+)
+
+// Latency reports whether the test measures time per message instead of bandwidth.
+func (t Test) Latency() bool { return t >= WriteLat }
+
+// Send reports whether the test needs receives to be posted.
+func (t Test) Send() bool { return t == SendBW || t == SendLat }
+
+// Read reports whether the test reads from its peer's memory.
+func (t Test) Read() bool { return t == ReadBW || t == ReadLat }
+
+// String returns the tool's name without its ib_ prefix.
+func (t Test) String() string {
+	return [...]string{"write_bw", "read_bw", "send_bw", "write_lat", "read_lat", "send_lat"}[t]
+}
+
+// Kind says what a Step is.
+type Kind uint8
+
+// The wire kinds are items traded with the peer. The local kinds mark where this end must have done something for the
+// next item to be true.
+const (
+	// Wire.
+	VersionItem  Kind = iota
+	CycleItem         // page size: how much memory small messages walk through
+	LineItem          // cache line size: the step of that walk
+	MTUItem           // path MTU
+	KeyItem           // key of queue pair QP
+	KeyAgainItem      // key of queue pair QP once more, for the report of the connected ends
+	SyncItem          // key of queue pair 0, only to wait for the other end
+	ReportItem        // result of the run, five fields
+	CloseItem         // SyncItem, then "done" without waiting
+
+	// Local.
+	Connect      // move every queue pair to RTR, and to RTS where it sends
+	PostReceives // post the receives of the next run
+	Run          // traffic of Size bytes per message
+)
+
+// Wire reports whether the step is traded with the peer.
+func (k Kind) Wire() bool { return k <= CloseItem }
+
+// String names the kind.
+func (k Kind) String() string {
+	return [...]string{"version", "page size", "cache line size", "path MTU", "key", "key (again)", "sync", "report", "close",
+		"connect", "post receives", "run"}[k]
+}
+
+// Step is one act of a test.
+type Step struct {
+	Kind Kind
+	QP   int    // KeyItem, KeyAgainItem
+	Size uint64 // PostReceives, Run: bytes per message
+}
+
+// String names the step.
+func (s Step) String() string {
+	switch s.Kind {
+	case KeyItem, KeyAgainItem:
+		return fmt.Sprintf("%v of QP %d", s.Kind, s.QP)
+	case Run, PostReceives:
+		return fmt.Sprintf("%v (%d bytes)", s.Kind, s.Size)
+	}
+	return s.Kind.String()
+}
+
+// Params are the parameters of a test that decide its order of exchanges.
+type Params struct {
+	Role          exchange.Role
+	QPs           int
+	Sizes         []uint64 // message sizes in order; several with -a
+	All           bool     // -a
+	Bidirectional bool     // -b, bandwidth tests only
+	Duration      bool     // -D
+}
+
+// AllSizes returns the message sizes of -a: the powers of two from 2 to 8388608.
+func AllSizes() []uint64 {
+	var sizes []uint64
+	for s := uint64(2); s <= 8<<20; s *= 2 {
+		sizes = append(sizes, s)
+	}
+	return sizes
+}
+
+// Script returns what one end of a test does, in order. For every test and parameters the wire steps of both ends are
+// the same, so two ends that were started alike never wait for different items.
+func Script(t Test, p Params) []Step {
+	s := &script{steps: make([]Step, 0, 16+2*p.QPs+5*len(p.Sizes))}
+	s.add(VersionItem, CycleItem, LineItem, MTUItem)
+	switch t {
+	case WriteLat, ReadLat:
+		s.add(SyncItem)
+		s.keys(KeyItem, p.QPs)
+		s.add(Connect)
+		s.keys(KeyAgainItem, p.QPs)
+		s.add(SyncItem)
+	case WriteBW, ReadBW:
+		s.keys(KeyItem, p.QPs)
+		s.add(Connect)
+		s.keys(KeyAgainItem, p.QPs)
+		s.add(SyncItem)
+	case SendBW, SendLat:
+		s.keys(KeyItem, p.QPs)
+		s.add(Connect, SyncItem)
+		s.keys(KeyAgainItem, p.QPs)
+	}
+	switch t {
+	case WriteBW, ReadBW:
+		s.oneSidedBW(p)
+	case SendBW:
+		for _, size := range p.Sizes {
+			s.sized(PostReceives, size)
+			s.add(SyncItem)
+			s.sized(Run, size)
+			if p.Bidirectional && !p.Duration {
+				s.add(ReportItem)
+			}
+			if p.All {
+				s.add(SyncItem)
+			}
+		}
+		s.add(CloseItem)
+	case SendLat:
+		for _, size := range p.Sizes {
+			s.sized(PostReceives, size)
+			s.add(SyncItem)
+			s.sized(Run, size)
+		}
+		s.add(CloseItem)
+	case WriteLat:
+		for _, size := range p.Sizes {
+			s.sized(Run, size)
+		}
+	case ReadLat:
+		if p.Role == exchange.Client {
+			for _, size := range p.Sizes {
+				s.sized(Run, size)
+			}
+		}
+		s.add(CloseItem)
+	}
+	return s.steps
+}
+
+type script struct{ steps []Step }
+
+func (s *script) add(kinds ...Kind) {
+	for _, k := range kinds {
+		s.steps = append(s.steps, Step{Kind: k})
+	}
+}
+
+func (s *script) keys(k Kind, qps int) {
+	for qp := range qps {
+		s.steps = append(s.steps, Step{Kind: k, QP: qp})
+	}
+}
+
+func (s *script) sized(k Kind, size uint64) { s.steps = append(s.steps, Step{Kind: k, Size: size}) }
+
+// oneSidedBW is the traffic of write_bw and read_bw: the server of a one-way test only waits.
+func (s *script) oneSidedBW(p Params) {
+	if !p.Bidirectional {
+		if p.Role == exchange.Client {
+			for _, size := range p.Sizes {
+				s.sized(Run, size)
+			}
+		}
+		s.add(SyncItem, ReportItem, CloseItem)
+		return
+	}
+	for _, size := range p.Sizes {
+		s.add(SyncItem)
+		s.sized(Run, size)
+		if p.All {
+			s.add(SyncItem)
+		}
+		s.add(ReportItem)
+	}
+	s.add(CloseItem)
+}
