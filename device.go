@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -23,6 +24,8 @@ type Config struct {
 	// Links are used instead of Device: each is one entry of the GID table, in this order.
 	// The device closes them.
 	Links []packet.Link
+	// Wrap, if set, is put around every link, such as [packet.Tap] or [packet.Fault].
+	Wrap func(packet.Link) packet.Link
 
 	// MaxQP and MaxMR limit how many queue pairs and regions can exist at one time;
 	// 0 means 1,048,560 and 524,288.
@@ -64,6 +67,11 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Wrap != nil {
+		for i, l := range links {
+			links[i] = cfg.Wrap(l)
+		}
+	}
 	d.engine, err = engine.Open(engine.Config{
 		Name: d.name, Links: links, Transport: cfg.Transport, Seed: cfg.Seed,
 		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, Logger: cfg.Logger,
@@ -88,7 +96,7 @@ func (d *Device) links(cfg *Config) ([]packet.Link, error) {
 	case cfg.Device != "" && len(cfg.Links) > 0:
 		return nil, errors.New("Config has both Device and Links: give one")
 	case cfg.Device == "":
-		return cfg.Links, nil
+		return slices.Clone(cfg.Links), nil
 	}
 	addrs, _, ifname, err := packet.HostAddrs(cfg.Device)
 	if err != nil {

@@ -8,24 +8,41 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // deviceFlags choose the device and its port, as every verbs tool lets one do.
 type deviceFlags struct {
 	dev    string
 	ibPort int
+	faults string
 }
 
 func (f *deviceFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.dev, "ib-dev", "d", "", "network interface or local `address` to use (default: the address that the TCP connection uses)")
 	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
+	fs.StringVar(&f.faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
 }
 
 func (f *deviceFlags) check() error {
 	if f.ibPort != 1 {
 		return usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
 	}
+	if f.faults != "" {
+		if _, err := packet.ParseFaults(f.faults); err != nil {
+			return usagef("--fault: %v", err)
+		}
+	}
 	return nil
+}
+
+// config is that of a device on an interface or address, with the flags' faults.
+func (f *deviceFlags) config(device string) gorxe.Config {
+	cfg := gorxe.Config{Device: device}
+	if faults, err := packet.ParseFaults(f.faults); err == nil {
+		cfg.Wrap = func(l packet.Link) packet.Link { return packet.Fault(l, faults) }
+	}
+	return cfg
 }
 
 // openFor opens the device that f names, or nil when it names none: then open it with openAt once the connection to the
@@ -34,16 +51,16 @@ func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
 	if f.dev == "" {
 		return nil, nil
 	}
-	return a.open(gorxe.Config{Device: f.dev})
+	return a.open(f.config(f.dev))
 }
 
-// openAt opens a device on the local address of conn.
-func (a *app) openAt(conn net.Conn) (*gorxe.Device, error) {
+// openAt opens the device that f describes on the local address of conn.
+func (a *app) openAt(f *deviceFlags, conn net.Conn) (*gorxe.Device, error) {
 	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {
 		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
 	}
-	dev, err := a.open(gorxe.Config{Device: ap.Addr().Unmap().String()})
+	dev, err := a.open(f.config(ap.Addr().Unmap().String()))
 	if err != nil {
 		return nil, fmt.Errorf("%w; name another address or interface with -d", err)
 	}

@@ -36,7 +36,7 @@ func (a *app) perf(ctx context.Context, p *perfParams) error {
 	}
 	defer conn.Close()
 	if dev == nil {
-		if dev, err = a.openAt(conn); err != nil {
+		if dev, err = a.openAt(&p.device, conn); err != nil {
 			return err
 		}
 		defer dev.Close()

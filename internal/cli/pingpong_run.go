@@ -33,7 +33,7 @@ func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
 	}
 	defer conn.Close()
 	if dev == nil {
-		if dev, err = a.openAt(conn); err != nil {
+		if dev, err = a.openAt(&p.device, conn); err != nil {
 			return err
 		}
 		defer dev.Close()

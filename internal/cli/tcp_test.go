@@ -141,7 +141,7 @@ func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	dev, err := a.openAt(conn)
+	dev, err := a.openAt(&deviceFlags{}, conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +149,13 @@ func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 	if got := dev.GIDs()[0].Addr; got != mustAddr("127.0.0.1") {
 		t.Errorf("opened at %v", got)
 	}
-	if _, err := a.openAt(conn); err == nil || !strings.HasSuffix(err.Error(), "name another address or interface with -d") {
+	if _, err := a.openAt(&deviceFlags{}, conn); err == nil || !strings.HasSuffix(err.Error(), "name another address or interface with -d") {
 		t.Errorf("a second device there: %v", err)
 	}
 	p1, p2 := net.Pipe()
 	defer p1.Close()
 	defer p2.Close()
-	if _, err := a.openAt(p1); err == nil || !strings.Contains(err.Error(), "name one with -d") {
+	if _, err := a.openAt(&deviceFlags{}, p1); err == nil || !strings.Contains(err.Error(), "name one with -d") {
 		t.Errorf("on a connection without address: %v", err)
 	}
 }
