@@ -1,0 +1,109 @@
+package rxelab
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Role is which end gorxe is.
+type Role uint8
+
+// The roles of gorxe.
+const (
+	Client Role = iota
+	Server
+)
+
+func (r Role) String() string { return [...]string{"client", "server"}[r] }
+
+// Family is the IP version of the RoCEv2 packets.
+type Family uint8
+
+// The families.
+const (
+	IPv4 Family = iota
+	IPv6
+)
+
+func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
+
+// Cell is one run of the matrix.
+type Cell struct {
+	Suite     string // the kernel, by the name of its Debian release
+	Workload  Workload
+	Role      Role
+	Family    Family
+	Condition Condition
+}
+
+// ID names the cell; it is unique in a matrix and fit for a file name but for its slashes.
+func (c Cell) ID() string {
+	return strings.Join([]string{c.Suite, slug(c.Condition.String()), c.Workload.Tool.Name, slug(c.Workload.Params.String()),
+		"gorxe-" + c.Role.String(), c.Family.String()}, "/")
+}
+
+// What a run may take on a slow and busy machine: a fixed part, and a part for every packet. Under loss the part is larger: a
+// lost last packet costs a timeout of 67 ms. It is largest when rxe reads: it notices a missing response by its timer only, and
+// then asks for all the rest of the READ again.
+const (
+	timeoutBase    = 40 * time.Second
+	packetClean    = 2 * time.Millisecond
+	packetImpaired = 10 * time.Millisecond
+	packetReread   = 50 * time.Millisecond
+)
+
+// Timeout is when a run is given up. The stock tools retry for ever, so every run needs one.
+func (c Cell) Timeout() time.Duration {
+	each := packetClean
+	switch {
+	case c.Condition.impaired() && c.rxeReads():
+		each = packetReread
+	case c.Condition.impaired():
+		each = packetImpaired
+	}
+	return timeoutBase + time.Duration(c.Workload.Params.packets(c.Workload.Tool.Kind))*each
+}
+
+// rxeReads reports whether rxe sends READ requests.
+func (c Cell) rxeReads() bool {
+	return c.Workload.Tool.Reads && (c.Role == Server || c.Workload.Params.Both)
+}
+
+// end is one end of a lane's link, as the commands name it.
+type end struct {
+	device string         // RDMA device or network interface
+	gid    map[Family]int // GID index
+	addr   map[Family]netip.Addr
+}
+
+// stock is the command line of the unmodified tool; host is empty for the server.
+func (c Cell) stock(e end, port int, host string) []string {
+	return c.arguments([]string{c.Workload.Tool.Name}, e, port, host)
+}
+
+// gorxe is the command line of gorxe; program is its path.
+func (c Cell) gorxe(program string, e end, port int, host string) []string {
+	return c.arguments(append([]string{program}, c.Workload.Tool.Gorxe...), e, port, host)
+}
+
+func (c Cell) arguments(argv []string, e end, port int, host string) []string {
+	t := c.Workload.Tool
+	argv = append(argv, "-d", e.device, t.GIDFlag, strconv.Itoa(e.gid[c.Family]), "-p", strconv.Itoa(port))
+	argv = append(argv, t.Fixed...)
+	argv = append(argv, c.Workload.Params.flags()...)
+	if host != "" {
+		argv = append(argv, host)
+	}
+	return argv
+}
+
+// host is the address under which the client reaches the server for the tool's TCP exchange.
+func (c Cell) host(server end) string {
+	f := IPv4
+	if c.Family == IPv6 && c.Role == Server && c.Workload.Tool.IPv6TCP {
+		f = IPv6
+	}
+	return server.addr[f].String()
+}

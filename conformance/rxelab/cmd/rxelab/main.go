@@ -1,0 +1,192 @@
+// Command rxelab runs the matrix of gorxe against Linux rdma_rxe and reports it: make interop. It needs no root once the
+// programs it uses are installed; as root it installs them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return
+	case errors.Is(err, errCells):
+		os.Exit(1)
+	}
+	fmt.Fprintln(os.Stderr, "rxelab:", err)
+	os.Exit(2)
+}
+
+// errCells says that the lab ran and cells failed.
+var errCells = errors.New("cells failed")
+
+type flags struct {
+	rxelab.Options
+	suites, filter, level string
+	doc, results, render  string
+	list                  bool
+}
+
+func parse(args []string) (*flags, error) {
+	f := &flags{}
+	fs := flag.NewFlagSet("rxelab", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "Boots stock Debian kernels with rdma_rxe in QEMU and runs their tools against gorxe.\n\nUsage: rxelab [flags]\n\n")
+		fs.PrintDefaults()
+		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
+	}
+	fs.StringVar(&f.level, "level", string(rxelab.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
+	fs.StringVar(&f.suites, "kernel", strings.Join(rxelab.Suites, ","), "`kernels` by Debian release, separated by commas")
+	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
+	fs.BoolVar(&f.list, "list", false, "print the names of the cells and run nothing")
+	fs.StringVar(&f.Gorxe, "gorxe", "", "`program` to test (default: built from this module)")
+	fs.StringVar(&f.Cache, "cache", "", "`directory` for kernels (default: gorxe-rxelab in the user's cache directory)")
+	fs.StringVar(&f.Artifacts, "artifacts", "", "`directory` for logs and captures of failed cells (default: a new one in the temporary directory)")
+	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md)")
+	fs.StringVar(&f.results, "results", "", "`file` for the results as JSON (default: results.json among the artifacts)")
+	fs.StringVar(&f.render, "render", "", "run nothing; write the report from result `files`, separated by commas")
+	fs.IntVar(&f.Lanes, "lanes", 3, "`number` of cells to run at a time")
+	fs.IntVar(&f.CPUs, "cpus", 2, "`number` of processors of the virtual machine")
+	fs.IntVar(&f.MTU, "mtu", 9000, "MTU of the link in `bytes`")
+	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
+	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q; see rxelab -help", fs.Arg(0))
+	}
+	for name, v := range map[string]int{"lanes": f.Lanes, "cpus": f.CPUs, "packets": f.CaptureLimit} {
+		if v < 1 || v > 100000 {
+			return nil, fmt.Errorf("-%s %d: want 1 to 100000", name, v)
+		}
+	}
+	f.Level, f.Suites = rxelab.Level(f.level), strings.Split(f.suites, ",")
+	var err error
+	if f.filter != "" {
+		if f.Filter, err = regexp.Compile(f.filter); err != nil {
+			return nil, fmt.Errorf("-run: %w", err)
+		}
+	}
+	if f.doc == "" && f.Level == rxelab.LevelFull && f.Filter == nil && len(f.Suites) == len(rxelab.Suites) || f.doc == "" && f.render != "" {
+		f.doc = filepath.Join("docs", "interop.md")
+	}
+	return f, nil
+}
+
+func run(ctx context.Context, args []string, out *os.File) error {
+	f, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if f.render != "" {
+		r, err := rxelab.Load(strings.Split(f.render, ",")...)
+		if err != nil {
+			return err
+		}
+		return f.finish(r, out)
+	}
+	if f.list {
+		return list(f, out)
+	}
+	if err := f.directories(); err != nil {
+		return err
+	}
+	f.Progress = &rxelab.Printer{W: out, Terminal: terminal(out)}
+	r, err := rxelab.Run(ctx, f.Options)
+	if r == nil {
+		return err
+	}
+	if serr := r.Save(f.results); serr != nil {
+		return errors.Join(err, serr)
+	}
+	if err != nil {
+		return errors.Join(err, r.Table(out))
+	}
+	return f.finish(r, out)
+}
+
+// directories fills in the defaults.
+func (f *flags) directories() error {
+	if f.Cache == "" {
+		c, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("%w; give a directory for kernels with -cache", err)
+		}
+		f.Cache = filepath.Join(c, "gorxe-rxelab")
+	}
+	if f.Artifacts == "" {
+		f.Artifacts = filepath.Join(os.TempDir(), "rxelab-"+time.Now().Format("20060102-150405"))
+	}
+	if f.results == "" {
+		f.results = filepath.Join(f.Artifacts, "results.json")
+	}
+	return nil
+}
+
+// finish prints and writes the report; failed cells are an error.
+func (f *flags) finish(r *rxelab.Report, out io.Writer) error {
+	if err := r.Table(out); err != nil {
+		return err
+	}
+	if f.doc != "" {
+		if err := write(f.doc, r); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "report:", f.doc)
+	}
+	failed := r.Failed()
+	if len(failed) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "\nfailed:")
+	for _, c := range failed {
+		fmt.Fprintf(out, "  %s\n    %s\n", c.ID, strings.Join(c.Failures, "\n    "))
+	}
+	if f.Artifacts != "" {
+		fmt.Fprintln(out, "logs and captures:", f.Artifacts)
+	}
+	return errCells
+}
+
+func write(name string, r *rxelab.Report) error {
+	var b strings.Builder
+	if err := r.Markdown(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(b.String()), 0o644)
+}
+
+func list(f *flags, out io.Writer) error {
+	cells, err := rxelab.Matrix(f.Level, f.Suites)
+	if err != nil {
+		return err
+	}
+	for _, c := range cells {
+		if f.Filter == nil || f.Filter.MatchString(c.ID()) {
+			fmt.Fprintln(out, c.ID())
+		}
+	}
+	return nil
+}
+
+func terminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/conformance/rxelab"
+)
+
+func TestReportIsWrittenByFullRunsOnly(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                    "",
+		"-level ci":                           "",
+		"-level full":                         filepath.Join("docs", "interop.md"),
+		"-level full -kernel trixie":          "",
+		"-level full -run bw":                 "",
+		"-level ci -doc x.md":                 "x.md",
+		"-render a.json,b.json":               filepath.Join("docs", "interop.md"),
+		"-render a.json,b.json -doc y.md":     "y.md",
+		"-kernel bookworm,trixie -level full": filepath.Join("docs", "interop.md"),
+	} {
+		f, err := parse(strings.Fields(args))
+		if err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		if f.doc != want {
+			t.Errorf("%q: report in %q, want %q", args, f.doc, want)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"-lanes 0":            "-lanes 0",
+		"-run (":              "-run",
+		"extra":               "extra",
+		"-list -level most":   "most",
+		"-list -kernel buzz":  "buzz",
+		"-render /no/such.js": "/no/such.js",
+	} {
+		err := run(t.Context(), strings.Fields(args), printed(t))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", args, err, want)
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	dir := t.TempDir()
+	r := &rxelab.Report{Kernels: []rxelab.KernelVersion{{Suite: "trixie", Release: "6.12"}}}
+	in, out := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.md")
+	if err := r.Save(in); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-render", in, "-doc", out}, printed(t)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(b), "Linux 6.12") {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// printed is where a test lets the command print.
+func printed(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}

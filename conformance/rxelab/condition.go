@@ -1,0 +1,76 @@
+package rxelab
+
+import "strings"
+
+// Direction is the way of the packets that a condition disturbs.
+type Direction uint8
+
+// The directions.
+const (
+	Neither Direction = iota
+	ToRxe
+	ToGorxe
+)
+
+func (d Direction) String() string { return [...]string{"", "to rxe", "to gorxe"}[d] }
+
+// Condition is what the network does to packets. Netem holds the arguments of tc's netem; none: nothing. Fault is the same for
+// gorxe's --fault, which does it where there is no netem.
+type Condition struct {
+	Name      string
+	Direction Direction
+	Netem     []string
+	Fault     string
+}
+
+// String is the condition's full name.
+func (c Condition) String() string {
+	if c.Direction == Neither {
+		return c.Name
+	}
+	return c.Name + " " + c.Direction.String()
+}
+
+// disturbances are applied in either direction. Reordering: most packets overtake the one in twenty that is held back.
+var disturbances = []Condition{
+	{Name: "loss 1 %", Netem: []string{"loss", "1%"}, Fault: "drop=1%"},
+	{Name: "loss 5 %", Netem: []string{"loss", "5%"}, Fault: "drop=5%"},
+	{Name: "reorder 5 %", Netem: []string{"delay", "2ms", "reorder", "95%"}, Fault: "reorder=5%"},
+	{Name: "duplicate 5 %", Netem: []string{"duplicate", "5%"}, Fault: "duplicate=5%"},
+}
+
+// Clean is the undisturbed network.
+var Clean = Condition{Name: "clean"}
+
+// Conditions are all conditions of the matrix, Clean first.
+func Conditions() []Condition {
+	all := []Condition{Clean}
+	for _, c := range disturbances {
+		for _, d := range []Direction{ToRxe, ToGorxe} {
+			c.Direction = d
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// impaired reports whether packets get lost or come twice or late, so that runs take much longer.
+func (c Condition) impaired() bool { return c.Direction != Neither }
+
+// queueLimit is netem's queue in packets: large enough that the queue itself loses nothing.
+const queueLimit = "20000"
+
+func (c Condition) netem() []string {
+	return append([]string{"netem", "limit", queueLimit}, c.Netem...)
+}
+
+// slug makes a name fit for a file.
+func slug(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, strings.ReplaceAll(s, " %", "pc")), "-")
+}

@@ -1,0 +1,45 @@
+package rxelab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// counters reads rxe's own counters of the lane; none when they cannot be read, as they only explain a failure.
+func (l *lane) counters(ctx context.Context) map[string]int {
+	files, err := l.s.ReadFiles(ctx, "/sys/class/infiniband/"+l.rxe.device+"/ports/1/hw_counters/*")
+	if err != nil {
+		return nil
+	}
+	out := map[string]int{}
+	for name, text := range files {
+		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && path.Base(name) != "lifespan" {
+			out[path.Base(name)] = n
+		}
+	}
+	return out
+}
+
+// moved returns the counters that have changed, by how much.
+func moved(before, after map[string]int) map[string]int {
+	d := map[string]int{}
+	for name, n := range after {
+		if n != before[name] {
+			d[name] = n - before[name]
+		}
+	}
+	return d
+}
+
+func formatCounters(c map[string]int) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		fmt.Fprintf(&b, "%s %+d\n", name, c[name])
+	}
+	return b.String()
+}

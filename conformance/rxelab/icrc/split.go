@@ -1,0 +1,92 @@
+package icrc
+
+import "slices"
+
+// A sender with UDP segmentation offload hands the kernel many packets in one datagram, and on links that never reach a wire
+// (veth, loopback) a capture shows that datagram whole. All its segments have the same length except the last, which may be
+// shorter; the length itself is not captured, so it is found by trying.
+
+// maxSegment is the longest RoCEv2 packet: the largest headers (BTH and AtomicETH, or BTH, RETH and immediate), 4096 bytes, ICRC.
+const maxSegment = 4096 + bthLen + 28 + icrcLen
+
+// verdict is what a check of one captured datagram found.
+type verdict struct {
+	Packets int // RoCEv2 packets in the datagram
+	Bad     int // packets with a wrong ICRC
+	Size    int // bytes of each packet but the last; the whole payload when there is one packet
+}
+
+// check verifies every packet of the datagram. When its length is not among the likely ones, thorough tries all others.
+func (d datagram) check(thorough bool) verdict {
+	n := len(d.payload)
+	if d.valid(0, d.payload) {
+		return verdict{Packets: 1, Size: n}
+	}
+	for _, size := range candidates(d.payload, thorough) {
+		if d.valid(0, d.payload[:size]) {
+			return d.walk(size)
+		}
+	}
+	// The first packet is wrong whatever its length: a later one may still give the length away.
+	best := verdict{Packets: 1, Bad: 1, Size: n}
+	for _, size := range likely(d.payload) {
+		if v := d.walk(size); size < n && v.Packets-v.Bad > best.Packets-best.Bad {
+			best = v
+		}
+	}
+	return best
+}
+
+// walk checks the packets of a datagram whose segments have the given length.
+func (d datagram) walk(size int) verdict {
+	v := verdict{Size: size}
+	for p := range slices.Chunk(d.payload, size) {
+		if !d.valid(v.Packets, p) {
+			v.Bad++
+		}
+		v.Packets++
+	}
+	return v
+}
+
+// candidates lists the segment lengths to try: the likely ones, then every possible one. Packets are padded to 4 bytes.
+func candidates(payload []byte, thorough bool) []int {
+	out := likely(payload)
+	for size := minRoCE; thorough && size <= min(maxSegment, len(payload)-1); size += 4 {
+		out = append(out, size)
+	}
+	return slices.DeleteFunc(out, func(size int) bool { return size >= len(payload) })
+}
+
+// pathMTUs are those of IBA volume 1, 9.4.3; no payload: acknowledgements and READ requests.
+var pathMTUs = []int{4096, 2048, 1024, 512, 256, 0}
+
+// likely lists the lengths of full packets with the headers that the first opcode has.
+func likely(payload []byte) []int {
+	var out []int
+	for _, m := range pathMTUs {
+		out = append(out, bthLen+extended(payload[0])+m+icrcLen)
+	}
+	return out
+}
+
+// extended is the length of the headers after the BTH for the RC opcodes (IBA volume 1, table 38), 0 for others.
+func extended(opcode byte) int {
+	switch opcode {
+	case 0x03, 0x05, 0x09: // SEND LAST/ONLY and WRITE LAST with immediate
+		return 4
+	case 0x06, 0x0a, 0x0c: // WRITE FIRST, WRITE ONLY, READ REQUEST
+		return 16
+	case 0x0b: // WRITE ONLY with immediate
+		return 20
+	case 0x0d, 0x0f, 0x10, 0x11: // READ RESPONSE FIRST, LAST, ONLY; ACKNOWLEDGE
+		return 4
+	case 0x12: // ATOMIC ACKNOWLEDGE
+		return 12
+	case 0x13, 0x14: // CMP SWAP, FETCH ADD
+		return 28
+	case 0x16, 0x17: // SEND LAST/ONLY with invalidate
+		return 4
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+package rxelab
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Suites are the Debian releases whose kernels the lab knows: 6.1 and 6.12.
+var Suites = []string{"bookworm", "trixie"}
+
+// Level says how much of the matrix is run.
+type Level string
+
+// The levels.
+const (
+	LevelCI   Level = "ci"   // a subset that fits into minutes
+	LevelFull Level = "full" // every cell
+)
+
+// Matrix returns the cells of a level for the kernels, those of one condition together.
+func Matrix(level Level, suites []string) ([]Cell, error) {
+	var selected func(Cell) bool
+	switch level {
+	case LevelCI:
+		selected = representative()
+	case LevelFull:
+		selected = func(Cell) bool { return true }
+	default:
+		return nil, fmt.Errorf("level %q: want %s or %s", level, LevelCI, LevelFull)
+	}
+	for _, s := range suites {
+		if !slices.Contains(Suites, s) {
+			return nil, fmt.Errorf("kernel %q: want one of %v", s, Suites)
+		}
+	}
+	var cells []Cell
+	for _, s := range suites {
+		for _, cond := range Conditions() {
+			for _, w := range Workloads() {
+				cells = append(cells, each(s, cond, w)...)
+			}
+		}
+	}
+	return slices.DeleteFunc(cells, func(c Cell) bool { return !selected(c) }), nil
+}
+
+// each returns a workload in both roles over both families.
+func each(suite string, cond Condition, w Workload) []Cell {
+	return []Cell{
+		{suite, w, Client, IPv4, cond}, {suite, w, Server, IPv4, cond},
+		{suite, w, Client, IPv6, cond}, {suite, w, Server, IPv6, cond},
+	}
+}
+
+// representative selects the cells of LevelCI:
+//   - undisturbed: every workload in both roles, families taking turns; the long runs in one role;
+//   - disturbed: every tool under every condition once, with roles, families and parameters taking turns.
+//
+// The turns depend on positions in the tables only, so that a run always has the same cells.
+func representative() func(Cell) bool {
+	workload := map[Workload]int{}
+	for i, w := range Workloads() {
+		workload[w] = i
+	}
+	condition := map[string]int{}
+	for i, c := range Conditions() {
+		condition[c.String()] = i
+	}
+	return func(c Cell) bool {
+		w := workload[c.Workload]
+		if !c.Condition.impaired() {
+			turn := w + int(c.Role)
+			return int(c.Family) == turn%2 && (!c.Workload.long() || int(c.Role) == w%4/2)
+		}
+		n := condition[c.Condition.String()] - 1
+		tool := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == c.Workload.Tool.Name })
+		short := slices.DeleteFunc(slices.Clone(parameters[c.Workload.Tool.Kind]), func(p Params) bool {
+			return Workload{c.Workload.Tool, p}.long()
+		})
+		return c.Workload.Params == short[(n*5+tool*2)%len(short)] && int(c.Role) == (n/2+tool)%2 && int(c.Family) == (n/4+n+tool/2)%2
+	}
+}
+
+// long reports whether a workload moves so much that a short run of the matrix has it only once.
+func (w Workload) long() bool { return w.Params.All || w.Params.packets(w.Tool.Kind) > 10000 }

@@ -1,0 +1,90 @@
+package rxelab
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Path is the way of the packets between two gorxe on this host.
+type Path string
+
+// The paths.
+const (
+	Loopback Path = "loopback" // two addresses of the loopback interface
+	Veth     Path = "veth"     // two network namespaces, MTU 9000
+)
+
+// Pair is a run with gorxe at both ends.
+type Pair struct {
+	Path     Path
+	Workload Workload
+	Family   Family
+	Fault    string // of gorxe's --fault; empty: none
+	FaultAt  Role   // the end whose packets the fault meets as they leave
+}
+
+// Disturbance names what happens to the packets.
+func (p Pair) Disturbance() string {
+	if p.Fault == "" {
+		return Clean.Name
+	}
+	return fmt.Sprintf("%s from the %s", p.Fault, p.FaultAt)
+}
+
+// ID names the run; it is unique in a matrix.
+func (p Pair) ID() string {
+	return strings.Join([]string{string(p.Path), slug(p.Disturbance()), p.Workload.Tool.Name, slug(p.Workload.Params.String()), p.Family.String()}, "/")
+}
+
+// timeout is when a run is given up.
+func (p Pair) timeout() time.Duration {
+	each := packetClean
+	if p.Fault != "" {
+		each = packetImpaired
+	}
+	return timeoutBase + time.Duration(p.Workload.Params.packets(p.Workload.Tool.Kind))*each
+}
+
+// disturbed are the ways to disturb a pair: not at all, and each disturbance of the matrix at either end.
+func disturbed() []Pair {
+	all := []Pair{{}}
+	for _, d := range disturbances {
+		for _, at := range []Role{Client, Server} {
+			all = append(all, Pair{Fault: d.Fault, FaultAt: at})
+		}
+	}
+	return all
+}
+
+// Pairs returns the matrix with gorxe at both ends: the workloads of [Matrix], over both families and paths, undisturbed and
+// disturbed in each direction. LevelCI takes half of the undisturbed runs, a third of the disturbed, and none of the long ones.
+func Pairs(level Level, filter *regexp.Regexp) ([]Pair, error) {
+	if level != LevelCI && level != LevelFull {
+		return nil, fmt.Errorf("level %q: want %s or %s", level, LevelCI, LevelFull)
+	}
+	var pairs []Pair
+	for n, d := range disturbed() {
+		for i, w := range Workloads() {
+			for j, path := range []Path{Loopback, Veth} {
+				for k, f := range []Family{IPv4, IPv6} {
+					p := Pair{Path: path, Workload: w, Family: f, Fault: d.Fault, FaultAt: d.FaultAt}
+					turn := i + j + k + n
+					if level == LevelCI && (w.long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {
+						continue
+					}
+					pairs = append(pairs, p)
+				}
+			}
+		}
+	}
+	if filter != nil {
+		pairs = slices.DeleteFunc(pairs, func(p Pair) bool { return !filter.MatchString(p.ID()) })
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("no run of level %s matches %q", level, filter)
+	}
+	return pairs, nil
+}

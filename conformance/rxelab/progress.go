@@ -1,0 +1,72 @@
+package rxelab
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
+)
+
+// Printer is a Progress that writes a line for every cell; on a terminal only failures stay, and the rest is one line that is
+// written over.
+type Printer struct {
+	W        io.Writer
+	Terminal bool
+
+	begin  time.Time
+	failed int
+}
+
+const clearLine = "\r\x1b[K"
+
+func (p *Printer) line(format string, args ...any) {
+	if p.Terminal {
+		fmt.Fprint(p.W, clearLine)
+	}
+	fmt.Fprintf(p.W, format+"\n", args...)
+}
+
+// Step implements Progress.
+func (p *Printer) Step(what string) {
+	if p.Terminal {
+		fmt.Fprintf(p.W, "%s%s ...", clearLine, what)
+		return
+	}
+	p.line("%s", what)
+}
+
+// Begin implements Progress.
+func (p *Printer) Begin(k *vm.Kernel, cells int) {
+	p.begin, p.failed = time.Now(), 0
+	p.line("Linux %s (Debian %s): %d cells", k.Release, k.Suite, cells)
+}
+
+// Done implements Progress.
+func (p *Printer) Done(r Result, done, cells int) {
+	verdict := "ok  "
+	if !r.Passed() {
+		p.failed++
+		verdict = "FAIL"
+	}
+	text := fmt.Sprintf("[%*d/%d] %s %s  %.1f s, %d packets", len(fmt.Sprint(cells)), done, cells, verdict, r.ID, r.Seconds, r.Traffic.Packets)
+	switch {
+	case !r.Passed():
+		p.line("%s\n       %s", text, strings.Join(r.Failures, "\n       "))
+	case !p.Terminal:
+		p.line("%s", text)
+	}
+	if p.Terminal {
+		left := time.Since(p.begin) / time.Duration(done) * time.Duration(cells-done)
+		fmt.Fprintf(p.W, "%s%s  (%d failed, about %v left)", clearLine, text, p.failed, left.Round(time.Second))
+		if done == cells {
+			fmt.Fprint(p.W, clearLine)
+		}
+	}
+}
+
+// Lost implements Progress.
+func (p *Printer) Lost(k *vm.Kernel, reason error) {
+	p.line("Linux %s: %v; booting it again", k.Release, reason)
+}

@@ -1,0 +1,168 @@
+package rxelab
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (run with -update when the change is wanted):\n%s", file, d)
+	}
+}
+
+// sample is a report with a few cells, one of them failed.
+func sample(t *testing.T) *Report {
+	t.Helper()
+	r := &Report{
+		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Duration: 83 * time.Second, Level: LevelFull, CaptureLimit: 10000, Host: "Debian GNU/Linux 12 (bookworm), 2 processors",
+		Versions: []Version{{"gorxe", "0123456789ab"}, {"perftest", "4.5+0.17-1"}},
+		Kernels:  []KernelVersion{{"bookworm", "6.1.0-50-amd64", "linux-image-6.1.0-50-amd64_6.1.176-1_amd64"}},
+	}
+	cells, err := Matrix(LevelFull, []string{"bookworm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range cells {
+		w := c.Workload
+		if w.Params.Size != 65536 || w.Params.QPs != 0 || w.Params.Both || w.Tool.Kind == Latency || c.Condition.Name == "duplicate 5 %" {
+			continue
+		}
+		res := newResult(c)
+		res.Seconds = 1.25
+		res.traffic(Traffic{Summary: icrc.Summary{Frames: 120, Datagrams: 100, Packets: 100 + i, Merged: 3}}, nil)
+		res.Rxe = map[string]int{"rcvd_pkts": 50, "sent_pkts": 60, "duplicate_request": i % 3}
+		if w.Tool.Name == "ib_read_bw" && c.Condition.String() == "loss 5 % to gorxe" && c.Role == Server && c.Family == IPv6 {
+			res.fail("gorxe: exit status 1: retries\nexceeded")
+		}
+		r.Results = append(r.Results, res)
+	}
+	return r
+}
+
+func TestMarkdown(t *testing.T) {
+	var b strings.Builder
+	if err := sample(t).Markdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "interop.golden.md", b.String())
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	if err := sample(t).Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "table.golden.txt", b.String())
+}
+
+func TestReportsAreLoadedTogether(t *testing.T) {
+	dir := t.TempDir()
+	a, b := sample(t), sample(t)
+	b.Kernels[0].Suite = "trixie"
+	files := []string{filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json")}
+	for i, r := range []*Report{a, b} {
+		if err := r.Save(files[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Load(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Results) != len(a.Results)+len(b.Results) || len(got.Kernels) != 2 || got.Duration != a.Duration+b.Duration {
+		t.Errorf("%d results, %d kernels, %v", len(got.Results), len(got.Kernels), got.Duration)
+	}
+	if d := cmp.Diff(a.Results, got.Results[:len(a.Results)]); d != "" {
+		t.Error(d)
+	}
+	if _, err := Load(); err == nil {
+		t.Error("nothing to load: no error")
+	}
+}
+
+func TestTrafficDecides(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		traffic Traffic
+		failed  bool
+	}{
+		{"all right", Traffic{Summary: icrc.Summary{Packets: 5}}, false},
+		{"a wrong ICRC", Traffic{Summary: icrc.Summary{Packets: 5, Bad: 1, Faults: []string{"frame 3"}}}, true},
+		{"nothing captured", Traffic{}, true},
+		{"capture ended at its limit", Traffic{Summary: icrc.Summary{Packets: 5}, Limited: true}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Result{}
+			r.traffic(c.traffic, nil)
+			if r.Passed() == c.failed {
+				t.Errorf("%v", r.Failures)
+			}
+		})
+	}
+}
+
+func TestProgressInAPipe(t *testing.T) {
+	var b strings.Builder
+	p := &Printer{W: &b}
+	p.Step("downloading")
+	p.Begin(&vm.Kernel{Suite: "trixie", Release: "6.12"}, 2)
+	p.Done(Result{ID: "a/b", Seconds: 1.04, Traffic: Traffic{Summary: icrc.Summary{Packets: 7}}}, 1, 2)
+	p.Done(Result{ID: "a/c", Failures: []string{"one", "two"}}, 2, 2)
+	want := `downloading
+Linux 6.12 (Debian trixie): 2 cells
+[1/2] ok   a/b  1.0 s, 7 packets
+[2/2] FAIL a/c  0.0 s, 0 packets
+       one
+       two
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWatcherFindsATextInPieces(t *testing.T) {
+	var out strings.Builder
+	w := watch(&out, "marker")
+	for _, piece := range []string{"xxmar", "ke", "", "r", "yy"} {
+		select {
+		case <-w.found:
+			if piece != "yy" {
+				t.Errorf("found before %q", piece)
+			}
+		default:
+		}
+		if _, err := w.Write([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-w.found:
+	default:
+		t.Error("not found")
+	}
+	if out.String() != "xxmarkeryy" {
+		t.Errorf("passed %q", out.String())
+	}
+}

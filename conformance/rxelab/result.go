@@ -1,0 +1,76 @@
+package rxelab
+
+import (
+	"fmt"
+	"time"
+)
+
+// Result is what became of a cell. It is kept in a file between a run and its report, so it names the cell in words.
+type Result struct {
+	ID        string
+	Suite     string
+	Tool      string
+	Params    string
+	Role      string
+	Family    string
+	Condition string
+
+	Failures []string `json:",omitempty"` // none: the cell passed
+	Seconds  float64  // from the start of the server to the end of both programs
+	Traffic  Traffic
+	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved
+}
+
+func newResult(c Cell) Result {
+	return Result{
+		ID: c.ID(), Suite: c.Suite, Tool: c.Workload.Tool.Name, Params: c.Workload.Params.String(),
+		Role: c.Role.String(), Family: c.Family.String(), Condition: c.Condition.String(),
+	}
+}
+
+func (r *Result) fail(why string) { r.Failures = append(r.Failures, why) }
+
+// Passed reports whether nothing was wrong.
+func (r *Result) Passed() bool { return len(r.Failures) == 0 }
+
+// traffic adds what the capture showed.
+func (r *Result) traffic(t Traffic, err error) {
+	r.Traffic = t
+	switch {
+	case err != nil:
+		r.fail("capture: " + err.Error())
+	case t.Bad > 0:
+		r.fail(fmt.Sprintf("%d of %d captured packets are wrong: %s", t.Bad, t.Packets, t.Faults[0]))
+	case t.Packets == 0 && r.Passed():
+		r.fail("no RoCEv2 packet was captured")
+	}
+}
+
+// Report is a run of the matrix.
+type Report struct {
+	Started      time.Time
+	Duration     time.Duration
+	Level        Level
+	Host         string // what the lab ran on
+	Versions     []Version
+	CaptureLimit int // frames of a cell
+	Kernels      []KernelVersion
+	Results      []Result
+}
+
+// Version names a program and its version.
+type Version struct{ Program, Version string }
+
+// KernelVersion is a kernel that was booted.
+type KernelVersion struct{ Suite, Release, Package string }
+
+// Failed returns the cells that did not pass.
+func (r *Report) Failed() []Result {
+	var f []Result
+	for _, c := range r.Results {
+		if !c.Passed() {
+			f = append(f, c)
+		}
+	}
+	return f
+}

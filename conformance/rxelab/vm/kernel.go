@@ -1,0 +1,141 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Kernel is a stock kernel on disk, ready to boot.
+type Kernel struct {
+	Suite   string   // Debian's name of the release: bookworm, trixie
+	Release string   // as uname -r prints it
+	Package string   // name and version of the Debian package
+	Image   string   // file
+	Modules []string // files, in the order of loading
+}
+
+const (
+	metaPackage = "linux-image-amd64"
+	doneFile    = "package" // written last: its presence says that the directory is complete
+)
+
+// FetchKernel returns the suite's kernel from the cache directory, after fetching it with apt when it is not there. It needs no
+// root: apt works on lists of its own below the cache directory. Step, when not nil, is told what takes long.
+func FetchKernel(ctx context.Context, cache, suite string, step func(string)) (*Kernel, error) {
+	dir := filepath.Join(cache, "kernels", suite)
+	if k, err := openKernel(dir, suite); err == nil {
+		return k, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if step == nil {
+		step = func(string) {}
+	}
+	work, err := os.MkdirTemp(mustDir(cache), "fetch-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	a, err := newApt(work, suite)
+	if err != nil {
+		return nil, err
+	}
+	step("reading the package lists of Debian " + suite)
+	if _, err := a.run(ctx, "apt-get", "update", "-qq"); err != nil {
+		return nil, err
+	}
+	name, err := a.dependency(ctx, metaPackage)
+	if err != nil {
+		return nil, err
+	}
+	step("downloading " + name)
+	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
+		return nil, err
+	}
+	debs, err := filepath.Glob(filepath.Join(work, name+"_*.deb"))
+	if err != nil || len(debs) != 1 {
+		return nil, fmt.Errorf("apt-get download %s left %d files, want 1 (%v)", name, len(debs), err)
+	}
+	step("unpacking " + filepath.Base(debs[0]))
+	tree := filepath.Join(work, "tree")
+	if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], tree).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("dpkg-deb -x %s: %w: %s", debs[0], err, out)
+	}
+	ready := filepath.Join(work, "ready")
+	if err := distill(ctx, tree, ready, strings.TrimSuffix(filepath.Base(debs[0]), ".deb")); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(ready, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return openKernel(dir, suite)
+}
+
+// mustDir makes dir and returns it; MkdirTemp reports the error when that failed.
+func mustDir(dir string) string {
+	_ = os.MkdirAll(dir, 0o755)
+	return dir
+}
+
+// distill keeps the image and the modules that the lab loads.
+func distill(ctx context.Context, tree, dir, pkg string) error {
+	images, err := filepath.Glob(filepath.Join(tree, "boot", "vmlinuz-*"))
+	if err != nil || len(images) != 1 {
+		return fmt.Errorf("%s holds %d kernel images, want 1 (%v)", pkg, len(images), err)
+	}
+	release := strings.TrimPrefix(filepath.Base(images[0]), "vmlinuz-")
+	lib := filepath.Join(tree, "lib", "modules", release)
+	if _, err := os.Stat(lib); err != nil {
+		lib = filepath.Join(tree, "usr", "lib", "modules", release)
+	}
+	mods, err := readModuleTree(lib)
+	if err != nil {
+		return err
+	}
+	order, err := mods.order(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "modules"), 0o755); err != nil {
+		return err
+	}
+	for i, m := range order {
+		if err := os.WriteFile(filepath.Join(dir, "modules", fmt.Sprintf("%02d-%s.ko", i, m.name)), m.data, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(images[0], filepath.Join(dir, "vmlinuz")); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, doneFile), []byte(release+"\n"+pkg+"\n"+fmt.Sprint(wanted)+"\n"), 0o644)
+}
+
+// openKernel finds a kernel that was fetched before. One whose modules were chosen from another list counts as absent.
+
+func openKernel(dir, suite string) (*Kernel, error) {
+	b, err := os.ReadFile(filepath.Join(dir, doneFile))
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if len(lines) != 3 || lines[2] != fmt.Sprint(wanted) {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+		return nil, fs.ErrNotExist
+	}
+	mods, err := filepath.Glob(filepath.Join(dir, "modules", "*.ko")) // Glob sorts
+	if err != nil {
+		return nil, err
+	}
+	return &Kernel{Suite: suite, Release: lines[0], Package: lines[1], Image: filepath.Join(dir, "vmlinuz"), Modules: mods}, nil
+}

@@ -1,0 +1,197 @@
+// Package vm boots a stock Debian kernel under QEMU as an ordinary user and runs programs in it. The machine has no network and
+// no disk: its root is the host's root, read-only, under a layer in memory, so every program installed on the host runs in it;
+// it is controlled over a virtio-serial port.
+package vm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
+)
+
+const qemu = "qemu-system-x86_64"
+
+// Config describes a machine.
+type Config struct {
+	Kernel *Kernel
+	Guest  string        // file: the static Linux program that becomes /init
+	CPUs   int           // default 2
+	Memory int           // MiB, default 2048
+	Boot   time.Duration // how long the boot may take, default 2 minutes
+}
+
+// VM is a running machine.
+type VM struct {
+	*Session
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{}
+	exit error
+	out  bytes.Buffer // of QEMU itself
+}
+
+// Boot starts a machine and waits until it takes commands. The machine ends with Close, or with this process.
+func Boot(ctx context.Context, c Config) (*VM, error) {
+	c.CPUs = cmp.Or(c.CPUs, 2)
+	c.Memory = cmp.Or(c.Memory, 2048)
+	c.Boot = cmp.Or(c.Boot, 2*time.Minute)
+	dir, err := os.MkdirTemp("", "rxelab-") // short: the socket's path must fit 108 bytes
+	if err != nil {
+		return nil, err
+	}
+	v := &VM{dir: dir, done: make(chan struct{})}
+	if err := v.boot(ctx, c); err != nil {
+		serial := v.Serial()
+		_ = v.Close()
+		return nil, fmt.Errorf("boot of %s: %w%s%s", c.Kernel.Release, err, excerpt("QEMU", v.out.String()), excerpt("console", serial))
+	}
+	return v, nil
+}
+
+func excerpt(what, text string) string {
+	const room = 1500
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n%s:\n%s", what, text[max(0, len(text)-room):])
+}
+
+func (v *VM) boot(ctx context.Context, c Config) error {
+	initrd := filepath.Join(v.dir, "initrd")
+	if err := writeInitramfs(initrd, c.Guest, c.Kernel.Modules); err != nil {
+		return err
+	}
+	v.cmd = exec.Command(qemu, v.arguments(c, initrd)...)
+	v.cmd.Stdout, v.cmd.Stderr = &v.out, &v.out
+	v.cmd.SysProcAttr = ownGroup()
+	if err := v.cmd.Start(); err != nil {
+		v.cmd = nil
+		return err
+	}
+	go func() {
+		v.exit = v.cmd.Wait()
+		close(v.done)
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Boot, fmt.Errorf("not ready after %v", c.Boot))
+	defer cancel()
+	conn, err := v.dial(ctx)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	go func() { // a machine that stops closes nothing by itself on every host
+		<-v.done
+		conn.Close()
+	}()
+	v.Session, err = NewSession(conn)
+	if err == nil {
+		return nil
+	}
+	conn.Close()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (v *VM) arguments(c Config, initrd string) []string {
+	return []string{
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
+		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
+		"-kernel", c.Kernel.Image, "-initrd", initrd,
+		"-append", "console=ttyS0 loglevel=5 panic=-1 mitigations=off random.trust_cpu=on rdinit=/init",
+		"-serial", "file:" + v.serialFile(),
+		"-device", "virtio-rng-pci",
+		"-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+		"-device", "virtio-9p-pci,fsdev=root,mount_tag=" + wire.HostTag,
+		"-device", "virtio-serial-pci",
+		"-chardev", "socket,id=agent,path=" + v.socket() + ",server=on,wait=off",
+		"-device", "virtserialport,chardev=agent,name=" + wire.PortName,
+	}
+}
+
+func (v *VM) socket() string     { return filepath.Join(v.dir, "agent.sock") }
+func (v *VM) serialFile() string { return filepath.Join(v.dir, "console.log") }
+
+// dial connects to the agent's port as soon as QEMU has made it, which is long before the guest opens its end.
+func (v *VM) dial(ctx context.Context) (net.Conn, error) {
+	retry := time.NewTicker(20 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", v.socket())
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-retry.C:
+		case <-v.done:
+			return nil, errors.Join(fmt.Errorf("%s ended", qemu), v.exit)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Serial returns what the kernel has printed on its console.
+func (v *VM) Serial() string {
+	b, err := os.ReadFile(v.serialFile())
+	if err != nil {
+		return ""
+	}
+	return string(bytes.ReplaceAll(b, []byte("\r"), nil))
+}
+
+// Stopped is closed when the machine has ended.
+func (v *VM) Stopped() <-chan struct{} { return v.done }
+
+// Close ends the machine and removes its files.
+func (v *VM) Close() error {
+	if v.Session != nil {
+		_ = v.Session.Close()
+	}
+	if v.cmd != nil {
+		_ = v.cmd.Process.Kill() // it has no state worth keeping
+		<-v.done
+	}
+	return os.RemoveAll(v.dir)
+}
+
+// writeInitramfs packs the guest program and the modules.
+func writeInitramfs(file, guest string, modules []string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a := newArchive(f)
+	for _, d := range []string{"proc", "sys", "dev", "host", "layer", "new"} {
+		a.mkdir(d)
+	}
+	add := func(name string, mode uint32, from string) error {
+		b, err := os.ReadFile(from)
+		if err == nil {
+			a.add(name, mode, b)
+		}
+		return err
+	}
+	if err := add("init", modeExec, guest); err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if err := add(wire.ModuleDir+"/"+filepath.Base(m), modeFile, m); err != nil {
+			return err
+		}
+	}
+	return a.close()
+}

@@ -1,0 +1,127 @@
+// Package wire is the conversation between the lab on the host and the agent in the virtual machine: frames of many streams
+// over the one byte stream that a virtio-serial port is.
+//
+// The host opens a stream by sending Start, Put, Read or Send with a stream number it has not used before; every stream ends with
+// exactly one Exit from the guest. The first frame of the guest is Hello on stream 0.
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// What the two sides call things.
+const (
+	PortName  = "gorxe.rxelab" // the virtio-serial port that carries the frames
+	HostTag   = "host"         // the mount tag of the host's root
+	ModuleDir = "/modules"     // in the initramfs: kernel modules, loaded in the order of their names
+)
+
+// MaxData is the largest payload of one frame in bytes.
+const MaxData = 64 << 10
+
+const headerLen = 9
+
+// Kind says what a frame carries.
+type Kind uint8
+
+// The kinds of frames; the comment names the sender and the payload.
+const (
+	Hello  Kind = iota + 1 // guest: Info
+	Start                  // host: Command
+	Ready                  // guest: empty; the command listens on the port it was asked about
+	Stdout                 // guest: bytes
+	Stderr                 // guest: bytes
+	Signal                 // host: one byte, the signal number, for the whole process group
+	Put                    // host: File; Data and End follow
+	Data                   // host: bytes of the file
+	End                    // host: empty
+	Read                   // host: []string, the paths; Stdout carries the map path → content as JSON
+	Send                   // host: Datagram
+	Exit                   // guest: Result
+)
+
+// Frame is one message on one stream.
+type Frame struct {
+	Stream uint32
+	Kind   Kind
+	Data   []byte
+}
+
+// Info is what the guest says about itself when it is ready for commands.
+type Info struct {
+	Kernel   string        // release, as uname -r prints it
+	Uptime   time.Duration // since the kernel started
+	Warnings []string      // what went wrong on the way and did not stop it
+}
+
+// Command is a program to run in the guest.
+type Command struct {
+	Argv       []string
+	Netns      string        // name of a network namespace; empty: the initial one
+	Timeout    time.Duration // after it the process group is killed; 0: never
+	ListenPort int           // TCP port whose opening by the command is reported with Ready; 0: no report
+}
+
+// File is the head of a file that the host writes into the guest.
+type File struct {
+	Path string
+	Mode uint32
+}
+
+// Datagram is a UDP datagram to be sent from the guest.
+type Datagram struct {
+	Netns string // as in Command
+	To    string // address:port
+	Data  []byte
+}
+
+// Result is how a stream ended. Code is the exit status, -1 when a signal ended the process or it never ran.
+type Result struct {
+	Code     int
+	Signal   string `json:",omitempty"`
+	TimedOut bool   `json:",omitempty"`
+	Err      string `json:",omitempty"` // what kept the request from being carried out
+}
+
+// Write sends one frame with a single Write call. It fails when the payload is longer than MaxData.
+func Write(w io.Writer, f Frame) error {
+	if len(f.Data) > MaxData {
+		return fmt.Errorf("frame of %d bytes: the limit is %d", len(f.Data), MaxData)
+	}
+	b := make([]byte, headerLen, headerLen+len(f.Data))
+	binary.BigEndian.PutUint32(b, f.Stream)
+	b[4] = byte(f.Kind)
+	binary.BigEndian.PutUint32(b[5:], uint32(len(f.Data)))
+	_, err := w.Write(append(b, f.Data...))
+	return err
+}
+
+// WriteJSON sends v as the payload of one frame.
+func WriteJSON(w io.Writer, stream uint32, k Kind, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return Write(w, Frame{Stream: stream, Kind: k, Data: b})
+}
+
+// ReadFrame reads one frame. Its Data is the caller's.
+func ReadFrame(r io.Reader) (Frame, error) {
+	var h [headerLen]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return Frame{}, err
+	}
+	n := binary.BigEndian.Uint32(h[5:])
+	if n > MaxData {
+		return Frame{}, fmt.Errorf("frame announces %d bytes: the limit is %d, the stream is out of step", n, MaxData)
+	}
+	f := Frame{Stream: binary.BigEndian.Uint32(h[:]), Kind: Kind(h[4]), Data: make([]byte, n)}
+	if _, err := io.ReadFull(r, f.Data); err != nil {
+		return Frame{}, fmt.Errorf("frame of %d bytes cut short: %w", n, err)
+	}
+	return f, nil
+}

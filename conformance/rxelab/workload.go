@@ -1,0 +1,158 @@
+package rxelab
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Tool is a program of rdma-core or perftest and its counterpart in gorxe; both take the same flags.
+type Tool struct {
+	Name    string   // the unmodified program
+	Gorxe   []string // gorxe's command
+	GIDFlag string   // chooses the GID index
+	Fixed   []string // flags of every run
+	Kind    Kind
+	Reads   bool // the client sends READ requests
+	IPv6TCP bool // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
+}
+
+// Kind tells tools apart by what they print.
+type Kind uint8
+
+// The kinds of tools.
+const (
+	Pingpong Kind = iota
+	Bandwidth
+	Latency
+)
+
+// Tools are the programs of the matrix.
+var Tools = []Tool{
+	{Name: "ibv_rc_pingpong", Gorxe: []string{"pingpong", "rc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong, IPv6TCP: true},
+	{Name: "ib_write_bw", Gorxe: []string{"perf", "write_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth},
+	{Name: "ib_read_bw", Gorxe: []string{"perf", "read_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth, Reads: true},
+	{Name: "ib_send_bw", Gorxe: []string{"perf", "send_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth},
+	{Name: "ib_write_lat", Gorxe: []string{"perf", "write_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency},
+	{Name: "ib_read_lat", Gorxe: []string{"perf", "read_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency, Reads: true},
+	{Name: "ib_send_lat", Gorxe: []string{"perf", "send_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency},
+}
+
+// Params are the parameters of a run, the same on both ends.
+type Params struct {
+	Size  int  // bytes per message; with All not used
+	All   bool // every power of two from 2 to 2^23
+	MTU   int  // path MTU in bytes; 0: what the ports have
+	QPs   int  // 0: one
+	Both  bool // traffic in both directions at once
+	Iters int  // messages of each size and queue pair
+}
+
+// parameters lists what each kind of tool is run with. Iterations are few: an emulated kernel moves some 20 MB/s.
+var parameters = map[Kind][]Params{
+	Pingpong: {
+		{Size: 1, MTU: 256, Iters: 100}, {Size: 1, MTU: 1024, Iters: 100}, {Size: 1, MTU: 4096, Iters: 100},
+		{Size: 4096, MTU: 256, Iters: 30}, {Size: 4096, MTU: 1024, Iters: 50}, {Size: 4096, MTU: 4096, Iters: 100},
+		{Size: 8193, MTU: 256, Iters: 20}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 8193, MTU: 4096, Iters: 50},
+		{Size: 65536, MTU: 256, Iters: 5}, {Size: 65536, MTU: 1024, Iters: 10}, {Size: 65536, MTU: 4096, Iters: 20},
+		{Size: 1000003, MTU: 256, Iters: 2}, {Size: 1000003, MTU: 1024, Iters: 3}, {Size: 1000003, MTU: 4096, Iters: 5},
+	},
+	Bandwidth: {
+		{Size: 2, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20},
+		{All: true, Iters: 5}, {Size: 65536, QPs: 4, Iters: 10}, {Size: 65536, Both: true, Iters: 10},
+	},
+	Latency: {
+		{Size: 2, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20},
+		{All: true, Iters: 5},
+	},
+}
+
+const (
+	allFirst = 2
+	allLast  = 1 << 23
+	portMTU  = 4096 // what both ends find on interfaces with an MTU of 9000
+)
+
+// Sizes are the message sizes of the run, in the order in which the tools take them.
+func (p Params) Sizes() []int {
+	if !p.All {
+		return []int{p.Size}
+	}
+	var s []int
+	for n := allFirst; n <= allLast; n *= 2 {
+		s = append(s, n)
+	}
+	return s
+}
+
+func (p Params) queuePairs() int { return max(p.QPs, 1) }
+
+// packets estimates how many data packets the run needs when nothing is lost.
+func (p Params) packets(k Kind) int {
+	mtu := p.MTU
+	if mtu == 0 {
+		mtu = portMTU
+	}
+	n := 0
+	for _, s := range p.Sizes() {
+		n += (s + mtu - 1) / mtu * p.Iters
+	}
+	if k != Bandwidth || p.Both {
+		n *= 2
+	}
+	return n * p.queuePairs()
+}
+
+// flags are the parameters as every tool takes them.
+func (p Params) flags() []string {
+	f := []string{"-n", strconv.Itoa(p.Iters)}
+	if p.All {
+		f = append(f, "-a")
+	} else {
+		f = append(f, "-s", strconv.Itoa(p.Size))
+	}
+	if p.MTU != 0 {
+		f = append(f, "-m", strconv.Itoa(p.MTU))
+	}
+	if p.QPs != 0 {
+		f = append(f, "-q", strconv.Itoa(p.QPs))
+	}
+	if p.Both {
+		f = append(f, "-b")
+	}
+	return f
+}
+
+// String names the parameters as in the report: "65536 -q 4", "1 -m 256", "-a".
+func (p Params) String() string {
+	s := strconv.Itoa(p.Size)
+	if p.All {
+		s = "-a"
+	}
+	if p.MTU != 0 {
+		s += fmt.Sprintf(" -m %d", p.MTU)
+	}
+	if p.QPs != 0 {
+		s += fmt.Sprintf(" -q %d", p.QPs)
+	}
+	if p.Both {
+		s += " -b"
+	}
+	return s
+}
+
+// Workload is a tool with parameters.
+type Workload struct {
+	Tool   *Tool
+	Params Params
+}
+
+// Workloads are all tools with all their parameters.
+func Workloads() []Workload {
+	var w []Workload
+	for i := range Tools {
+		for _, p := range parameters[Tools[i].Kind] {
+			w = append(w, Workload{&Tools[i], p})
+		}
+	}
+	return w
+}
