@@ -2,6 +2,7 @@ package gorxe_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log"
 	"net/netip"
@@ -35,7 +36,7 @@ func newNode(link packet.Link, psn gorxe.PSN) *node {
 	n := &node{buf: make([]byte, 4096)}
 	n.dev = must(gorxe.Open(gorxe.Config{Links: []packet.Link{link}}))
 	pd := n.dev.AllocPD()
-	n.mr = must(pd.RegMR(n.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.RemoteRead))
+	n.mr = must(pd.RegMR(n.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.RemoteRead|gorxe.RemoteAtomic))
 	n.cq = must(n.dev.CreateCQ(64))
 	n.qp = must(pd.CreateQP(gorxe.QPInitAttr{SendCQ: n.cq}))
 	n.info = must(n.qp.Local(0, psn))
@@ -47,8 +48,10 @@ func twoNodes() (a, b *node) {
 	network := packet.NewPipeNet()
 	a = newNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), 1000)
 	b = newNode(must(network.Open(netip.MustParseAddr("192.0.2.2"), 9000)), 2000)
-	check(a.qp.Connect(a.info, b.info, gorxe.DefaultConnAttr()))
-	check(b.qp.Connect(b.info, a.info, gorxe.DefaultConnAttr()))
+	attr := gorxe.DefaultConnAttr()
+	attr.Access |= gorxe.RemoteAtomic
+	check(a.qp.Connect(a.info, b.info, attr))
+	check(b.qp.Connect(b.info, a.info, attr))
 	return a, b
 }
 
@@ -116,4 +119,24 @@ func Example_send() {
 	// b: RECV, success, 9 bytes
 	// a: SEND, success, 9 bytes
 	// b has "a message"
+}
+
+// A fetch and add changes eight bytes of the peer's memory and returns what was there. It is
+// executed exactly once, whatever the network loses.
+func Example_fetchAdd() {
+	a, b := twoNodes()
+	defer a.dev.Close()
+	defer b.dev.Close()
+
+	binary.NativeEndian.PutUint64(b.buf, 40)
+	check(a.qp.PostSend(&gorxe.SendWR{
+		ID: 1, Opcode: gorxe.WRFetchAdd, Flags: gorxe.Signaled,
+		SGList:     []gorxe.SGE{a.mr.SGE(0, 8)},
+		RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), CompareAdd: 2,
+	}))
+	a.completion("a")
+	fmt.Println("was", binary.NativeEndian.Uint64(a.buf), "is", b.mr.LoadUint64(0))
+	// Output:
+	// a: FETCH_ADD, success, 8 bytes
+	// was 40 is 42
 }

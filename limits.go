@@ -39,7 +39,7 @@ type DeviceAttr struct {
 	MaxEERdAtom     int
 	MaxResRdAtom    int
 	MaxQPInitRdAtom int
-	AtomicCap       int // 0: IBV_ATOMIC_NONE
+	AtomicCap       int // 0: IBV_ATOMIC_NONE, 1: IBV_ATOMIC_HCA
 	MaxMW           int
 	MaxAH           int
 	MaxSRQ          int
@@ -60,10 +60,13 @@ func (d *Device) Attr() DeviceAttr {
 		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
 		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
-		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP,
-		MaxPkeys:     1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
+		MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }
+
+// atomicHCA is IBV_ATOMIC_HCA: atomics are atomic among all queue pairs of the device.
+const atomicHCA = 1
 
 // PortAttr describes port 1 as ibv_port_attr does.
 type PortAttr struct {

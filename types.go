@@ -67,6 +67,8 @@ const (
 	WRSend     = qp.WRSend
 	WRSendImm  = qp.WRSendImm
 	WRRead     = qp.WRRead
+	WRCmpSwap  = qp.WRCmpSwap
+	WRFetchAdd = qp.WRFetchAdd
 )
 
 // Flags of send work requests.
@@ -82,6 +84,8 @@ const (
 	WCSend         = qp.WCSend
 	WCWrite        = qp.WCWrite
 	WCRead         = qp.WCRead
+	WCCmpSwap      = qp.WCCmpSwap
+	WCFetchAdd     = qp.WCFetchAdd
 	WCRecv         = qp.WCRecv
 	WCRecvWriteImm = qp.WCRecvWriteImm
 )
