@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/gorxe/gorxe/qp"
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
 
 // completeHead retires the oldest send work request. A successful one that was not
 // signaled leaves no completion; an unsuccessful one always does.
@@ -84,4 +87,14 @@ func (c *RC) Posted() {
 	if c.state == qp.ERR {
 		c.flush()
 	}
+}
+
+// received completes the receive being filled with success.
+func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
+	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
+	if info.Headers&bth.HasImmDt != 0 {
+		wc.Flags |= qp.WithImm
+		wc.Imm = p.Imm
+	}
+	c.completeReceive(wc)
 }

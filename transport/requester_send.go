@@ -40,7 +40,7 @@ func (c *RC) send(x *transmission) {
 			if c.state == qp.SQD || w.Flags&qp.Fence != 0 && r.reads > 0 {
 				return
 			}
-			if status := c.startWQE(w); status != qp.WCSuccess {
+			if status := c.startWQE(w, r.next); status != qp.WCSuccess {
 				c.failAt(r.cur, status)
 				return
 			}
@@ -81,9 +81,9 @@ func (c *RC) sent(now Time, n uint32) {
 	}
 }
 
-// startWQE gives w its PSNs and looks up its memory. A local fault is found here,
+// startWQE gives w its PSNs, from psn on, and looks up its memory. A local fault is found here,
 // before anything of the message has left.
-func (c *RC) startWQE(w *qp.SendWQE) qp.WCStatus {
+func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	if waitsForData(w) {
 		if c.qp.Attr.MaxRdAtomic == 0 {
 			return qp.WCLocQPOpErr
@@ -98,7 +98,7 @@ func (c *RC) startWQE(w *qp.SendWQE) qp.WCStatus {
 			return qp.WCLocProtErr
 		}
 	}
-	w.FirstPSN = c.req.next
+	w.FirstPSN = psn
 	w.Packets = packets(w.Length, c.mtu)
 	w.Started = true
 	return qp.WCSuccess
@@ -132,25 +132,13 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	n := min(w.Length-off, uint64(c.mtu))
 	last := i == w.Packets-1
 	p := c.packetOf(requestOps[w.Opcode].pick(i == 0, last), r.send)
-	info := p.Opcode.Info()
 	p.AckReq = last || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
-	if info.Headers&bth.HasRETH != 0 {
-		p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: uint32(w.Length)}
-	}
-	if info.Headers&bth.HasImmDt != 0 {
-		p.Imm = w.Imm
-	}
-	// SE means something only where the responder consumes a receive (IBA 9.2.3).
-	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite
+	c.requestHeaders(p, w, last)
 	f := x.frame(p, n)
 	if f == nil {
 		return 0
 	}
-	if w.Flags&qp.Inline != 0 {
-		if n > 0 {
-			f.Payload = append(f.Payload, w.Inline[off:off+n])
-		}
-	} else if !gather(f, w.SG, off, n) {
+	if !payload(f, w, off, n) {
 		// The region went away under the message: the frame must not leave.
 		x.dst.Drop()
 		c.failAt(r.cur, qp.WCLocProtErr)
@@ -162,6 +150,19 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 		r.sinceAck++
 	}
 	return 1
+}
+
+// requestHeaders fills in what the packet of a SEND or WRITE carries besides the BTH.
+func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
+	headers := p.Opcode.Info().Headers
+	if headers&bth.HasRETH != 0 {
+		p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: uint32(w.Length)}
+	}
+	if headers&bth.HasImmDt != 0 {
+		p.Imm = w.Imm
+	}
+	// SE means something only where the responder consumes a receive (IBA 9.2.3).
+	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite
 }
 
 // sendRead emits the READ request for the chunk that packet i of w begins or lies

@@ -86,16 +86,21 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 // demands (IBA 9.7.4.1.6).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
-	n := len(p.Payload)
-	switch info.Pos {
-	case bth.First:
-		return !r.inside && n == int(c.mtu)
-	case bth.Middle:
-		return r.inside && r.op == info.Op && n == int(c.mtu)
-	case bth.Last:
-		return r.inside && r.op == info.Op && n > 0 && n <= int(c.mtu)
+	if info.Starts() {
+		return !r.inside && fits(info.Pos, len(p.Payload), c.mtu)
 	}
-	return !r.inside && n <= int(c.mtu)
+	return r.inside && r.op == info.Op && fits(info.Pos, len(p.Payload), c.mtu)
+}
+
+// fits reports whether a packet at this place of a message may carry n bytes.
+func fits(pos bth.Position, n int, mtu uint32) bool {
+	switch pos {
+	case bth.First, bth.Middle:
+		return n == int(mtu)
+	case bth.Last:
+		return n > 0 && n <= int(mtu)
+	}
+	return n <= int(mtu)
 }
 
 // executed moves past the packet at expected and acknowledges it if asked to.
@@ -176,16 +181,6 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.executed(p, info)
 }
 
-// received completes the receive being filled with success.
-func (c *RC) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
-	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
-	if info.Headers&bth.HasImmDt != 0 {
-		wc.Flags |= qp.WithImm
-		wc.Imm = p.Imm
-	}
-	c.completeReceive(wc)
-}
-
 // takeWrite executes a WRITE packet.
 func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
@@ -237,7 +232,7 @@ func (c *RC) beginWrite(p *bth.Packet) Verdict {
 }
 
 // reach returns the region that the RETH names, if it permits all of the access.
-func (c *RC) reach(h bth.RETH, need mr.Access) *mr.Region {
+func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
 	region := c.keys.Lookup(h.RKey)
 	if region == nil || region.Check(c.qp.PD, h.VA, uint64(h.DMALen), need) != mr.OK {
 		return nil

@@ -33,7 +33,7 @@ import (
 // 0x200000 for remote read only.
 type script struct {
 	t       *testing.T
-	rc      *RC
+	rc      scripted
 	qp      *qp.QP
 	keys    *mr.Table
 	regions map[string]*mr.Region
@@ -42,6 +42,16 @@ type script struct {
 	got     []string // packets and completions not asked for yet
 	verdict Verdict
 	line    string
+}
+
+// scripted is what the machines of all service types offer.
+type scripted interface {
+	Receive(Time, *bth.Packet) Verdict
+	Transmit(Time, *packet.Path, *packet.Batch, int) bool
+	NextTimeout() (Time, bool)
+	Timeout(Time)
+	Modified(Time)
+	Posted()
 }
 
 // completions turns a CQ into lines of the script.
@@ -68,6 +78,11 @@ const scriptPSN = 100
 
 func newScript(t *testing.T, adjust func(*qp.Attr, *Config)) *script {
 	t.Helper()
+	return newScriptOf(t, qp.RC, adjust)
+}
+
+func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) *script {
+	t.Helper()
 	s := &script{t: t, batch: packet.NewBatch(256), now: 1, regions: map[string]*mr.Region{}}
 	pd := &mr.PD{ID: 1}
 	s.keys = mr.NewTable(1, 1000)
@@ -90,11 +105,15 @@ func newScript(t *testing.T, adjust func(*qp.Attr, *Config)) *script {
 		adjust(&attr, &cfg)
 	}
 	s.qp = &qp.QP{
-		Num: 0x11, Type: qp.RC, PD: pd, SigAll: false,
+		Num: 0x11, Type: service, PD: pd, SigAll: false,
 		SQ: qp.NewSendQueue(64, 4, false), RQ: qp.NewRecvQueue(64, 4),
 		SendCQ: completions{s}, RecvCQ: completions{s},
 	}
-	s.rc = NewRC(s.qp, s.keys, &cfg)
+	if service == qp.UC {
+		s.rc = NewUC(s.qp, s.keys)
+	} else {
+		s.rc = NewRC(s.qp, s.keys, &cfg)
+	}
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		s.qp.Attr = attr
 		s.qp.Attr.State = st
@@ -219,6 +238,9 @@ func (s *script) transmit() {
 			s.got = append(s.got, "> "+s.format(&p))
 		}
 		s.batch.Reset()
+		if uc, ok := s.rc.(*UC); ok {
+			more = uc.Sent(s.now) || more
+		}
 	}
 }
 

@@ -25,6 +25,18 @@ func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Faul
 	return mr.OK
 }
 
+// payload hangs n bytes from offset off of w's message onto f; false when a region is
+// gone.
+func payload(f *packet.Frame, w *qp.SendWQE, off, n uint64) bool {
+	if w.Flags&qp.Inline == 0 {
+		return gather(f, w.SG, off, n)
+	}
+	if n > 0 {
+		f.Payload = append(f.Payload, w.Inline[off:off+n])
+	}
+	return true
+}
+
 // gather hangs n bytes from offset off of the message onto f, without a copy where
 // the memory is addressable. It fails when a region is gone.
 func gather(f *packet.Frame, sg []qp.Segment, off, n uint64) bool {

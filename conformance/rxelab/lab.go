@@ -171,7 +171,7 @@ func (r *Report) Save(file string) error {
 	return os.WriteFile(file, b, 0o644)
 }
 
-// Load reads reports that Save wrote and puts them together: one of each kernel, say. Versions are those of the first.
+// Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Versions are those of the first.
 func Load(files ...string) (*Report, error) {
 	var all *Report
 	for _, f := range files {
@@ -188,7 +188,11 @@ func Load(files ...string) (*Report, error) {
 			continue
 		}
 		all.Duration += r.Duration
-		all.Kernels = append(all.Kernels, r.Kernels...)
+		for _, k := range r.Kernels {
+			if !slices.Contains(all.Kernels, k) {
+				all.Kernels = append(all.Kernels, k)
+			}
+		}
 		all.Results = append(all.Results, r.Results...)
 	}
 	if all == nil {

@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// UC is one end of an unreliable connection (IBA 9.8.2): SEND and WRITE without
+// acknowledgement. A message of which a packet is lost is dropped whole; its receive
+// serves the next one.
+type UC struct {
+	core
+	next bth.PSN // of the next packet
+	cur  uint32  // free-running index of the work request being sent
+	sent uint32  // those before it were handed to the link as a whole
+
+	expected bth.PSN
+	inside   bool          // between FIRST and LAST of a message that is being taken
+	op       bth.Operation // of it
+	got      uint64        // bytes of it stored so far
+	va       uint64        // of a WRITE
+	length   uint64
+	region   *mr.Region
+}
+
+// NewUC returns the machine of q; see [NewRC].
+func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{core: core{qp: q, keys: keys}} }
+
+// Modified takes over the attributes and the state that the queue pair has now.
+func (c *UC) Modified(Time) {
+	was := c.state
+	c.state = c.qp.State()
+	c.mtu = uint32(c.qp.Attr.PathMTU)
+	switch {
+	case c.state == qp.RESET:
+		c.forget()
+		c.cur, c.sent, c.inside = c.qp.SQ.Head(), c.qp.SQ.Head(), false
+	case c.state == qp.RTR && was != qp.RTR:
+		c.expected, c.inside = c.qp.Attr.RQPSN, false
+	case c.state == qp.RTS && was == qp.RTR:
+		c.next = c.qp.Attr.SQPSN
+		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+	case c.state == qp.ERR && was != qp.ERR:
+		c.flush()
+	}
+}
+
+func (c *UC) flush() {
+	c.inside = false
+	c.flushQueues()
+	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+}
+
+// Posted tells the machine that work requests were queued.
+func (c *UC) Posted() {
+	if c.state == qp.ERR {
+		c.flush()
+	}
+}
+
+// NextTimeout is never: nothing waits for an answer.
+func (c *UC) NextTimeout() (Time, bool) { return 0, false }
+
+// Timeout does nothing.
+func (c *UC) Timeout(Time) {}
+
+// Transmit is as [RC.Transmit]. What it has put into dst completes when [UC.Sent] is
+// called after dst has left: only then may the program reuse its buffers.
+func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
+	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
+	sq := c.qp.SQ
+	for (c.state == qp.RTS || c.state == qp.SQD) && c.cur != sq.Tail() {
+		w := sq.At(c.cur)
+		if !w.Started {
+			if c.state == qp.SQD {
+				break
+			}
+			if status := c.start(w); status != qp.WCSuccess {
+				c.failAt(status)
+				break
+			}
+		}
+		if !c.sendPacket(&x, w) {
+			break
+		}
+	}
+	return x.full
+}
+
+// start gives w its PSNs if UC can carry it at all.
+func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
+	if requestOps[w.Opcode] == nil {
+		return qp.WCLocQPOpErr
+	}
+	return c.startWQE(w, c.next)
+}
+
+// Sent completes the work requests whose last packet has left, and reports whether
+// Transmit has something to do again.
+func (c *UC) Sent(Time) (more bool) {
+	for c.state != qp.ERR && c.qp.SQ.Head() != c.sent {
+		c.completeHead(qp.WCSuccess)
+	}
+	return c.cur != c.qp.SQ.Tail()
+}
+
+// failAt fails the work request that cannot be sent, once those before it are complete.
+func (c *UC) failAt(status qp.WCStatus) {
+	if c.cur != c.qp.SQ.Head() {
+		return
+	}
+	c.completeHead(status)
+	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
+	c.flush()
+}
+
+// sendPacket emits the next packet of w and reports whether there was room.
+func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
+	i := distance(w.FirstPSN, c.next)
+	off := uint64(i) * uint64(c.mtu)
+	n := min(w.Length-off, uint64(c.mtu))
+	last := i == w.Packets-1
+	p := c.packetOf(ucOpcode(requestOps[w.Opcode].pick(i == 0, last)), c.next)
+	c.requestHeaders(p, w, last)
+	f := x.frame(p, n)
+	if f == nil {
+		return false
+	}
+	if !payload(f, w, off, n) {
+		x.dst.Drop()
+		c.failAt(qp.WCLocProtErr)
+		return false
+	}
+	c.next = c.next.Add(1)
+	if last {
+		c.cur++
+		c.sent = c.cur
+	}
+	return true
+}
+
+// ucOpcode is the opcode of the unreliable connection for one of the reliable: they
+// differ in the service bits (IBA table 38).
+func ucOpcode(rc bth.Opcode) bth.Opcode { return rc | bth.UCSendFirst }
+
+// Receive takes one packet for this queue pair; see [RC.Receive].
+func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
+	c.count.ReceivedPackets++
+	info := p.Opcode.Info()
+	if !info.Valid || info.Service != bth.ServiceUC {
+		return WrongService
+	}
+	switch c.state {
+	case qp.RTR, qp.RTS, qp.SQD, qp.SQE:
+	default:
+		return WrongState
+	}
+	gap := p.PSN != c.expected
+	c.expected = p.PSN.Add(1)
+	if gap {
+		// Whatever is missing, the message in progress has a hole (IBA 9.8.2.2.2).
+		c.count.OutOfSequence++
+		c.inside = false
+	}
+	if info.Starts() {
+		c.inside, c.op, c.got = true, info.Op, 0
+		if v := c.begin(p, info); v != Accepted {
+			c.inside = false
+			return v
+		}
+	} else if !c.inside || c.op != info.Op {
+		c.inside = false
+		return OutOfSequence
+	}
+	if v := c.store(p, info); v != Accepted {
+		c.inside = false
+		return v
+	}
+	c.inside = !info.Ends()
+	return Accepted
+}
+
+// begin prepares for a message: a receive for a SEND, a region for a WRITE.
+func (c *UC) begin(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	if info.Op == bth.OpSend {
+		return c.ready()
+	}
+	c.va, c.length, c.region = p.RETH.VA, uint64(p.RETH.DMALen), nil
+	switch {
+	case c.qp.Attr.Access&mr.RemoteWrite == 0 || c.length > maxMessage:
+		return InvalidRequest
+	case c.length > 0:
+		if c.region = c.reach(p.RETH, mr.RemoteWrite); c.region == nil {
+			return AccessRefused
+		}
+	}
+	return Accepted
+}
+
+// ready sees to a receive whose memory is in order.
+func (c *UC) ready() Verdict {
+	if c.holding {
+		return Accepted
+	}
+	if !c.takeReceive() {
+		return NoReceive
+	}
+	if resolve(c.keys, c.qp.PD, c.recv.SG, mr.LocalWrite) != mr.OK {
+		c.completeReceive(qp.WC{Status: qp.WCLocProtErr})
+		c.state, c.qp.Attr.State = qp.ERR, qp.ERR
+		c.flush()
+		return LocalError
+	}
+	return Accepted
+}
+
+// store takes the payload of a packet that belongs to the message in progress.
+func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	if !fits(info.Pos, len(p.Payload), c.mtu) {
+		return InvalidRequest
+	}
+	n := uint64(len(p.Payload))
+	if info.Op == bth.OpSend {
+		if scatter(c.recv.SG, c.got, p.Payload, info.Ends()) != mr.OK {
+			return InvalidRequest
+		}
+		c.got += n
+		if info.Ends() {
+			c.received(p, info, qp.WCRecv, c.got)
+		}
+		return Accepted
+	}
+	left := c.length - c.got
+	if info.Ends() && n != left || !info.Ends() && n >= left {
+		return InvalidRequest
+	}
+	imm := info.Headers&bth.HasImmDt != 0
+	if imm {
+		if v := c.ready(); v != Accepted {
+			return v
+		}
+	}
+	if n > 0 && (!c.region.Valid() || store(c.region, c.va+c.got, p.Payload, info.Ends()) != nil) {
+		return AccessRefused
+	}
+	c.got += n
+	if imm {
+		c.received(p, info, qp.WCRecvWriteImm, c.length)
+	}
+	return Accepted
+}
