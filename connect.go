@@ -3,6 +3,8 @@ package gorxe
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/gorxe/gorxe/qp"
 )
 
 // ConnInfo is what each end of a connection has to tell the other, in whatever way the two
@@ -76,14 +78,9 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 	if attr.PathMTU == 0 {
 		attr.PathMTU = commonMTU(local.MTU, remote.MTU)
 	}
-	for _, step := range []struct {
-		attr QPAttr
-		mask QPAttrMask
-	}{{
-		QPAttr{State: INIT, Port: 1, Access: attr.Access},
-		AttrState | AttrPKeyIndex | AttrPort | AttrAccess,
-	}, {
-		QPAttr{
+	for from, step := range []QPAttr{
+		{State: INIT, Port: 1, Access: attr.Access},
+		{
 			State: RTR, PathMTU: attr.PathMTU, DestQPN: remote.QPN, RQPSN: remote.PSN,
 			MaxDestRdAtomic: attr.MaxDestRdAtomic, MinRNRTimer: attr.MinRNRTimer,
 			AV: AddressVector{
@@ -91,15 +88,14 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 				HopLimit: attr.HopLimit, FlowLabel: attr.FlowLabel,
 			},
 		},
-		AttrState | AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN | AttrMaxDestRdAtomic | AttrMinRNRTimer,
-	}, {
-		QPAttr{
+		{
 			State: RTS, SQPSN: local.PSN, Timeout: attr.Timeout, RetryCnt: attr.RetryCnt,
 			RNRRetry: attr.RNRRetry, MaxRdAtomic: attr.MaxRdAtomic,
 		},
-		AttrState | AttrSQPSN | AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxRdAtomic,
-	}} {
-		if err := q.Modify(&step.attr, step.mask); err != nil {
+	} {
+		// The states up to RTS follow one another, and so do their numbers.
+		needs, _, _ := qp.Requirements(q.qp.Type(), qp.State(from), step.State)
+		if err := q.Modify(&step, needs|AttrState); err != nil {
 			return fmt.Errorf("connecting to QP %#06x at %v: %w", uint32(remote.QPN), remote.GID, err)
 		}
 	}

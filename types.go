@@ -36,8 +36,11 @@ type (
 	TransportConfig = transport.Config
 )
 
-// Service of a queue pair.
-const RC = qp.RC // reliable connection
+// Types of queue pairs.
+const (
+	RC = qp.RC // reliable connection
+	UC = qp.UC // unreliable connection: SEND and WRITE without acknowledgement
+)
 
 // States of a queue pair (IBA 10.3.1).
 const (

@@ -103,7 +103,7 @@ func (c *UC) Sent(Time) (more bool) {
 	for c.state != qp.ERR && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
 	}
-	return c.cur != c.qp.SQ.Tail()
+	return c.state == qp.RTS && c.cur != c.qp.SQ.Tail()
 }
 
 // failAt fails the work request that cannot be sent, once those before it are complete.

@@ -22,11 +22,20 @@ type machine interface {
 	Counters() *transport.Counters
 }
 
+// A completer is a machine whose requests are complete once they have left. Sent is called
+// after the link took all that Transmit put into the batch; it reports whether Transmit
+// has something to do again.
+type completer interface {
+	Sent(now transport.Time) (more bool)
+}
+
 // newMachine returns the machine for q's type.
 func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config) (machine, error) {
 	switch q.Type {
 	case qp.RC:
 		return transport.NewRC(q, keys, cfg), nil
+	case qp.UC:
+		return transport.NewUC(q, keys), nil
 	}
-	return nil, fmt.Errorf("queue pair type %v is not supported: use %v", q.Type, qp.RC)
+	return nil, fmt.Errorf("queue pair type %v is not supported: use %v or %v", q.Type, qp.RC, qp.UC)
 }

@@ -22,6 +22,8 @@ type outbox struct {
 	batch *packet.Batch
 
 	head, tail *QP // ready queue pairs, linked by QP.next
+
+	leaving []*QP // those in the batch that complete when it has left
 }
 
 func newOutbox(g *gid) *outbox {
@@ -73,6 +75,9 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 	for stuck := false; o.head != nil && !o.batch.Full() && !stuck; {
 		q := o.pop()
 		had := o.batch.Len()
+		if q.sent != nil {
+			o.leaving = append(o.leaving, q)
+		}
 		more := q.machine.Transmit(now, &q.path, o.batch, min(burst, o.batch.Cap()-had))
 		if more {
 			o.push(q)
@@ -86,6 +91,12 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 	if n > 0 {
 		o.send(s, now)
 	}
+	for _, q := range o.leaving {
+		if q.sent.Sent(now) {
+			o.push(q)
+		}
+	}
+	o.leaving = o.leaving[:0]
 	return max(n, 1)
 }
 

@@ -16,6 +16,7 @@ import (
 type QP struct {
 	shard   *shard
 	machine machine
+	sent    completer // machine, if it is one
 	attr    qp.QP
 	sendCQ  *CQ
 	recvCQ  *CQ
@@ -73,6 +74,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 		return nil, err
 	}
 	q.machine = m
+	q.sent, _ = m.(completer)
 	q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
 	s.qps[q.attr.Num] = q
 	return q, nil
@@ -88,6 +90,9 @@ func (q *QP) holdCQs() error {
 	}
 	return nil
 }
+
+// Type returns the queue pair's type.
+func (q *QP) Type() qp.Type { return q.attr.Type }
 
 // Num returns the queue pair's number.
 func (q *QP) Num() bth.QPN { return q.attr.Num }
