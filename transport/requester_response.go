@@ -86,7 +86,7 @@ func (c *RC) impliedNAK() Verdict {
 }
 
 // sequenceNAK handles NAK PSN sequence error: the peer has all before psn and
-// expects psn (IBA 9.7.5.2.2).
+// expects psn (IBA 9.7.5.2).
 func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++

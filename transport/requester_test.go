@@ -193,7 +193,7 @@ func TestRequesterGoesBack(t *testing.T) {
 			> SEND_LAST psn=101 len=256 ack
 	`
 	runScenarios(t, []scenario{
-		{"a sequence NAK acknowledges all before its PSN and is answered from there, inside the message (9.7.5.2.2)", nil, twoPackets + `
+		{"a sequence NAK acknowledges all before its PSN and is answered from there, inside the message (9.7.5.2)", nil, twoPackets + `
 			< ACKNOWLEDGE psn=101 syn=seq
 			verdict sequence_nak
 			> SEND_LAST psn=101 len=256 ack
@@ -430,7 +430,7 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 			verdict bad_response
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},
-		{"a READ response of the wrong length is a local length error (9.7.5.2.7)", nil, `
+		{"a READ response of the wrong length is a local length error (9.7.5.2)", nil, `
 			post read id=1 len=10
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=10 ack
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=11

@@ -6,7 +6,7 @@ import (
 )
 
 // resource remembers a READ or an atomic so that it can be answered again
-// (IBA 9.7.5.1.3).
+// (IBA 9.7.5.1).
 type resource struct {
 	op         bth.Operation
 	first, end bth.PSN // the PSNs of its responses: [first, end)

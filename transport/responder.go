@@ -26,7 +26,7 @@ type responder struct {
 	reads resources
 }
 
-// maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1.7).
+// maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1).
 const maxMessage = 1 << 31
 
 func (r *responder) start(psn bth.PSN) {
@@ -82,8 +82,8 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // inOrder checks that the packet continues or begins a message as the one before
-// it allows (IBA 9.7.4.1.2), and the payload lengths that its place in the message
-// demands (IBA 9.7.4.1.6).
+// it allows (IBA 9.7.4.1), and the payload lengths that its place in the message
+// demands (IBA 9.7.4.1).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
 	if info.Starts() {
@@ -213,7 +213,7 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.executed(p, info)
 }
 
-// beginWrite checks the RETH of a WRITE (IBA 9.7.4.1.3, 9.7.4.1.5).
+// beginWrite checks the RETH of a WRITE (IBA 9.7.4.1).
 func (c *RC) beginWrite(p *bth.Packet) Verdict {
 	r := &c.rsp
 	if c.qp.Attr.Access&mr.RemoteWrite == 0 || uint64(p.RETH.DMALen) > maxMessage {

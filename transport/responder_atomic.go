@@ -11,7 +11,7 @@ import (
 const atomicBytes = 8
 
 // takeAtomic executes a compare and swap or a fetch and add and remembers what it found:
-// a duplicate gets the same answer and is not executed (IBA 9.7.5.1.4).
+// a duplicate gets the same answer and is not executed (IBA 9.7.5.1).
 func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	h := &p.AtomicETH

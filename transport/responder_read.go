@@ -35,7 +35,7 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 	return Accepted
 }
 
-// duplicate handles a request whose PSN lies behind the expected one (IBA 9.7.5.1.3):
+// duplicate handles a request whose PSN lies behind the expected one (IBA 9.7.5.1):
 // SEND and WRITE are acknowledged and not executed, a READ is answered again.
 func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	switch info.Op {

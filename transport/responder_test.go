@@ -32,7 +32,7 @@ func TestResponderExecutesInOrder(t *testing.T) {
 			< RDMA_WRITE_LAST_WITH_IMMEDIATE psn=102 len=44 imm=5 ack
 			wc 1 SUCCESS RECV_RDMA_WITH_IMM len=300 imm=5
 			> ACKNOWLEDGE psn=102 syn=ack msn=2`},
-		{"a WRITE of nothing needs no valid key (9.7.4.1.3)", nil, `
+		{"a WRITE of nothing needs no valid key (9.7.4.1)", nil, `
 			< RDMA_WRITE_ONLY psn=100 len=0 va=0x99 dma=0 rkey=0x77 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=1`},
 		{"a READ is answered with FIRST, MIDDLE, LAST and takes their PSNs", nil, `
@@ -57,7 +57,7 @@ func TestResponderExecutesInOrder(t *testing.T) {
 
 func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 	runScenarios(t, []scenario{
-		{"a gap is reported once, with the expected PSN, until that PSN arrives (9.7.5.2.2)", nil, `
+		{"a gap is reported once, with the expected PSN, until that PSN arrives (9.7.5.2)", nil, `
 			< RDMA_WRITE_ONLY psn=102 len=0 ack
 			verdict out_of_sequence
 			> ACKNOWLEDGE psn=100 syn=seq msn=0
@@ -67,7 +67,7 @@ func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 			> ACKNOWLEDGE psn=101 syn=seq msn=1
 			< RDMA_WRITE_ONLY psn=101 len=0 ack
 			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
-		{"a duplicate SEND or WRITE is acknowledged with the newest PSN and not executed (9.7.5.1.3)", nil, `
+		{"a duplicate SEND or WRITE is acknowledged with the newest PSN and not executed (9.7.5.1)", nil, `
 			recv id=1 len=10
 			recv id=2 len=10
 			< SEND_ONLY psn=100 len=1 ack
@@ -78,7 +78,7 @@ func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 			< SEND_ONLY psn=100 len=1
 			verdict duplicate
 			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
-		{"a READ asked for again is answered again (9.7.5.1.3)", nil, `
+		{"a READ asked for again is answered again (9.7.5.1)", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw ack
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
 			> RDMA_READ_RESPONSE_LAST psn=101 len=44 syn=ack msn=1
@@ -102,7 +102,7 @@ func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 			< RDMA_READ_REQUEST psn=101 va=0x10100 dma=444 rkey=rw ack rxe
 			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
 			> RDMA_READ_RESPONSE_LAST psn=102 len=188 syn=ack msn=1`},
-		{"a duplicate READ that names other memory is dropped (9.7.5.1.3)", nil, `
+		{"a duplicate READ that names other memory is dropped (9.7.5.1)", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			< RDMA_READ_REQUEST psn=100 va=0x10008 dma=1 rkey=rw ack
@@ -121,7 +121,7 @@ func TestResponderMeetsGapsAndDuplicates(t *testing.T) {
 			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
 			verdict accepted
 			> RDMA_READ_RESPONSE_ONLY psn=102 len=1 syn=ack msn=3`},
-		{"more READs than max_dest_rd_atomic at a time are an invalid request (9.7.4.1.2)", nil, `
+		{"more READs than max_dest_rd_atomic at a time are an invalid request (9.7.4.1)", nil, `
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
 			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
@@ -187,17 +187,17 @@ func TestResponderRefuses(t *testing.T) {
 		return func(a *qp.Attr, c *Config) { a.Access &^= bits }
 	}
 	runScenarios(t, []scenario{
-		refusal("MIDDLE without FIRST is an invalid request (9.7.4.1.2)", "inv", `< SEND_MIDDLE psn=100 len=256 ack`, nil),
-		refusal("LAST without FIRST is an invalid request (9.7.4.1.2)", "inv", `< RDMA_WRITE_LAST psn=100 len=1 ack`, nil),
-		refusal("FIRST shorter than the path MTU is an invalid request (9.7.4.1.6)", "inv", `< SEND_FIRST psn=100 len=252 ack`, nil),
-		refusal("ONLY longer than the path MTU is an invalid request (9.7.4.1.6)", "inv", `< SEND_ONLY psn=100 len=260 ack`, nil),
-		refusal("a WRITE whose payload is not its length is an invalid request (9.7.4.1.6)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=8 rkey=rw ack`, nil),
+		refusal("MIDDLE without FIRST is an invalid request (9.7.4.1)", "inv", `< SEND_MIDDLE psn=100 len=256 ack`, nil),
+		refusal("LAST without FIRST is an invalid request (9.7.4.1)", "inv", `< RDMA_WRITE_LAST psn=100 len=1 ack`, nil),
+		refusal("FIRST shorter than the path MTU is an invalid request (9.7.4.1)", "inv", `< SEND_FIRST psn=100 len=252 ack`, nil),
+		refusal("ONLY longer than the path MTU is an invalid request (9.7.4.1)", "inv", `< SEND_ONLY psn=100 len=260 ack`, nil),
+		refusal("a WRITE whose payload is not its length is an invalid request (9.7.4.1)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=8 rkey=rw ack`, nil),
 		refusal("a WRITE FIRST with nothing left for LAST is an invalid request", "inv", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=256 rkey=rw ack`, nil),
-		refusal("a WRITE longer than 2^31 is an invalid request (9.7.4.1.7)", "inv", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=2147483649 rkey=rw ack`, nil),
-		refusal("a WRITE to a queue pair without remote write is an invalid request (9.7.4.1.5)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack`, no(mr.RemoteWrite)),
+		refusal("a WRITE longer than 2^31 is an invalid request (9.7.4.1)", "inv", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=2147483649 rkey=rw ack`, nil),
+		refusal("a WRITE to a queue pair without remote write is an invalid request (9.7.4.1)", "inv", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack`, no(mr.RemoteWrite)),
 		refusal("a READ from a queue pair without remote read is an invalid request", "inv", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw ack`, no(mr.RemoteRead)),
 		refusal("a READ with max_dest_rd_atomic 0 is an invalid request", "inv", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw ack`, func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 0 }),
-		refusal("an unknown key is a remote access error (9.7.4.1.5)", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack`, nil),
+		refusal("an unknown key is a remote access error (9.7.4.1)", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack`, nil),
 		refusal("a WRITE to read-only memory is a remote access error", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0x200000 dma=4 rkey=ro ack`, nil),
 		refusal("a WRITE that reaches over the end is refused before its first byte", "acc", `< RDMA_WRITE_FIRST psn=100 len=256 va=0x10fff00 dma=300 rkey=rw ack`, nil),
 		refusal("a WRITE below the region is refused", "acc", `< RDMA_WRITE_ONLY psn=100 len=4 va=0xffff dma=4 rkey=rw ack`, nil),
@@ -208,7 +208,7 @@ func TestResponderRefuses(t *testing.T) {
 		refusal("an atomic on memory without remote atomics is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x200000 add=1 rkey=ro ack`, nil),
 		refusal("an atomic over the end of the region is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x110000 add=1 rkey=rw ack`, nil),
 		refusal("FLUSH is not supported and so an invalid request", "inv", `< FLUSH psn=100 ack`, nil),
-		{"a message longer than its receive is an invalid request and a local length error (9.7.4.1.6)", nil, `
+		{"a message longer than its receive is an invalid request and a local length error (9.7.4.1)", nil, `
 			recv id=1 len=257
 			< SEND_FIRST psn=100 len=256 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=0
@@ -225,7 +225,7 @@ func TestResponderRefuses(t *testing.T) {
 			wc 2 WR_FLUSH_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=0
 			state ERR`},
-		{"an empty LAST is an invalid request (9.7.4.1.6)", nil, `
+		{"an empty LAST is an invalid request (9.7.4.1)", nil, `
 			recv id=1 len=1000
 			< SEND_FIRST psn=100 len=256
 			< SEND_LAST psn=101 len=0 ack
@@ -267,7 +267,7 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 			> ATOMIC_ACKNOWLEDGE psn=102 syn=ack msn=3 value=5
 			< FETCH_ADD psn=103 va=0x10008 add=0 rkey=rw ack
 			> ATOMIC_ACKNOWLEDGE psn=103 syn=ack msn=4 value=9`},
-		{"a duplicate atomic gets the same answer and is not executed (9.7.5.1.4)", nil, `
+		{"a duplicate atomic gets the same answer and is not executed (9.7.5.1)", nil, `
 			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
 			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
 			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack

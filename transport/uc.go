@@ -160,7 +160,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	gap := p.PSN != c.expected
 	c.expected = p.PSN.Add(1)
 	if gap {
-		// Whatever is missing, the message in progress has a hole (IBA 9.8.2.2.2).
+		// Whatever is missing, the message in progress has a hole (IBA 9.8.2).
 		c.count.OutOfSequence++
 		c.inside = false
 	}

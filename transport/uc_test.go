@@ -56,7 +56,7 @@ func TestUnreliableConnectionReceives(t *testing.T) {
 			wc 2 SUCCESS RECV_RDMA_WITH_IMM len=300 imm=5
 			< UC_RDMA_WRITE_ONLY psn=104 len=0 dma=0
 			verdict accepted`},
-		{"a gap drops the rest of the message; its receive serves the next (9.8.2.2)", nil, `
+		{"a gap drops the rest of the message; its receive serves the next (9.8.2)", nil, `
 			recv id=1 len=1000
 			< UC_SEND_FIRST psn=100 len=256
 			< UC_SEND_LAST psn=102 len=10
