@@ -222,32 +222,27 @@ func (r *latencyRun) partedWell(ctx context.Context) bool {
 // often after that.
 const (
 	pollSpins = 1000 // about 300 µs
-	pollStep  = 50 * time.Microsecond
-	pollMax   = time.Millisecond
+	pollDozes = 200  // about 20 ms
+	pollPause = time.Millisecond
 )
 
 // awaitByte waits until the byte at off is want. With -D it returns false when the time is over.
 func (r *latencyRun) awaitByte(ctx context.Context, off int, want byte) (bool, error) {
-	if r.mr.LoadByte(off) == want {
-		return true, nil
-	}
-	spun, pause := 0, pollStep
-	for {
-		if r.mr.LoadByte(off) == want {
-			return true, nil
-		}
+	for looked := 0; r.mr.LoadByte(off) != want; looked++ {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		if r.clock.over() {
 			return false, nil
 		}
-		if spun < pollSpins {
-			spun++
+		switch {
+		case looked < pollSpins:
 			yield()
-			continue
+		case looked < pollSpins+pollDozes:
+			doze()
+		default:
+			time.Sleep(pollPause)
 		}
-		time.Sleep(pause)
-		pause = min(pause+pollStep, pollMax)
 	}
+	return true, nil
 }

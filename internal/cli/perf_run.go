@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -187,11 +186,10 @@ func (e *perfEnd) Act(s wire.Step) error {
 // watched runs traffic until it is done or the peer seems to have left or to run another test.
 func (e *perfEnd) watched(size uint64) error {
 	ctx, cancel, stop := e.conn.watch(e.ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { e.watchProgress(ctx, cancel) })
+	stopWatch := watchProgress(ctx, cancel, e.standing)
 	err := e.traffic(ctx, size)
+	stopWatch()
 	stop()
-	watching.Wait()
 	for _, cause := range []error{errPeerGone, errNoReceives, errSilence} {
 		if errors.Is(err, cause) {
 			return fmt.Errorf("%w: it must be %s with the same parameters", cause, e.params.describe())

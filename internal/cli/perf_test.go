@@ -35,7 +35,7 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 	for test := wire.WriteBW; test <= wire.SendLat; test++ {
 		flags := []string{"-n 20 -s 2", "-n 20 -s 1023 -m 256", "-n 20 -s 1025", "-n 5 -s 65536 -m 1024", "-n 5 -a", "-n 300 -s 64"}
 		if !test.Latency() {
-			flags = append(flags, "-n 20 -s 1025 -q 4", "-n 20 -s 1025 -b", "-n 5 -a -b", "-n 5 -a -q 3 -b", "-n 100 -l 20 -s 100",
+			flags = append(flags, "-n 20 -s 1025 -q 4", "-n 20 -s 1025 -b", "-n 5 -a -b -q 2", "-n 100 -l 20 -s 100",
 				"-n 1000 -s 100 -t 10", "-n 1000 -s 9000 -Q 7", "-n 50 -N")
 		}
 		if test.Read() {
@@ -145,10 +145,10 @@ func TestPerfWithDifferentParametersFailsAtBothEnds(t *testing.T) {
 	for _, tt := range []struct{ server, client, want string }{
 		{"perf write_bw -s 1024 -n 10", "perf write_bw -s 65536 -n 10", "give both ends the same size"},
 		{"perf send_bw -s 1024 -n 10", "perf send_bw -s 65536 -n 10", "the same"},
-		{"perf write_bw -n 10", "perf send_bw -n 10", "the same"},
+		{"perf write_bw -s 64 -n 10 -t 1", "perf send_bw -s 64 -n 10 -t 1", "the peer posts no receives: it must be ib_send_bw"},
 		{"perf write_bw -n 10", "perf write_bw -n 10 -q 2", "the same"},
 		{"perf write_bw -n 10", "pingpong rc -n 10", "with the same parameters"},
-		{"perf read_lat -n 10", "perf write_lat -n 10", "the same"},
+		{"perf read_lat -n 10", "perf write_lat -n 10", "nothing comes from the peer: it must be ib_write_lat"},
 	} {
 		s, c := pair(t, newWorld, tt.server+" -d 127.66.0.1", tt.client+" -d 127.66.0.2 127.66.0.1")
 		texts := s.err.String() + c.err.String()

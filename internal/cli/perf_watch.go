@@ -8,12 +8,8 @@ import (
 	"time"
 )
 
-// Why traffic ends although nothing is wrong with this end. errors.Is finds them in what a run returns.
-var (
-	errPeerGone   = errors.New("the peer ended the test; look at its output")
-	errNoReceives = errors.New("the peer posts no receives")
-	errSilence    = errors.New("nothing comes from the peer")
-)
+// errPeerGone is why traffic ends when the peer's TCP connection does.
+var errPeerGone = errors.New("the peer ended the test; look at its output")
 
 // peerGrace is how long traffic goes on after the peer's TCP connection has ended: its last packets may be under way.
 const peerGrace = 500 * time.Millisecond
@@ -63,52 +59,11 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// A peer that runs another test can leave this end waiting for ever, so standstill is looked for.
-const (
-	stallCheck   = 10 * time.Second
-	silentChecks = 3 // without progress and without a packet
-)
-
-// watchProgress cancels the run when the peer has no receives for what this end sends, or is silent. It returns when
-// ctx ends.
-func (e *perfEnd) watchProgress(ctx context.Context, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(stallCheck)
-	defer tick.Stop()
-	last := e.standing()
-	for silent := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		now := e.standing()
-		switch {
-		case now.progress != last.progress:
-			silent = 0
-		case now.refused != last.refused:
-			cancel(errNoReceives)
-			return
-		case now.packets != last.packets:
-			silent = 0
-		default:
-			if silent++; silent == silentChecks {
-				cancel(errSilence)
-				return
-			}
-		}
-		last = now
-	}
-}
-
 // standing is how far traffic has come.
-type standing struct{ progress, refused, packets uint64 }
-
 func (e *perfEnd) standing() standing {
 	s := standing{progress: e.progress.Load()}
 	for _, q := range e.qps {
-		c := q.Counters()
-		s.refused += c.RNRNAKsTaken
-		s.packets += c.ReceivedPackets
+		s.add(q.QP)
 	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorxe/gorxe"
@@ -80,6 +81,7 @@ type pingpongEnd struct {
 	posted   int // receives
 	checker  checker
 	haveSent bool
+	progress atomic.Uint64 // completions, for watchProgress
 }
 
 // setUp makes the queue pair and posts the receives.

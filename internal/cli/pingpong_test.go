@@ -102,6 +102,21 @@ func TestPingpongToADeadPeerEnds(t *testing.T) {
 	})
 }
 
+// A peer that dies when it is its turn leaves nothing unanswered; only its silence shows.
+func TestPingpongWithASilentPeerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.start(t.Context(), "pingpong rc -d 127.66.0.1 -n 5")
+		c := w.start(t.Context(), "pingpong rc -d 127.66.0.2 127.66.0.1 -n 4")
+		<-s.done
+		<-c.done
+		mustSucceed(t, "the end with less to do", c)
+		if want := "nothing comes from the peer: it must be ibv_rc_pingpong -s 4096 -n 5 -m 1024 with the same parameters"; s.code != exitFailure || !strings.Contains(s.err.String(), want) {
+			t.Error(s)
+		}
+	})
+}
+
 // Every command can be interrupted while it waits for a peer and during its traffic, and leaves no goroutine (which the
 // bubble would not forgive).
 func TestInterrupted(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,6 +42,27 @@ func (e *pingpongEnd) post(iter int) error {
 // run sends and receives all messages and prints the result. The client begins; each end sends its next message when its
 // last one is complete and the peer's has come.
 func (e *pingpongEnd) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer watchProgress(ctx, cancel, e.standing)()
+	err := e.traffic(ctx)
+	for _, cause := range []error{errNoReceives, errSilence} {
+		if errors.Is(err, cause) {
+			return fmt.Errorf("%w: it must be %s with the same parameters", cause, e.params.describe())
+		}
+	}
+	return err
+}
+
+// standing is how far traffic has come.
+func (e *pingpongEnd) standing() standing {
+	s := standing{progress: e.progress.Load()}
+	s.add(e.qp)
+	return s
+}
+
+// traffic is run without the watch.
+func (e *pingpongEnd) traffic(ctx context.Context) error {
 	p := e.params
 	start := time.Now()
 	sent, received, posted := 0, 0, 0
@@ -56,6 +78,7 @@ func (e *pingpongEnd) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		e.progress.Add(uint64(n))
 		for i := range wc[:n] {
 			if wc[i].Status != gorxe.WCSuccess {
 				return &completionError{wc[i], fmt.Sprintf("%d of %d messages", min(sent, received), p.iters), e.dev, e.remote.GID}
