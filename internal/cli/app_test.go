@@ -10,7 +10,7 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"foo":                                  `there is no command "foo" in gorxe; see 'gorxe --help'`,
 		"demmo":                                `there is no command "demmo" in gorxe, did you mean "demo"?; see 'gorxe --help'`,
 		"perf write_bv":                        `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
-		"pingpong uc":                          `there is no command "uc" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
+		"pingpong ud":                          `there is no command "ud" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
 		"version x":                            `gorxe version takes no argument, got "x"`,
 		"demo --link tcp":                      `--link "tcp": choose udp or pipe`,
 		"demo --loss 51":                       `--loss 51: must be 0 to 50 percent`,
@@ -51,7 +51,13 @@ func TestWrongCommandLines(t *testing.T) {
 		"pingpong rc a b":                      `gorxe pingpong rc takes one host, got "b" as well`,
 		"pingpong rc -d 127.66.0.1 -m 1000":    `path MTU 1000: choose 256, 512, 1024, 2048 or 4096 with -m`,
 		"perf write_bw -R":                     `-R, --rdma_cm is not supported: the queue pairs are connected over TCP; leave it out`,
-		"perf write_bw -c UD":                  `-c UD: RC is the only connection type there is`,
+		"pingpong uc -o":                       `unknown shorthand flag: 'o' in -o; see 'gorxe pingpong uc --help'`,
+		"pingpong uc -s 0":                     `-s 0: must be 1 to 2147483647`,
+		"perf write_bw -c UD":                  `-c UD: choose RC or UC, the connection types there are`,
+		"perf send_lat -c XRC":                 `-c XRC: choose RC or UC, the connection types there are`,
+		"perf send_bw -c DC":                   `-c DC: choose RC or UC, the connection types there are`,
+		"perf read_bw -c UC":                   `-c UC: read_bw needs RC, the only connection type with READ; leave -c out`,
+		"perf read_lat -c uc":                  `-c uc: read_lat needs RC, the only connection type with READ; leave -c out`,
 		"perf write_bw -s 1X":                  `-s "1X" is not a size: give a number of bytes, or with K or M behind it`,
 		"perf write_bw -s 2048M":               `-s 2048M: must be 1 to 2147483647 bytes`,
 		"perf write_bw -n 4":                   `-n 4: must be 5 to 100000000`,

@@ -72,6 +72,8 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	p.device.add(fs)
 	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
+	fs.StringP("connection", "c", "RC", "connection `type`: RC or UC")
+	fs.Lookup("connection").Hidden = p.test.Read() // which has no choice
 	size := "65536"
 	if lat {
 		size = "2"
@@ -126,8 +128,6 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 
 // addForeignFlags adds what perftest has and gorxe does not need or cannot serve.
 func (p *perfParams) addForeignFlags(fs *pflag.FlagSet) {
-	fs.StringP("connection", "c", "RC", "connection type; RC is the only one")
-	fs.Lookup("connection").Hidden = true
 	fs.IntP("inline_size", "I", 0, "accepted, changes nothing")
 	fs.Lookup("inline_size").Hidden = true
 	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")

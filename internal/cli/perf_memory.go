@@ -54,7 +54,7 @@ func (e *perfEnd) setUp() error {
 	}
 	e.cq = waiter{cq}
 	for range p.qps {
-		qp, err := pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{
+		qp, err := pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
 		}})
 		if err != nil {

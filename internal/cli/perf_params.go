@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 )
@@ -16,6 +17,7 @@ import (
 // perfParams are the parameters of a perftest tool. Flags fill them, complete makes them consistent the way the tools do.
 type perfParams struct {
 	test         wire.Test
+	service      gorxe.QPType
 	device       deviceFlags
 	gidIndex     int
 	port         uint16
@@ -66,10 +68,10 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	if err := checkRefused(fs); err != nil {
 		return err
 	}
-	if c, _ := fs.GetString("connection"); !strings.EqualFold(c, "RC") {
-		return usagef("-c %s: RC is the only connection type there is", c)
-	}
 	var err error
+	if p.service, err = p.parseConnection(fs); err != nil {
+		return err
+	}
 	if p.size, err = parseSize(p.sizeText); err != nil {
 		return err
 	}
@@ -106,6 +108,20 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 		return usagef("-s %d with %d QPs needs %d GiB of memory: choose less", p.size, p.qps, need>>30)
 	}
 	return p.device.check()
+}
+
+// parseConnection reads the connection type.
+func (p *perfParams) parseConnection(fs *pflag.FlagSet) (gorxe.QPType, error) {
+	switch c, _ := fs.GetString("connection"); {
+	case strings.EqualFold(c, "RC"):
+		return gorxe.RC, nil
+	case p.test.Read():
+		return 0, usagef("-c %s: %v needs RC, the only connection type with READ; leave -c out", c, p.test)
+	case strings.EqualFold(c, "UC"):
+		return gorxe.UC, nil
+	default:
+		return 0, usagef("-c %s: choose RC or UC, the connection types there are", c)
+	}
 }
 
 func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
@@ -222,6 +238,9 @@ func (p *perfParams) window() (from, to, end time.Duration) {
 // describe names the stock tool with the parameters both ends must have in common.
 func (p *perfParams) describe() string {
 	text := fmt.Sprintf("ib_%v", p.test)
+	if p.service == gorxe.UC {
+		text += " -c UC"
+	}
 	if p.all {
 		text += " -a"
 	} else {

@@ -54,7 +54,7 @@ func (o *perfPrinter) heading(e *perfEnd) {
 	o.printf("%s\n%20s%s %s Test\n", perfLine87, "", name, kind)
 	o.printf(" %-16s: %-16s%-15s: %s\n", "Dual-port", "OFF", "Device", e.dev.Name())
 	o.printf(" %-16s: %-16d%-15s: %s\n", "Number of qps", p.qps, "Transport type", "IB")
-	o.printf(" %-16s: %-16s%-15s: %s\n", "Connection type", "RC", "Using SRQ", "OFF")
+	o.printf(" %-16s: %-16s%-15s: %s\n", "Connection type", p.service, "Using SRQ", "OFF")
 	item := func(name string, value any) { o.printf(" %-16s: %v\n", name, value) }
 	if p.sends(o.role) {
 		item("TX depth", p.txDepth)

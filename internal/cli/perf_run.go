@@ -3,8 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -190,10 +188,5 @@ func (e *perfEnd) watched(size uint64) error {
 	err := e.traffic(ctx, size)
 	stopWatch()
 	stop()
-	for _, cause := range []error{errPeerGone, errNoReceives, errSilence} {
-		if errors.Is(err, cause) {
-			return fmt.Errorf("%w: it must be %s with the same parameters", cause, e.params.describe())
-		}
-	}
-	return err
+	return explainStandstill(err, e.params.service, e.params.describe())
 }

@@ -83,7 +83,7 @@ func TestPerfOverABadNetwork(t *testing.T) {
 func TestPerfOutputLayout(t *testing.T) {
 	for test, line := range map[string]string{
 		"write_bw": "perf write_bw -n 10", "send_bw_b": "perf send_bw -n 10 -b -q 2 --report_gbits", "read_lat": "perf read_lat -n 10",
-		"write_lat": "perf write_lat -n 10",
+		"write_lat": "perf write_lat -n 10", "write_bw_uc": "perf write_bw -c UC -n 10",
 	} {
 		server, client := ends(line)
 		s, c := pair(t, newWorld, server, client)

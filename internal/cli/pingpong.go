@@ -2,15 +2,18 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
 )
 
-// pingpongParams are the parameters of ibv_rc_pingpong.
+// pingpongParams are the parameters of ibv_rc_pingpong and ibv_uc_pingpong.
 type pingpongParams struct {
+	service  gorxe.QPType
 	device   deviceFlags
 	port     uint16
 	size     int
@@ -36,21 +39,29 @@ func (a *app) pingpongCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.pingpongRCCommand())
+	c.AddCommand(a.pingpongServiceCommand(gorxe.RC), a.pingpongServiceCommand(gorxe.UC))
 	return c
 }
 
-func (a *app) pingpongRCCommand() *cobra.Command {
-	p := &pingpongParams{}
+// pingpongService is what the help of a pingpong says of its service.
+var pingpongService = map[gorxe.QPType]struct{ over, note string }{
+	gorxe.RC: {"a reliable connection", ""},
+	gorxe.UC: {"an unreliable connection", `
+A message that is lost is not sent again: it ends the run after half a minute of silence.`},
+}
+
+func (a *app) pingpongServiceCommand(service gorxe.QPType) *cobra.Command {
+	p := &pingpongParams{service: service}
+	name, words := strings.ToLower(service.String()), pingpongService[service]
 	c := &cobra.Command{
-		Use:   "rc [flags] [host]",
-		Short: "Over a reliable connection, as ibv_rc_pingpong does",
-		Long: `Sends messages to and fro over a reliable connection. Without a host it waits for a
-client. The other end may be gorxe or ibv_rc_pingpong of rdma-core; flags are those of
-ibv_rc_pingpong. Give both ends the same size, count and path MTU.`,
-		Example: `  gorxe pingpong rc -d 127.0.0.1                server
-  gorxe pingpong rc -d 127.0.0.2 127.0.0.1      client on the same host
-  gorxe pingpong rc -s 65536 -c 192.0.2.7       against "ibv_rc_pingpong -g 1 -s 65536 -c" on 192.0.2.7`,
+		Use:   name + " [flags] [host]",
+		Short: fmt.Sprintf("Over %s, as %s does", words.over, p.tool()),
+		Long: fmt.Sprintf(`Sends messages to and fro over %[1]s. Without a host it waits for a
+client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
+%[2]s. Give both ends the same size, count and path MTU.%[3]s`, words.over, p.tool(), words.note),
+		Example: fmt.Sprintf(`  gorxe pingpong %[1]s -d 127.0.0.1                server
+  gorxe pingpong %[1]s -d 127.0.0.2 127.0.0.1      client on the same host
+  gorxe pingpong %[1]s -s 65536 -c 192.0.2.7       against "%[2]s -g 1 -s 65536 -c" on 192.0.2.7`, name, p.tool()),
 		Args: optionalHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.host = hostArg(args)
@@ -60,7 +71,11 @@ ibv_rc_pingpong. Give both ends the same size, count and path MTU.`,
 			return a.pingpong(c.Context(), p)
 		},
 	}
-	fs := c.Flags()
+	p.addFlags(c.Flags())
+	return c
+}
+
+func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	p.device.add(fs)
 	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
@@ -73,13 +88,20 @@ ibv_rc_pingpong. Give both ends the same size, count and path MTU.`,
 	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; means nothing without a VLAN")
 	fs.BoolP("events", "e", false, "accepted: this end always sleeps when it waits long")
 	defaultInWords(fs, "gid-idx", "ib-port")
+	if p.service != gorxe.RC {
+		return // ibv_uc_pingpong has no more
+	}
 	addAccepted(fs, "new_send", "N")
 	addRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "iodp", "O", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "prefetch", "P", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "ts", "t", "completions carry no timestamp")
 	addRefused(fs, "dm", "j", "there is no device memory")
-	return c
+}
+
+// tool names the tool of rdma-core that the other end may be.
+func (p *pingpongParams) tool() string {
+	return fmt.Sprintf("ibv_%s_pingpong", strings.ToLower(p.service.String()))
 }
 
 func (p *pingpongParams) check(fs *pflag.FlagSet) error {
@@ -162,5 +184,5 @@ func checkRefused(fs *pflag.FlagSet) error {
 
 // describe gives the parameters that both ends must have in common.
 func (p *pingpongParams) describe() string {
-	return fmt.Sprintf("ibv_rc_pingpong -s %d -n %d -m %d", p.size, p.iters, p.mtu)
+	return fmt.Sprintf("%s -s %d -n %d -m %d", p.tool(), p.size, p.iters, p.mtu)
 }

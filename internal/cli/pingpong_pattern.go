@@ -8,15 +8,15 @@ import (
 	"github.com/gorxe/gorxe/internal/exchange"
 )
 
-// What ibv_rc_pingpong puts into its messages: its buffer is full of fillByte; with -c the client sets the first byte of
-// every page to 0 before the first message, and the server looks at these bytes after the last. As it receives into the
+// What ibv_rc_pingpong and ibv_uc_pingpong put into their messages: the buffer is full of fillByte; with -c the client
+// sets the first byte of every page to 0 before the first message, and the server looks at these bytes after the last. As it receives into the
 // buffer it sends from, whatever a peer sends comes back with the next message.
 const (
 	fillByte = 0x7b
 	pageSize = 4096
 )
 
-// fillStock makes b what ibv_rc_pingpong's buffer is at first.
+// fillStock makes b what a stock tool's buffer is at first.
 func fillStock(b []byte, chk bool) {
 	for i := range b {
 		b[i] = fillByte

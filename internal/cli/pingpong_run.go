@@ -114,7 +114,7 @@ func (e *pingpongEnd) setUp() error {
 		return err
 	}
 	e.cq = waiter{cq}
-	e.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{
+	e.qp, err = pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 		MaxSendWR: 1, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	return err

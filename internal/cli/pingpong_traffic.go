@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +45,7 @@ func (e *pingpongEnd) run(ctx context.Context) error {
 	defer cancel(nil)
 	defer watchProgress(ctx, cancel, e.standing)()
 	err := e.traffic(ctx)
-	for _, cause := range []error{errNoReceives, errSilence} {
-		if errors.Is(err, cause) {
-			return fmt.Errorf("%w: it must be %s with the same parameters", cause, e.params.describe())
-		}
-	}
-	return err
+	return explainStandstill(err, e.params.service, e.params.describe())
 }
 
 // standing is how far traffic has come.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,20 @@ var (
 	errNoReceives = errors.New("the peer posts no receives")
 	errSilence    = errors.New("nothing comes from the peer")
 )
+
+// explainStandstill adds to the reason why a run was given up what the peer must be. Other errors stay as they are.
+func explainStandstill(err error, service gorxe.QPType, peer string) error {
+	for _, cause := range []error{errPeerGone, errNoReceives, errSilence} {
+		switch {
+		case !errors.Is(err, cause):
+		case cause == errSilence && service == gorxe.UC:
+			return fmt.Errorf("%w: a message was lost, which UC does not send again, or the peer is not %s with the same parameters", cause, peer)
+		default:
+			return fmt.Errorf("%w: it must be %s with the same parameters", cause, peer)
+		}
+	}
+	return err
+}
 
 // A peer that runs another test, or was killed while it was its turn, would leave this end waiting for ever, so
 // standstill is looked for.

@@ -9,7 +9,7 @@ import (
 // Test is one of perftest's tools.
 type Test uint8
 
-// The tools whose exchange is known here. All over RC.
+// The tools whose exchange is known here. It is the same over RC and UC.
 const (
 	WriteBW Test = iota
 	ReadBW

@@ -25,7 +25,7 @@ func (d *Dest) Append(dst []byte) []byte {
 	return fmt.Appendf(dst, "%04x:%06x:%06x:%x\x00", d.LID, d.QPN&0xffffff, d.PSN&0xffffff, d.GID[:])
 }
 
-// DecodeError says what in a peer's text is not as ibv_rc_pingpong writes it.
+// DecodeError says what in a peer's text is not as the tools write it.
 type DecodeError struct {
 	Field string
 	Got   []byte // the whole text, for the reader
@@ -33,7 +33,7 @@ type DecodeError struct {
 
 // Error quotes the text.
 func (e *DecodeError) Error() string {
-	return fmt.Sprintf("bad %s in %.60q: an ibv_rc_pingpong peer sends LID:QPN:PSN:GID", e.Field, e.Got)
+	return fmt.Sprintf("bad %s in %.60q: an ibv_*_pingpong peer sends LID:QPN:PSN:GID", e.Field, e.Got)
 }
 
 // Decode reads the wire form, which must be exactly Len bytes: fixed fields, hex digits of either case, one NUL at the end.

@@ -1,4 +1,4 @@
-// Package pingpong is the TCP exchange of rdma-core's ibv_rc_pingpong: who says what, in which order, as which bytes.
+// Package pingpong is the TCP exchange of rdma-core's ibv_rc_pingpong and ibv_uc_pingpong: who says what, in which order, as which bytes.
 //
 // One connection, one 52-byte text each way, then five bytes from the client:
 //

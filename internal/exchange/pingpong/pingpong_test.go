@@ -30,6 +30,8 @@ func TestDestIsWhatRealToolsSay(t *testing.T) {
 	}{
 		{"rc_pingpong_8k.client", Dest{QPN: 0x12, PSN: 0x89e82e, GID: gid4(198, 18, 0, 2)}},
 		{"rc_pingpong_8k.server", Dest{QPN: 0x12, PSN: 0xf1c6f9, GID: gid4(198, 18, 0, 3)}},
+		{"uc_pingpong.client", Dest{QPN: 0x13, PSN: 0x4c2884, GID: gid4(198, 18, 0, 2)}},
+		{"uc_pingpong.server", Dest{QPN: 0x13, PSN: 0x35e090, GID: gid4(198, 18, 0, 3)}},
 	} {
 		b := golden(t, tt.file)
 		var d Dest

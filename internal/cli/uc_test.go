@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestPingpongOverAnUnreliableConnection(t *testing.T) {
+	for _, size := range []int{1, 4096, 5000, 65536} {
+		for _, mtu := range []int{256, 1024, 4096} {
+			for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
+				line := fmt.Sprintf("pingpong uc -n 7 -s %d -m %d", size, mtu)
+				server, client := ends(line)
+				s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server+chk[0], client+chk[1])
+				mustSucceed(t, line, s, c)
+				for i, r := range []*run{s, c} {
+					m := pingpongLines.FindStringSubmatch(r.out.String())
+					if m == nil || m[1] != fmt.Sprint(2*7*size) || m[2] != "7" || (m[3] != "") != (chk[i] != "") {
+						t.Fatalf("%s%s: %v", line, chk[i], r)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestALostMessageEndsAnUnreliablePingpong(t *testing.T) {
+	server, client := ends("pingpong uc -n 5")
+	s, c := pair(t, func() *world { w := newWorld(); w.fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+	want := "gorxe: nothing comes from the peer: a message was lost, which UC does not send again, " +
+		"or the peer is not ibv_uc_pingpong -s 4096 -n 5 -m 1024 with the same parameters\n"
+	for _, r := range []*run{s, c} {
+		if r.code != exitFailure || r.err.String() != want {
+			t.Error(r)
+		}
+	}
+}
+
+// An RC packet means nothing to a UC queue pair.
+func TestPingpongNeedsTheSameService(t *testing.T) {
+	s, c := pair(t, newWorld, "pingpong uc -d 127.66.0.1 -n 5", "pingpong rc -d 127.66.0.2 127.66.0.1 -n 5")
+	if s.code != exitFailure || c.code != exitFailure || !strings.Contains(s.err.String(), "nothing comes from the peer: ") {
+		t.Error(s, c)
+	}
+}
+
+func TestPerfOverAnUnreliableConnection(t *testing.T) {
+	for _, line := range []string{
+		"perf write_bw -c UC -n 20 -s 2", "perf write_bw -c uc -n 20 -s 5000 -q 4", "perf write_bw -c UC -n 20 -b", "perf write_bw -c UC -n 5 -a",
+		"perf send_bw -c UC -n 20 -s 5000", "perf send_bw -c UC -n 300 -s 64 -q 2", "perf send_bw -c UC -n 20 -b", "perf send_bw -c UC -n 5 -a",
+		"perf write_lat -c UC -n 20", "perf write_lat -c UC -n 5 -a", "perf send_lat -c UC -n 20 -s 3000", "perf send_lat -c UC -n 5 -a",
+	} {
+		server, client := ends(line)
+		s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server, client)
+		mustSucceed(t, line, s, c)
+		for _, r := range []*run{s, c} {
+			if !strings.Contains(r.out.String(), "\n Connection type : UC              Using SRQ      : OFF\n") || len(rows(r)) == 0 {
+				t.Errorf("%s: %v", line, r)
+			}
+		}
+	}
+}
+
+func TestALostMessageEndsAnUnreliablePerf(t *testing.T) {
+	for _, test := range []string{"send_lat", "write_lat", "send_bw"} {
+		server, client := ends("perf " + test + " -c UC -n 5 -s 64")
+		s, c := pair(t, func() *world { w := newWorld(); w.fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+		want := "a message was lost, which UC does not send again, or the peer is not ib_" + test + " -c UC -s 64 -n 5 with the same parameters"
+		if texts := s.err.String() + c.err.String(); s.code != exitFailure || c.code != exitFailure || !strings.Contains(texts, want) {
+			t.Error(s, c)
+		}
+	}
+}
