@@ -171,7 +171,8 @@ func (r *Report) Save(file string) error {
 	return os.WriteFile(file, b, 0o644)
 }
 
-// Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Versions are those of the first.
+// Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Where two have the same cell,
+// the one of the later file stands. Every version that took part is named.
 func Load(files ...string) (*Report, error) {
 	var all *Report
 	for _, f := range files {
@@ -187,16 +188,31 @@ func Load(files ...string) (*Report, error) {
 			all = &r
 			continue
 		}
-		all.Duration += r.Duration
-		for _, k := range r.Kernels {
-			if !slices.Contains(all.Kernels, k) {
-				all.Kernels = append(all.Kernels, k)
-			}
-		}
-		all.Results = append(all.Results, r.Results...)
+		all.add(&r)
 	}
 	if all == nil {
 		return nil, errors.New("no report to load")
 	}
 	return all, nil
+}
+
+// add takes over a later report.
+func (r *Report) add(later *Report) {
+	r.Duration += later.Duration
+	for _, k := range later.Kernels {
+		if !slices.Contains(r.Kernels, k) {
+			r.Kernels = append(r.Kernels, k)
+		}
+	}
+	for _, v := range later.Versions {
+		if !slices.Contains(r.Versions, v) {
+			r.Versions = append(r.Versions, v)
+		}
+	}
+	again := map[string]bool{}
+	for _, c := range later.Results {
+		again[c.ID] = true
+	}
+	r.Results = slices.DeleteFunc(r.Results, func(c Result) bool { return again[c.ID] })
+	r.Results = append(r.Results, later.Results...)
 }

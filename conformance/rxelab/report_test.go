@@ -81,6 +81,9 @@ func TestReportsAreLoadedTogether(t *testing.T) {
 	dir := t.TempDir()
 	a, b := sample(t), sample(t)
 	b.Kernels[0].Suite = "trixie"
+	for i := range b.Results {
+		b.Results[i].ID = "trixie/" + b.Results[i].ID
+	}
 	files := []string{filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json")}
 	for i, r := range []*Report{a, b} {
 		if err := r.Save(files[i]); err != nil {

@@ -1,0 +1,31 @@
+package rxelab
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestLaterReportsReplaceCellsAndNameEveryVersion(t *testing.T) {
+	k := KernelVersion{Suite: "bookworm", Release: "6.1"}
+	dir := t.TempDir()
+	save := func(name, version string, results ...Result) string {
+		file := filepath.Join(dir, name)
+		r := &Report{Kernels: []KernelVersion{k}, Versions: []Version{{"gorxe", version}, {"perftest", "4.5"}}, Results: results}
+		if err := r.Save(file); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	first := save("1.json", "a", Result{ID: "x", Failures: []string{"lost"}}, Result{ID: "y"})
+	second := save("2.json", "b", Result{ID: "x"}, Result{ID: "z"})
+	r, err := Load(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Results) != 3 || len(r.Failed()) != 0 {
+		t.Errorf("results %+v, want x, y and z, all passed", r.Results)
+	}
+	if len(r.Kernels) != 1 || len(r.Versions) != 3 {
+		t.Errorf("kernels %v, versions %v, want one kernel and three versions", r.Kernels, r.Versions)
+	}
+}
