@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type Options struct {
 	Lanes        int  // cells that run at a time
 	MTU          int  // of the link, in bytes
 	CaptureLimit int  // frames captured of a cell
+	Retries      int  // how often a cell that failed is run again
 	KeepAll      bool // keep the files of cells that passed, too
 
 	Progress Progress
@@ -46,6 +48,7 @@ type Progress interface {
 	Step(what string)                // something that takes a while begins
 	Begin(k *vm.Kernel, cells int)   // a kernel's cells begin
 	Done(r Result, done, cells int)  // a cell has ended
+	Again(r Result)                  // a cell has failed and will be run again
 	Lost(k *vm.Kernel, reason error) // a machine died and is booted again
 }
 
@@ -127,16 +130,28 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *
 	}
 	r.Kernels = append(r.Kernels, KernelVersion{Suite: suite, Release: k.Release, Package: k.Package})
 	o.Progress.Begin(k, len(cells))
+	q := &queue{cells: slices.Clone(cells)}
+	failures := map[string][]string{} // of cells that get another try
+	byID := map[string]Cell{}
+	for _, c := range cells {
+		byID[c.ID()] = c
+	}
 	var mu sync.Mutex
 	count := 0
 	done := func(res Result) {
 		mu.Lock()
 		defer mu.Unlock()
+		if before := failures[res.ID]; !res.Passed() && len(before) < o.Retries {
+			failures[res.ID] = append(before, strings.Join(res.Failures, "; "))
+			q.add(byID[res.ID])
+			o.Progress.Again(res)
+			return
+		}
+		res.Before = failures[res.ID]
 		count++
 		r.Results = append(r.Results, res)
 		o.Progress.Done(res, count, len(cells))
 	}
-	q := &queue{cells: slices.Clone(cells)}
 	for boots := 0; !q.empty(); boots++ {
 		if boots == maxBoots {
 			return fmt.Errorf("kernel %s: the machine died %d times", k.Release, boots)

@@ -66,6 +66,11 @@ func (p *Printer) Done(r Result, done, cells int) {
 	}
 }
 
+// Again implements Progress.
+func (p *Printer) Again(r Result) {
+	p.line("again: %s\n       %s", r.ID, strings.Join(r.Failures, "\n       "))
+}
+
 // Lost implements Progress.
 func (p *Printer) Lost(k *vm.Kernel, reason error) {
 	p.line("Linux %s: %v; booting it again", k.Release, reason)

@@ -24,6 +24,13 @@ func (q *queue) next() (Cell, int, bool) {
 	return c, firstPort + q.port%(lastPort-firstPort), true
 }
 
+// add puts a cell at the end.
+func (q *queue) add(c Cell) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cells = append(q.cells, c)
+}
+
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -3,6 +3,7 @@ package rxelab
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,6 +62,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	r.markdownVersions(e)
 	r.markdownSummary(e)
 	r.markdownFailures(e)
+	r.markdownRetries(e)
 	for _, k := range r.Kernels {
 		for _, c := range Conditions() {
 			r.markdownCells(e, k, c)
@@ -147,6 +149,19 @@ func (r *Report) markdownFailures(e *errWriter) {
 	e.printf("\n")
 }
 
+// markdownRetries lists what failed before it passed.
+func (r *Report) markdownRetries(e *errWriter) {
+	tried := slices.DeleteFunc(slices.Clone(r.Results), func(x Result) bool { return len(x.Before) == 0 })
+	if len(tried) == 0 {
+		return
+	}
+	e.printf("## Cells that passed only when they were tried again\n\n")
+	for _, x := range tried {
+		e.printf("- `%s`: %s\n", x.ID, strings.ReplaceAll(strings.Join(x.Before, "; "), "\n", " "))
+	}
+	e.printf("\n")
+}
+
 func title(k KernelVersion, c Condition) string { return fmt.Sprintf("Linux %s, %s", k.Release, c) }
 
 // anchor is the fragment that GitHub makes of a heading.
@@ -184,6 +199,9 @@ func (r *Report) markdownCells(e *errWriter, k KernelVersion, c Condition) {
 			if x := g.at(w, col); x != nil {
 				any = true
 				text = fmt.Sprintf("ok %d", x.Traffic.Packets)
+				if len(x.Before) > 0 {
+					text += fmt.Sprintf(", at try %d", len(x.Before)+1)
+				}
 				if !x.Passed() {
 					text = "**FAILED**"
 				}

@@ -16,6 +16,7 @@ type Result struct {
 	Condition string
 
 	Failures []string `json:",omitempty"` // none: the cell passed
+	Before   []string `json:",omitempty"` // how earlier tries failed
 	Seconds  float64  // from the start of the server to the end of both programs
 	Traffic  Traffic
 	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved

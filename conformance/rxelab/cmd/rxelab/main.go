@@ -65,6 +65,7 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CPUs, "cpus", 2, "`number` of processors of the virtual machine")
 	fs.IntVar(&f.MTU, "mtu", 9000, "MTU of the link in `bytes`")
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
+	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
