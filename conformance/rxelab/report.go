@@ -151,7 +151,7 @@ func (r *Report) markdownFailures(e *errWriter) {
 
 // markdownRetries lists what failed before it passed.
 func (r *Report) markdownRetries(e *errWriter) {
-	tried := slices.DeleteFunc(slices.Clone(r.Results), func(x Result) bool { return len(x.Before) == 0 })
+	tried := slices.DeleteFunc(slices.Clone(r.Results), func(x Result) bool { return len(x.Before) == 0 || !x.Passed() })
 	if len(tried) == 0 {
 		return
 	}
