@@ -187,7 +187,7 @@ func (r *Report) Save(file string) error {
 }
 
 // Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Where two have the same cell,
-// the one of the later file stands. Every version that took part is named.
+// the one of the later file stands and remembers how the other failed. Every version that took part is named.
 func Load(files ...string) (*Report, error) {
 	var all *Report
 	for _, f := range files {
@@ -224,10 +224,20 @@ func (r *Report) add(later *Report) {
 			r.Versions = append(r.Versions, v)
 		}
 	}
-	again := map[string]bool{}
-	for _, c := range later.Results {
-		again[c.ID] = true
+	again := map[string]int{}
+	for i, c := range later.Results {
+		again[c.ID] = i
 	}
-	r.Results = slices.DeleteFunc(r.Results, func(c Result) bool { return again[c.ID] })
+	r.Results = slices.DeleteFunc(r.Results, func(c Result) bool {
+		i, ok := again[c.ID]
+		if ok {
+			tries := c.Before
+			if !c.Passed() {
+				tries = append(tries, strings.Join(c.Failures, "; "))
+			}
+			later.Results[i].Before = append(tries, later.Results[i].Before...)
+		}
+		return ok
+	})
 	r.Results = append(r.Results, later.Results...)
 }

@@ -25,6 +25,11 @@ func TestLaterReportsReplaceCellsAndNameEveryVersion(t *testing.T) {
 	if len(r.Results) != 3 || len(r.Failed()) != 0 {
 		t.Errorf("results %+v, want x, y and z, all passed", r.Results)
 	}
+	for _, c := range r.Results {
+		if want := map[string]int{"x": 1}[c.ID]; len(c.Before) != want {
+			t.Errorf("%s failed %d times before, want %d", c.ID, len(c.Before), want)
+		}
+	}
 	if len(r.Kernels) != 1 || len(r.Versions) != 3 {
 		t.Errorf("kernels %v, versions %v, want one kernel and three versions", r.Kernels, r.Versions)
 	}
