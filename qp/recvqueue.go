@@ -13,6 +13,7 @@ type RecvQueue struct {
 	head, tail uint32
 	depth      int
 	maxSGE     int
+	name       string // for people
 	full       *fullError
 }
 
@@ -25,7 +26,7 @@ type recvSlot struct {
 // NewRecvQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
 // range are taken to the nearest that is in.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
-	return &RecvQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0)}
+	return &RecvQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), name: "receive"}
 }
 
 // Len is how many requests are in the queue.
@@ -38,11 +39,11 @@ func (q *RecvQueue) Depth() int { return q.depth }
 func (q *RecvQueue) Push(wr *RecvWR) error {
 	if q.Len() >= q.depth {
 		if q.full == nil {
-			q.full = &fullError{"receive", q.depth}
+			q.full = &fullError{q.name, q.depth}
 		}
 		return q.full
 	}
-	n, err := messageLength("receive", wr.SGList, q.maxSGE)
+	n, err := messageLength(q.name, wr.SGList, q.maxSGE)
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,20 @@ func (q *RecvQueue) Reset() { q.head = q.tail }
 
 func (q *RecvQueue) at(i uint32) *recvSlot { return &q.ring[i&uint32(len(q.ring)-1)] }
 
-func (q *RecvQueue) grow() {
-	ring := make([]recvSlot, grown(len(q.ring), q.depth))
+func (q *RecvQueue) grow() { q.move(grown(len(q.ring), q.depth)) }
+
+// resize sets the depth, which is not below Len. A ring that is larger than the depth
+// needs gives way to a smaller one.
+func (q *RecvQueue) resize(depth int) {
+	q.depth, q.full = depth, nil
+	if slots := ceilPow2(depth); slots < len(q.ring) {
+		q.move(slots)
+	}
+}
+
+// move takes the requests to a ring of the given number of slots.
+func (q *RecvQueue) move(slots int) {
+	ring := make([]recvSlot, slots)
 	for i := q.head; i != q.tail; i++ {
 		ring[i&uint32(len(ring)-1)] = *q.at(i)
 	}

@@ -42,19 +42,31 @@ func (c *RC) flush() {
 	c.rsp.halt()
 }
 
-// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1).
+// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in an
+// SRQ stays for others: of it only the receive that was taken is flushed, and
+// QP_LAST_WQE_REACHED tells that no other follows.
 func (c *core) flushQueues() {
-	for c.qp.SQ.Len() > 0 {
-		c.completeHead(qp.WCWRFlushErr)
-	}
-	for c.holding || c.takeReceive() {
+	c.flushSends()
+	for c.holding || c.qp.SRQ == nil && c.takeReceive() {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
+	}
+	if c.qp.SRQ != nil && !c.lastWQE {
+		c.lastWQE = true
+		c.qp.Raise(qp.EventQPLastWQEReached)
 	}
 }
 
-// forget drops all that is queued without a completion, as RESET demands.
+// flushSends completes all of the send queue with WR_FLUSH_ERR.
+func (c *core) flushSends() {
+	for c.qp.SQ.Len() > 0 {
+		c.completeHead(qp.WCWRFlushErr)
+	}
+}
+
+// forget drops all that is queued without a completion, as RESET demands. A receive that
+// was taken from an SRQ is lost with it: whoever wants it back goes by ERR.
 func (c *core) forget() {
-	c.holding = false
+	c.holding, c.lastWQE = false, false
 	c.qp.SQ.Reset()
 	if c.qp.RQ != nil {
 		c.qp.RQ.Reset()
@@ -63,7 +75,7 @@ func (c *core) forget() {
 
 // takeReceive makes the next receive the one being filled, if there is one.
 func (c *core) takeReceive() bool {
-	c.holding = c.qp.RQ != nil && c.qp.RQ.PopInto(&c.recv)
+	c.holding = c.qp.TakeRecv(&c.recv)
 	return c.holding
 }
 

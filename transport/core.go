@@ -20,6 +20,7 @@ type core struct {
 
 	recv    qp.RecvWQE // the receive being filled
 	holding bool       // recv is valid and not completed
+	lastWQE bool       // QP_LAST_WQE_REACHED was raised
 
 	out   bth.Packet // scratch for the packet being built
 	wc    qp.WC      // scratch for the completion being made

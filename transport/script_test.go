@@ -26,6 +26,8 @@ import (
 //	state ERR            the queue pair's state
 //	dereg rw             a memory region goes away
 //
+// and those of script_queue_test.go.
+//
 // What the machine puts out must be asked for by the following >, wc steps in the
 // same order; anything that nobody asked for fails the test at the next other step.
 // The machine under test has QPN 0x11, the peer 0x22; both start with PSN 100; the
@@ -154,7 +156,7 @@ func (s *script) step(line string) {
 	s.t.Helper()
 	verb, rest, _ := strings.Cut(line, " ")
 	switch verb {
-	case ">", "wc":
+	case ">", "wc", "event":
 		if len(s.got) == 0 {
 			s.fatalf("the machine put out nothing")
 		}
@@ -181,10 +183,7 @@ func (s *script) step(line string) {
 	case "recv":
 		f := fields(strings.Fields(rest))
 		wr := qp.RecvWR{ID: f.num("id"), SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
-		if err := s.qp.RQ.Push(&wr); err != nil {
-			s.fatalf("%v", err)
-		}
-		s.rc.Posted()
+		s.pushRecv(&wr)
 	case "<", "<+":
 		p := s.parse(strings.Fields(rest))
 		s.verdict = s.rc.Receive(s.now, p)
@@ -203,7 +202,9 @@ func (s *script) step(line string) {
 			s.fatalf("%v", err)
 		}
 	default:
-		s.fatalf("unknown step")
+		if !s.queueStep(verb, rest) {
+			s.fatalf("unknown step")
+		}
 	}
 	s.transmit()
 }

@@ -1,0 +1,100 @@
+package transport
+
+import (
+	"strings"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Steps about queues and states:
+//
+//	events               from here on asynchronous events are output, too
+//	event COMM_EST       the machine raises this event
+//	srq depth=8 limit=2  receives come from an SRQ
+//	srq-limit 2          arms the limit of the SRQ
+//	srq-len 3            how many receives are left in the SRQ
+//	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
+//	modify timeout=20    changes attributes alone, or with a state before them
+func (s *script) queueStep(verb, rest string) bool {
+	s.t.Helper()
+	f := fields(strings.Fields(rest))
+	switch verb {
+	case "events":
+		s.qp.Events = events{s}
+	case "srq":
+		s.qp.SRQ = qp.NewSRQ(s.qp.PD, int(f.num("depth")), 4)
+		s.qp.SRQ.Events = events{s}
+		s.armSRQ(int(f.num("limit")))
+	case "srq-limit":
+		s.armSRQ(int(fields([]string{"n=" + rest}).num("n")))
+	case "srq-len":
+		if got := s.qp.SRQ.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
+			s.fatalf("there are %d", got)
+		}
+	case "modify":
+		s.modify(rest)
+	default:
+		return false
+	}
+	return true
+}
+
+// events turns asynchronous events into lines of the script.
+type events struct{ s *script }
+
+func (e events) Event(t qp.EventType) { e.s.got = append(e.s.got, "event "+t.Name()) }
+
+func (s *script) armSRQ(limit int) {
+	s.t.Helper()
+	if err := s.qp.SRQ.Modify(qp.SRQAttr{Limit: limit}, qp.SRQLimit); err != nil {
+		s.fatalf("%v", err)
+	}
+}
+
+func (s *script) pushRecv(wr *qp.RecvWR) {
+	s.t.Helper()
+	push := s.qp.RQ.Push
+	if s.qp.SRQ != nil {
+		push = s.qp.SRQ.Push
+	}
+	if err := push(wr); err != nil {
+		s.fatalf("%v", err)
+	}
+	if s.qp.SRQ == nil {
+		s.rc.Posted()
+	}
+}
+
+// modify is a call of ibv_modify_qp.
+func (s *script) modify(rest string) {
+	s.t.Helper()
+	a, mask := qp.Attr{}, qp.AttrMask(0)
+	for _, w := range strings.Fields(rest) {
+		name, _, _ := strings.Cut(w, "=")
+		n := fields([]string{w}).num(name)
+		switch name {
+		case "notify":
+			a.SQDAsyncNotify, mask = true, mask|qp.AttrSQDAsyncNotify
+		case "timeout":
+			a.Timeout, mask = uint8(n), mask|qp.AttrTimeout
+		case "retry":
+			a.RetryCnt, mask = uint8(n), mask|qp.AttrRetryCnt
+		case "rnr-retry":
+			a.RNRRetry, mask = uint8(n), mask|qp.AttrRNRRetry
+		case "rd-atomic":
+			a.MaxRdAtomic, mask = uint8(n), mask|qp.AttrMaxRdAtomic
+		case "dest-rd-atomic":
+			a.MaxDestRdAtomic, mask = uint8(n), mask|qp.AttrMaxDestRdAtomic
+		default:
+			for st := qp.RESET; st.Valid(); st++ {
+				if st.String() == name {
+					a.State, mask = st, mask|qp.AttrState
+				}
+			}
+		}
+	}
+	if err := s.qp.Modify(&a, mask); err != nil {
+		s.fatalf("%v", err)
+	}
+	s.rc.Modified(s.now)
+}
