@@ -13,55 +13,23 @@ import (
 
 // perf runs one end of a perftest tool from the first TCP connection to the result.
 func (a *app) perf(ctx context.Context, p *perfParams) error {
-	dev, err := a.openFor(&p.device)
-	if err != nil {
-		return err
-	}
-	if dev != nil {
-		defer dev.Close()
-		if _, _, err := p.path(dev); err != nil {
-			return err // before anybody connects
-		}
-	}
 	out := &perfPrinter{out: a.stdout, params: p}
-	if p.host == "" {
-		out.waiting()
-	}
-	conn, role, err := a.connect(ctx, p.host, p.port)
+	s, err := a.meet(ctx, &meeting{
+		device: &p.device, gidIndex: p.gidIndex, gidFlag: "-x", mtu: p.mtu, host: p.host, port: p.port, waiting: out.waiting,
+	})
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if dev == nil {
-		if dev, err = a.openAt(&p.device, conn); err != nil {
-			return err
-		}
-		defer dev.Close()
-	}
-	out.role = role
-	e := &perfEnd{ctx: ctx, params: p, role: role, dev: dev, out: out, conn: &watchedConn{Conn: conn, r: bufio.NewReader(conn)}}
-	if e.gid, e.mtu, err = p.path(dev); err != nil {
-		return err
-	}
-	conn.SetDeadline(time.Now().Add(exchangeTimeout))
-	defer exchange.Watch(ctx, conn)()
-	if err := wire.Drive(e.conn, role, p.script(role), e); err != nil {
+	defer s.close()
+	out.role = s.role
+	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, conn: &watchedConn{Conn: s.conn, r: bufio.NewReader(s.conn)}}
+	if err := wire.Drive(e.conn, s.role, p.script(s.role), e); err != nil {
 		return explainExchange(err, p.describe())
 	}
 	if p.test == wire.WriteLat {
 		e.partWithPeer()
 	}
 	return out.finish()
-}
-
-// path returns the GID entry and the path MTU that p chooses on dev.
-func (p *perfParams) path(dev *gorxe.Device) (gorxe.GIDEntry, gorxe.MTU, error) {
-	g, err := pickGID(dev, p.gidIndex, "-x")
-	if err != nil {
-		return g, 0, err
-	}
-	m, err := pathMTU(p.mtu, g)
-	return g, m, err
 }
 
 // partWithPeer ends a test that has no closing exchange. A peer whose last acknowledgement was lost needs this end's queue
@@ -80,15 +48,12 @@ func (e *perfEnd) partWithPeer() {
 
 // perfEnd is one end of a test. Drive asks it for what it tells the peer, and tells it what the peer said.
 type perfEnd struct {
+	*session
 	ctx    context.Context
 	params *perfParams
-	role   exchange.Role
-	dev    *gorxe.Device
 	out    *perfPrinter
-	conn   *watchedConn
+	conn   *watchedConn // instead of the session's
 
-	gid         gorxe.GIDEntry
-	mtu         gorxe.MTU
 	cycle, line uint64 // page and cache line size that both ends use
 	buf         []byte
 	mr          *gorxe.MR

@@ -6,70 +6,34 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
 )
 
-// exchangeTimeout bounds the exchange before the traffic. Stock tools pause up to a second in it.
-const exchangeTimeout = 30 * time.Second
-
 // pingpong runs one end from the first TCP connection to the result.
 func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
-	dev, err := a.openFor(&p.device)
+	s, err := a.meet(ctx, &meeting{device: &p.device, gidIndex: p.gidIndex, gidFlag: "-g", mtu: p.mtu, host: p.host, port: p.port})
 	if err != nil {
 		return err
 	}
-	if dev != nil {
-		defer dev.Close()
-		if _, _, err := p.path(dev); err != nil {
-			return err // before anybody connects
-		}
-	}
-	conn, role, err := a.connect(ctx, p.host, p.port)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if dev == nil {
-		if dev, err = a.openAt(&p.device, conn); err != nil {
-			return err
-		}
-		defer dev.Close()
-	}
-	e := &pingpongEnd{params: p, role: role, dev: dev, out: a.stdout}
+	defer s.close()
+	e := &pingpongEnd{session: s, params: p, out: a.stdout}
 	if err := e.setUp(); err != nil {
 		return err
 	}
-	conn.SetDeadline(time.Now().Add(exchangeTimeout))
-	defer exchange.Watch(ctx, conn)()
-	if _, err := wire.Drive(conn, role, e.local(), e.connect); err != nil {
+	if _, err := wire.Drive(s.conn, s.role, e.local(), e.connect); err != nil {
 		return explainExchange(err, p.describe())
 	}
 	return e.run(ctx)
 }
 
-// path returns the GID entry and the path MTU that p chooses on dev.
-func (p *pingpongParams) path(dev *gorxe.Device) (gorxe.GIDEntry, gorxe.MTU, error) {
-	g, err := pickGID(dev, p.gidIndex, "-g")
-	if err != nil {
-		return g, 0, err
-	}
-	m, err := pathMTU(p.mtu, g)
-	return g, m, err
-}
-
 // pingpongEnd is one end of a pingpong.
 type pingpongEnd struct {
+	*session
 	params *pingpongParams
-	role   exchange.Role
-	dev    *gorxe.Device
 	out    io.Writer
 
-	gid      gorxe.GIDEntry
-	mtu      gorxe.MTU
 	psn      gorxe.PSN
 	cq       waiter
 	qp       *gorxe.QP
@@ -88,9 +52,6 @@ type pingpongEnd struct {
 func (e *pingpongEnd) setUp() error {
 	p := e.params
 	var err error
-	if e.gid, e.mtu, err = p.path(e.dev); err != nil {
-		return err
-	}
 	e.psn = gorxe.PSN(rand.Uint32() & 0xffffff)
 	e.send = make([]byte, p.size)
 	fillStock(e.send, false)

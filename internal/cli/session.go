@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// exchangeTimeout bounds the exchange before the traffic. Stock tools pause up to a second in it.
+const exchangeTimeout = 30 * time.Second
+
+// meeting is how one end of a tool finds its device and its peer.
+type meeting struct {
+	device   *deviceFlags
+	gidIndex int    // negative: the one that perftest would take
+	gidFlag  string // that chooses it
+	mtu      int    // path MTU in bytes; 0: the largest
+	host     string // empty: wait for a client
+	port     uint16
+	waiting  func() // called before a client is waited for; may be nil
+}
+
+// session is what every tool has when its exchange begins.
+type session struct {
+	dev  *gorxe.Device
+	gid  gorxe.GIDEntry
+	mtu  gorxe.MTU
+	conn net.Conn
+	role exchange.Role
+
+	stopWatch func()
+}
+
+// meet opens the device and the TCP connection to the peer, which ctx interrupts and exchangeTimeout limits. What the flags
+// alone show to be wrong is said before anybody connects.
+func (a *app) meet(ctx context.Context, m *meeting) (*session, error) {
+	s := &session{stopWatch: func() {}}
+	if err := s.begin(ctx, a, m); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.conn.SetDeadline(time.Now().Add(exchangeTimeout))
+	s.stopWatch = exchange.Watch(ctx, s.conn)
+	return s, nil
+}
+
+func (s *session) begin(ctx context.Context, a *app, m *meeting) (err error) {
+	if s.dev, err = a.openFor(m.device); err != nil {
+		return err
+	}
+	if s.dev != nil {
+		if err = s.choosePath(m); err != nil {
+			return err
+		}
+	}
+	if m.host == "" && m.waiting != nil {
+		m.waiting()
+	}
+	if s.conn, s.role, err = a.connect(ctx, m.host, m.port); err != nil || s.dev != nil {
+		return err
+	}
+	if s.dev, err = a.openAt(m.device, s.conn); err != nil {
+		return err
+	}
+	return s.choosePath(m)
+}
+
+func (s *session) choosePath(m *meeting) (err error) {
+	if s.gid, err = pickGID(s.dev, m.gidIndex, m.gidFlag); err != nil {
+		return err
+	}
+	s.mtu, err = pathMTU(m.mtu, s.gid)
+	return err
+}
+
+// close ends what meet began, as far as it came.
+func (s *session) close() {
+	s.stopWatch()
+	if s.dev != nil {
+		s.dev.Close()
+	}
+	if s.conn != nil {
+		s.conn.Close()
+	}
+}
