@@ -11,7 +11,7 @@ import (
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
 		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
-		"perf write_lat", "perf read_lat", "perf send_lat",
+		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat",
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := newWorld().run(t.Context(), line+" --help")
@@ -57,6 +57,12 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf send_lat -c XRC":                 `-c XRC: choose RC or UC, the connection types there are`,
 		"perf send_bw -c DC":                   `-c DC: choose RC or UC, the connection types there are`,
 		"perf read_bw -c UC":                   `-c UC: read_bw needs RC, the only connection type with READ; leave -c out`,
+		"perf atomic_bw -c UC":                 `-c UC: atomic_bw needs RC, the only connection type with atomics; leave -c out`,
+		"perf atomic_bw -s 16":                 `-s 16: an atomic is of 8 bytes; leave -s out`,
+		"perf atomic_lat -A SWAP":              `-A SWAP: choose CMP_AND_SWAP or FETCH_AND_ADD`,
+		"perf atomic_lat -I 8":                 `-I, --inline_size is not supported: a request of atomic_lat carries no data; leave it out`,
+		"perf write_bw -I 513":                 `-I 513: must be 0 to 512`,
+		"perf write_bw -r 5":                   `-r 5: write_bw posts no receives; leave -r out`,
 		"perf read_lat -c uc":                  `-c uc: read_lat needs RC, the only connection type with READ; leave -c out`,
 		"perf write_bw -s 1X":                  `-s "1X" is not a size: give a number of bytes, or with K or M behind it`,
 		"perf write_bw -s 2048M":               `-s 2048M: must be 1 to 2147483647 bytes`,

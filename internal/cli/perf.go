@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 )
 
@@ -21,7 +19,7 @@ tools do not tell each other.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	for t := wire.WriteBW; t <= wire.SendLat; t++ {
+	for _, t := range wire.Tests {
 		c.AddCommand(a.perfTestCommand(t))
 	}
 	return c
@@ -30,7 +28,9 @@ tools do not tell each other.`,
 // perfVerb is what a test does, in words and as perftest heads its output.
 func perfVerb(t wire.Test) (words, heading string) {
 	switch {
-	case t.Read():
+	case t.Atomic():
+		return "atomic operations", "Atomic"
+	case t.Fetches():
 		return "RDMA READ", "RDMA_Read"
 	case t.Send():
 		return "SEND", "Send"
@@ -45,6 +45,10 @@ func (a *app) perfTestCommand(t wire.Test) *cobra.Command {
 	if t.Latency() {
 		what = "latency"
 	}
+	example, hint := "-a 192.0.2.7", fmt.Sprintf("all sizes, against \"ib_%v -x 1 -a\" on 192.0.2.7", t)
+	if t.Atomic() {
+		example, hint = "192.0.2.7", fmt.Sprintf("against \"ib_%v -x 1\" on 192.0.2.7", t)
+	}
 	c := &cobra.Command{
 		Use:   fmt.Sprintf("%v [flags] [host]", t),
 		Short: fmt.Sprintf("%s %s, as ib_%v", words, what, t),
@@ -52,7 +56,7 @@ func (a *app) perfTestCommand(t wire.Test) *cobra.Command {
 flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 		Example: fmt.Sprintf(`  gorxe perf %[1]v -d 127.0.0.1                server
   gorxe perf %[1]v -d 127.0.0.2 127.0.0.1      client on the same host
-  gorxe perf %[1]v -a 192.0.2.7                all sizes, against "ib_%[1]v -x 1 -a" on 192.0.2.7`, t),
+  gorxe perf %[1]v %-27s %s`, t, example, hint),
 		Args: optionalHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.host = hostArg(args)
@@ -64,87 +68,4 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 	}
 	p.addFlags(c.Flags())
 	return c
-}
-
-func (p *perfParams) addFlags(fs *pflag.FlagSet) {
-	fs.SortFlags = false
-	lat := p.test.Latency()
-	p.device.add(fs)
-	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
-	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
-	fs.StringP("connection", "c", "RC", "connection `type`: RC or UC")
-	fs.Lookup("connection").Hidden = p.test.Read() // which has no choice
-	size := "65536"
-	if lat {
-		size = "2"
-	}
-	fs.StringVarP(&p.sizeText, "size", "s", size, "`bytes` per message; K and M mean 2^10 and 2^20")
-	fs.BoolVarP(&p.all, "all", "a", false, "run all sizes from 2 to 2^23 bytes")
-	iters := 1000
-	if p.test == wire.WriteBW {
-		iters = 5000
-	}
-	fs.IntVarP(&p.iters, "iters", "n", iters, "`number` of messages per queue pair, at least 5")
-	fs.IntVarP(&p.duration, "duration", "D", 0, "run for `seconds` instead of a number of messages")
-	fs.IntVarP(&p.margin, "margin", "f", -1, "with -D, leave out so many `seconds` at either end (default: a quarter of -D)")
-	fs.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default: the largest)")
-	depth := 128
-	if lat {
-		depth = 1
-	}
-	fs.IntVarP(&p.txDepth, "tx-depth", "t", depth, "`number` of messages in flight per queue pair")
-	if p.test.Send() {
-		fs.IntVarP(&p.rxDepth, "rx-depth", "r", 512, "`number` of receives to have posted per queue pair")
-	} else {
-		fs.IntVarP(&p.rxDepth, "rx-depth", "r", 1, "")
-		fs.Lookup("rx-depth").Hidden = true
-	}
-	if p.test.Read() {
-		fs.IntVarP(&p.outs, "outs", "o", 0, "`number` of READs in flight per queue pair (default: what the device allows)")
-	}
-	fs.Uint8VarP(&p.timeout, "qp-timeout", "u", 14, "acknowledgement timeout: 4.096 µs times 2^`exponent`, up to 31")
-	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; means nothing without a VLAN")
-	fs.Uint8Var(&p.trafficClass, "tclass", 0, "traffic class: the IP header's ToS `byte`")
-	if lat {
-		fs.BoolVarP(&p.histogram, "report-histogram", "H", false, "print all results, sorted")
-		fs.BoolVarP(&p.unsorted, "report-unsorted", "U", false, "print all results, in order of time")
-	} else {
-		fs.IntVarP(&p.qps, "qp", "q", 1, "`number` of queue pairs")
-		fs.BoolVarP(&p.duplex, "bidirectional", "b", false, "both ends send")
-		fs.IntVarP(&p.postList, "post_list", "l", 1, "post `number` messages at a time")
-		fs.IntVarP(&p.cqMod, "cq-mod", "Q", 100, "ask for a completion every `number` messages (default 100, or 1 above 8192 bytes)")
-		fs.BoolVarP(&p.noPeak, "noPeak", "N", false, "do not compute the peak bandwidth")
-		fs.BoolVar(&p.gbits, "report_gbits", false, "report in Gbit/s instead of MiB/s")
-		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
-		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0, "fail when the message rate is below `value` million per second")
-	}
-	defaultInWords(fs, "gid-index", "margin", "ib-port")
-	if !lat {
-		defaultInWords(fs, "cq-mod")
-	}
-	fs.BoolVar(&p.json, "json", false, "print the result as JSON, and nothing else")
-	p.addForeignFlags(fs)
-}
-
-// addForeignFlags adds what perftest has and gorxe does not need or cannot serve.
-func (p *perfParams) addForeignFlags(fs *pflag.FlagSet) {
-	fs.IntP("inline_size", "I", 0, "accepted, changes nothing")
-	fs.Lookup("inline_size").Hidden = true
-	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")
-	addAccepted(fs, "events", "e")
-	addAccepted(fs, "use_old_post_send", "")
-	addRefused(fs, "rdma_cm", "R", "the queue pairs are connected over TCP")
-	addRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP")
-	addRefused(fs, "dualport", "O", "a gorxe device has one port")
-	if p.test.Send() {
-		addRefused(fs, "mcg", "g", "multicast needs UD queue pairs")
-		addRefused(fs, "use-srq", "", "there is no shared receive queue yet")
-	}
-	if !p.test.Latency() {
-		addRefused(fs, "run_infinitely", "", "use -D with a long time")
-		addRefused(fs, "reversed", "", "start the other end as client instead")
-	}
-	if p.test.Latency() {
-		addRefused(fs, "report-cycles", "C", "times are reported in microseconds")
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 )
 
 // A work request ID says which queue pair it is of and, of sends, how many messages its completion stands for.
@@ -25,15 +24,15 @@ func (e *perfEnd) traffic(ctx context.Context, size uint64) error {
 		q.posted, q.completed = 0, 0
 	}
 	e.result = perfResult{size: size}
-	switch e.params.test {
-	case wire.WriteLat:
-		return e.writeLatency(ctx, size)
-	case wire.ReadLat:
-		return e.readLatency(ctx, size)
-	case wire.SendLat:
-		return e.sendLatency(ctx, size)
+	switch p := e.params; {
+	case !p.test.Latency():
+		return newBandwidthRun(e, size).run(ctx)
+	case p.test.Fetches():
+		return e.fetchLatency(ctx, size)
+	case p.twoSided():
+		return e.messageLatency(ctx, size)
 	}
-	return newBandwidthRun(e, size).run(ctx)
+	return e.writeLatency(ctx, size)
 }
 
 // bandwidthRun is one size of a bandwidth test at one end: it sends, receives, or both.
@@ -42,7 +41,6 @@ type bandwidthRun struct {
 	size            uint64
 	sends, receives bool
 	iters           uint64 // messages per queue pair each way; 0 with -D
-	opcode          gorxe.WROpcode
 	clock           runClock
 
 	started       bool // sending is allowed: the server of a two-way SEND test waits for the first message
@@ -59,15 +57,7 @@ type bandwidthRun struct {
 
 func newBandwidthRun(e *perfEnd, size uint64) *bandwidthRun {
 	p := e.params
-	r := &bandwidthRun{perfEnd: e, size: size, sends: p.sends(e.role)}
-	r.receives = p.test.Send() && e.receives()
-	r.opcode = gorxe.WRWrite
-	switch {
-	case p.test.Read():
-		r.opcode = gorxe.WRRead
-	case p.test.Send():
-		r.opcode = gorxe.WRSend
-	}
+	r := &bandwidthRun{perfEnd: e, size: size, sends: p.sends(e.role), receives: e.receives()}
 	if p.duration == 0 {
 		r.iters = uint64(p.iters)
 	}
@@ -161,18 +151,14 @@ func (r *bandwidthRun) post(i int, n uint64) error {
 		}
 		for j := range k {
 			q.posted++
-			r.sges[j] = gorxe.SGE{Addr: r.mr.Addr() + q.local.next(), Length: uint32(r.size), LKey: r.mr.LKey()}
-			r.wrs[j] = gorxe.SendWR{ID: uint64(i), Opcode: r.opcode, SGList: r.sges[j : j+1]}
-			if r.opcode != gorxe.WRSend {
-				r.wrs[j].RemoteAddr, r.wrs[j].RKey = q.target.next(), q.remote.RKey
-			}
+			r.fillIn(j, i)
 			if last := q.posted == r.iters; last || q.posted%mod == 0 {
 				stands := mod
 				if last && q.posted%mod != 0 {
 					stands = q.posted % mod
 				}
 				r.wrs[j].ID |= stands << countAt
-				r.wrs[j].Flags = gorxe.Signaled
+				r.wrs[j].Flags |= gorxe.Signaled
 			}
 		}
 		if err := q.PostSend(r.ptrs[:k]...); err != nil {
@@ -182,6 +168,23 @@ func (r *bandwidthRun) post(i int, n uint64) error {
 		n -= uint64(k)
 	}
 	return nil
+}
+
+// fillIn makes work request j the next message of queue pair i.
+func (r *bandwidthRun) fillIn(j, i int) {
+	q, wr := r.qps[i], &r.wrs[j]
+	at := q.local.next()
+	*wr = gorxe.SendWR{ID: uint64(i), Opcode: r.params.opcode()}
+	if r.size <= uint64(r.params.inline) {
+		wr.Flags, wr.InlineData = gorxe.Inline, r.buf[at:at+r.size]
+	} else {
+		r.sges[j] = gorxe.SGE{Addr: r.mr.Addr() + at, Length: uint32(r.size), LKey: r.mr.LKey()}
+		wr.SGList = r.sges[j : j+1]
+	}
+	if !r.params.test.Send() {
+		wr.RemoteAddr, wr.RKey = q.target.next(), q.remote.RKey
+	}
+	wr.CompareAdd = r.params.operand()
 }
 
 // take deals with one completion.

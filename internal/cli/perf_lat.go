@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/internal/exchange"
 )
 
-// latencyRun is what the three latency tests have in common: one queue pair, one message at a time.
+// latencyRun is what the latency tests have in common: one queue pair, one message at a time.
 type latencyRun struct {
 	*perfEnd
 	qp       *perfQP
@@ -23,15 +23,20 @@ type latencyRun struct {
 	wc       [2]gorxe.WC
 }
 
-func (e *perfEnd) newLatencyRun(size uint64, op gorxe.WROpcode) *latencyRun {
+func (e *perfEnd) newLatencyRun(size uint64) *latencyRun {
 	r := &latencyRun{perfEnd: e, qp: e.qps[0], size: size, clock: newRunClock(e.params)}
 	if e.params.duration == 0 {
 		r.iters = uint64(e.params.iters)
 		r.result.posted = make([]time.Duration, 0, r.iters)
 	}
 	r.wr = gorxe.SendWR{
-		Opcode: op, Flags: gorxe.Signaled, SGList: []gorxe.SGE{e.mr.SGE(0, int(size))},
+		Opcode: e.params.opcode(), Flags: gorxe.Signaled, CompareAdd: e.params.operand(),
 		RemoteAddr: r.qp.remote.VAddr, RKey: r.qp.remote.RKey,
+	}
+	if size <= uint64(e.params.inline) {
+		r.wr.Flags, r.wr.InlineData = gorxe.Signaled|gorxe.Inline, e.buf[:size]
+	} else {
+		r.wr.SGList = []gorxe.SGE{e.mr.SGE(0, int(size))}
 	}
 	return r
 }
@@ -107,9 +112,9 @@ func (r *latencyRun) finish() {
 	r.result.counted = r.iters
 }
 
-// readLatency reads, again and again. Only the client does.
-func (e *perfEnd) readLatency(ctx context.Context, size uint64) error {
-	r := e.newLatencyRun(size, gorxe.WRRead)
+// fetchLatency asks for the peer's memory, again and again. Only the client does.
+func (e *perfEnd) fetchLatency(ctx context.Context, size uint64) error {
+	r := e.newLatencyRun(size)
 	defer r.clock.stop()
 	r.clock.start()
 	for r.more(r.sent) {
@@ -128,17 +133,21 @@ func (e *perfEnd) readLatency(ctx context.Context, size uint64) error {
 	return nil
 }
 
-// sendLatency sends to and fro; the client begins.
-func (e *perfEnd) sendLatency(ctx context.Context, size uint64) error {
-	r := e.newLatencyRun(size, gorxe.WRSend)
+// messageLatency sends to and fro what takes a receive. The client begins with SENDs, the server with WRITEs.
+func (e *perfEnd) messageLatency(ctx context.Context, size uint64) error {
+	r := e.newLatencyRun(size)
 	defer r.clock.stop()
-	if e.role == exchange.Client {
+	first := exchange.Client
+	if e.params.imm {
+		first = exchange.Server
+	}
+	if e.role == first {
 		r.clock.start()
 	}
 	for r.more(r.sent) || r.more(r.received) {
-		if r.more(r.received) && (r.sent > 0 || e.role == exchange.Server) {
+		if r.more(r.received) && (r.sent > 0 || e.role != first) {
 			ok, err := r.completion(ctx, true)
-			if err != nil {
+			if err != nil && !r.partedWell(ctx) {
 				return err
 			}
 			if !ok {
@@ -161,7 +170,7 @@ func (e *perfEnd) sendLatency(ctx context.Context, size uint64) error {
 		if err := r.post(); err != nil {
 			return err
 		}
-		if ok, err := r.completion(ctx, false); err != nil {
+		if ok, err := r.completion(ctx, false); err != nil && !r.partedWell(ctx) {
 			return err
 		} else if !ok {
 			break
@@ -174,7 +183,7 @@ func (e *perfEnd) sendLatency(ctx context.Context, size uint64) error {
 // writeLatency writes to and fro: each end waits until the last byte of its memory holds the number of the peer's
 // message, cut to 8 bits, and then writes its own. The server begins.
 func (e *perfEnd) writeLatency(ctx context.Context, size uint64) error {
-	r := e.newLatencyRun(size, gorxe.WRWrite)
+	r := e.newLatencyRun(size)
 	defer r.clock.stop()
 	r.clock.start()
 	mine, theirs := int(size)-1, int(e.halfOffset(0)+size)-1

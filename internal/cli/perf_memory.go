@@ -32,20 +32,13 @@ func (e *perfEnd) setUp() error {
 	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
 		fillRandom(e.buf)
 	}
-	access := gorxe.LocalWrite
-	switch {
-	case p.test.Read():
-		access |= gorxe.RemoteRead
-	case !p.test.Send():
-		access |= gorxe.RemoteWrite
-	}
 	pd := e.dev.AllocPD()
 	var err error
-	if e.mr, err = pd.RegMR(e.buf, access); err != nil {
+	if e.mr, err = pd.RegMR(e.buf, gorxe.LocalWrite|p.access()); err != nil {
 		return err
 	}
 	depth := p.txDepth/p.cqMod + 1
-	if p.test.Send() {
+	if p.twoSided() {
 		depth += p.rxDepth
 	}
 	cq, err := e.dev.CreateCQ(depth * p.qps)
@@ -55,7 +48,7 @@ func (e *perfEnd) setUp() error {
 	e.cq = waiter{cq}
 	for range p.qps {
 		qp, err := pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
-			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
+			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: p.inline,
 		}})
 		if err != nil {
 			return err
@@ -78,9 +71,9 @@ func (e *perfEnd) rkey() uint32 {
 	return e.mr.RKey()
 }
 
-// outReads is how many READs this end takes at a time.
+// outReads is how many READs or atomics this end takes at a time.
 func (e *perfEnd) outReads() int {
-	if !e.params.test.Read() {
+	if !e.params.test.Fetches() {
 		return 1
 	}
 	most := e.dev.Attr().MaxQPRdAtom
@@ -94,13 +87,7 @@ func (e *perfEnd) outReads() int {
 func (e *perfEnd) connect() error {
 	p := e.params
 	attr := gorxe.DefaultConnAttr()
-	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.mtu, p.timeout, p.trafficClass, 0
-	switch {
-	case p.test.Read():
-		attr.Access = gorxe.RemoteRead
-	case !p.test.Send():
-		attr.Access = gorxe.RemoteWrite
-	}
+	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.mtu, p.timeout, p.trafficClass, p.access()
 	attr.MaxDestRdAtomic = uint8(e.outReads())
 	for i, q := range e.qps {
 		// More than this device can have outstanding is of no use.
@@ -133,7 +120,8 @@ func (e *perfEnd) postReceives(size uint64) error {
 
 // receives reports whether messages are sent to this end.
 func (e *perfEnd) receives() bool {
-	return e.params.test == wire.SendLat || e.params.duplex || !e.params.sends(e.role)
+	p := e.params
+	return p.twoSided() && (p.test.Latency() || p.duplex || !p.sends(e.role))
 }
 
 // refill posts n receives on queue pair i, in as few calls as is sensible.

@@ -35,6 +35,9 @@ type perfParams struct {
 	cqMod        int
 	postList     int
 	outs         int
+	inline       int    // the largest message that is copied when it is posted
+	imm          bool   // WRITE with immediate data
+	atomic       string // cmpAndSwap or fetchAndAdd
 	timeout      uint8
 	sl           int
 	trafficClass uint8
@@ -57,9 +60,12 @@ const (
 	maxQPs      = 16384
 	maxCQMod    = 1024
 	allMax      = 8 << 20 // largest size of -a
-	cqModLimit  = 8192    // messages above this complete one by one
-	peakLimit   = 20000   // more iterations than this are not searched for a peak
-	latencyTail = 2       // the slowest results that do not count
+	rxDepth     = 512
+	maxInline   = 512   // of a gorxe device
+	atomicSize  = 8     // bytes
+	cqModLimit  = 8192  // messages above this complete one by one
+	peakLimit   = 20000 // more iterations than this are not searched for a peak
+	latencyTail = 2     // the slowest results that do not count
 	memoryLimit = 16 << 30
 )
 
@@ -74,6 +80,12 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	}
 	if p.size, err = parseSize(p.sizeText); err != nil {
 		return err
+	}
+	if err := p.checkAtomic(); err != nil {
+		return err
+	}
+	if !fs.Changed("rx-depth") && !p.twoSided() {
+		p.rxDepth = 1
 	}
 	p.qps, p.postList = max(p.qps, 1), max(p.postList, 1)
 	if p.cqMod == 0 {
@@ -90,7 +102,7 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	}
 	if p.duration == 0 {
 		p.txDepth = min(p.txDepth, p.iters)
-		if p.test.Send() {
+		if p.twoSided() {
 			p.rxDepth = min(p.rxDepth, p.iters)
 		}
 	}
@@ -98,7 +110,7 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 		return err
 	}
 	// Tools post an even number of receives.
-	if p.test.Send() && p.rxDepth%2 == 1 && !p.all {
+	if p.twoSided() && p.rxDepth%2 == 1 && !p.all {
 		p.rxDepth++
 	}
 	if p.duration > 0 || p.iters > peakLimit {
@@ -115,7 +127,9 @@ func (p *perfParams) parseConnection(fs *pflag.FlagSet) (gorxe.QPType, error) {
 	switch c, _ := fs.GetString("connection"); {
 	case strings.EqualFold(c, "RC"):
 		return gorxe.RC, nil
-	case p.test.Read():
+	case p.test.Atomic():
+		return 0, usagef("-c %s: %v needs RC, the only connection type with atomics; leave -c out", c, p.test)
+	case p.test.Fetches():
 		return 0, usagef("-c %s: %v needs RC, the only connection type with READ; leave -c out", c, p.test)
 	case strings.EqualFold(c, "UC"):
 		return gorxe.UC, nil
@@ -128,9 +142,9 @@ func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
 	ranges := []intRange{
 		{"-n", p.iters, minIters, maxIters}, {"-t", p.txDepth, 1, maxTxDepth}, {"-r", p.rxDepth, 1, maxRxDepth},
 		{"-q", p.qps, 1, maxQPs}, {"-Q", p.cqMod, 1, maxCQMod}, {"-l", p.postList, 1, p.txDepth}, {"-o", p.outs, 0, 128},
-		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15},
+		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, maxInline},
 	}
-	if !p.test.Send() && p.rxDepth != 1 {
+	if !p.twoSided() && p.rxDepth != 1 {
 		return usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)
 	}
 	for _, r := range ranges {
@@ -220,13 +234,13 @@ func (p *perfParams) sizes() []uint64 {
 // script returns the order of this test's exchanges for a role.
 func (p *perfParams) script(role exchange.Role) []wire.Step {
 	return wire.Script(p.test, wire.Params{
-		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0,
+		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0, Immediate: p.imm,
 	})
 }
 
 // sends reports whether the end of that role posts send work requests.
 func (p *perfParams) sends(role exchange.Role) bool {
-	return role == exchange.Client || p.duplex || p.test == wire.WriteLat || p.test == wire.SendLat
+	return role == exchange.Client || p.duplex || p.test.Latency() && !p.test.Fetches()
 }
 
 // window returns the part of a -D run that counts, from its start.
@@ -241,9 +255,15 @@ func (p *perfParams) describe() string {
 	if p.service == gorxe.UC {
 		text += " -c UC"
 	}
-	if p.all {
+	if p.imm {
+		text += " --write_with_imm"
+	}
+	switch {
+	case p.test.Atomic():
+		text += " -A " + p.atomic
+	case p.all:
 		text += " -a"
-	} else {
+	default:
 		text += fmt.Sprintf(" -s %d", p.size)
 	}
 	if p.duration > 0 {

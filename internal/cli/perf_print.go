@@ -44,6 +44,12 @@ func (o *perfPrinter) heading(e *perfEnd) {
 	p := o.params
 	o.dev = e.dev
 	_, name := perfVerb(p.test)
+	switch {
+	case p.imm:
+		name += "_imm"
+	case p.test.Atomic():
+		name += " " + p.atomic
+	}
 	kind := "BW"
 	switch {
 	case p.test.Latency():
@@ -62,7 +68,7 @@ func (o *perfPrinter) heading(e *perfEnd) {
 	if p.postList > 1 {
 		item("Post List", p.postList)
 	}
-	if p.test.Send() && e.receives() {
+	if e.receives() {
 		item("RX depth", p.rxDepth)
 	}
 	if !p.test.Latency() {
@@ -71,10 +77,10 @@ func (o *perfPrinter) heading(e *perfEnd) {
 	item("Mtu", fmt.Sprintf("%d[B]", int(e.mtu)))
 	item("Link type", "Ethernet")
 	item("GID index", e.gid.Index)
-	if p.test.Read() {
+	if p.test.Fetches() {
 		item("Outstand reads", e.outReads())
 	} else {
-		item("Max inline data", "0[B]")
+		item("Max inline data", fmt.Sprintf("%d[B]", p.inline))
 	}
 	item("rdma_cm QPs", "OFF")
 	item("Data ex. method", "Ethernet")
@@ -84,7 +90,7 @@ func (o *perfPrinter) heading(e *perfEnd) {
 // address prints one end of a queue pair.
 func (o *perfPrinter) address(side string, k wire.Key) {
 	o.printf(" %s address: LID 0x%04x QPN 0x%06x PSN 0x%06x", side, k.LID, k.QPN, k.PSN)
-	if o.params.test.Read() {
+	if o.params.test.Fetches() {
 		o.printf(" OUT 0x%02x", k.OutReads)
 	}
 	if !o.params.test.Send() {
@@ -136,7 +142,7 @@ func (o *perfPrinter) afterRun(r perfResult) {
 	switch {
 	case p.test.Latency():
 		o.latency(r)
-	case !p.duplex, p.test.Send() && p.duration > 0:
+	case !p.duplex, p.twoSided() && p.duration > 0:
 		o.bandwidth(r, nil)
 	}
 }

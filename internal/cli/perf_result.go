@@ -80,7 +80,7 @@ type latencyStats struct {
 // test to and fro has two messages.
 func (r *perfResult) latencies(p *perfParams) []float64 {
 	per := 2.0
-	if p.test.Read() {
+	if p.test.Fetches() {
 		per = 1
 	}
 	var out []float64
@@ -123,7 +123,7 @@ func (r *perfResult) averages(p *perfParams) (usec, tps float64) {
 		return 0, 0
 	}
 	per := 2.0
-	if p.test.Read() {
+	if p.test.Fetches() {
 		per = 1
 	}
 	usec = float64(r.elapsed) / float64(time.Microsecond) / per / float64(r.counted)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,14 +33,26 @@ func rows(r *run) []string {
 }
 
 func TestPerfEveryTestWithEveryFlag(t *testing.T) {
-	for test := wire.WriteBW; test <= wire.SendLat; test++ {
+	for _, test := range wire.Tests {
+		if test.Atomic() {
+			continue // of one size; see perf_atomic_test.go
+		}
 		flags := []string{"-n 20 -s 2", "-n 20 -s 1023 -m 256", "-n 20 -s 1025", "-n 5 -s 65536 -m 1024", "-n 5 -a", "-n 300 -s 64"}
 		if !test.Latency() {
 			flags = append(flags, "-n 20 -s 1025 -q 4", "-n 20 -s 1025 -b", "-n 5 -a -b -q 2", "-n 100 -l 20 -s 100",
 				"-n 1000 -s 100 -t 10", "-n 1000 -s 9000 -Q 7", "-n 50 -N")
 		}
-		if test.Read() {
+		if test.Fetches() {
 			flags = append(flags, "-n 20 -o 1", "-n 20 -s 20000 -o 128")
+		}
+		if test.Write() {
+			for _, f := range slices.Clone(flags) {
+				flags = append(flags, f+" --write_with_imm")
+			}
+			flags = append(flags, "-n 1000 --write_with_imm -r 7 -s 3000")
+		}
+		if !test.Fetches() {
+			flags = append(flags, "-n 20 -s 100 -I 100", "-n 20 -s 101 -I 100", "-n 5 -a -I 512")
 		}
 		if test.Send() {
 			flags = append(flags, "-n 20 -r 1", "-n 1000 -r 7 -s 3000")
@@ -58,7 +71,7 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 				switch {
 				case test == wire.ReadLat && role == 0:
 					want = 0 // the server of ib_read_lat prints none either
-				case (test == wire.ReadBW || test == wire.WriteBW) && role == 0 && !strings.Contains(f, "-b"):
+				case (test == wire.ReadBW || test == wire.WriteBW && !strings.Contains(f, "--write_with_imm")) && role == 0 && !strings.Contains(f, "-b"):
 					want = 1 // the last one, as the client tells it
 				}
 				if got := rows(r); len(got) != want {
@@ -70,9 +83,12 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 }
 
 func TestPerfOverABadNetwork(t *testing.T) {
-	for test := wire.WriteBW; test <= wire.SendLat; test++ {
+	for _, test := range wire.Tests {
 		for _, f := range []packet.FaultConfig{{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.1, Reorder: 0.05}} {
-			line := fmt.Sprintf("perf %v -n 50 -s 5000", test)
+			line := fmt.Sprintf("perf %v -n 50", test)
+			if !test.Atomic() {
+				line += " -s 5000"
+			}
 			server, client := ends(line)
 			s, c := pair(t, func() *world { w := newWorld(); w.fault = f; return w }, server, client)
 			mustSucceed(t, line, s, c)
@@ -83,7 +99,7 @@ func TestPerfOverABadNetwork(t *testing.T) {
 func TestPerfOutputLayout(t *testing.T) {
 	for test, line := range map[string]string{
 		"write_bw": "perf write_bw -n 10", "send_bw_b": "perf send_bw -n 10 -b -q 2 --report_gbits", "read_lat": "perf read_lat -n 10",
-		"write_lat": "perf write_lat -n 10", "write_bw_uc": "perf write_bw -c UC -n 10",
+		"write_lat": "perf write_lat -n 10", "write_bw_uc": "perf write_bw -c UC -n 10", "atomic_bw": "perf atomic_bw -n 10 -A CMP_AND_SWAP -o 4", "write_lat_imm": "perf write_lat -n 10 --write_with_imm -I 64",
 	} {
 		server, client := ends(line)
 		s, c := pair(t, newWorld, server, client)
@@ -125,6 +141,7 @@ func TestPerfJSON(t *testing.T) {
 func TestPerfForATime(t *testing.T) {
 	for _, line := range []string{
 		"perf write_bw -D 1 -f 0", "perf send_bw -D 1 -f 0 -b", "perf send_lat -D 1 -f 0", "perf write_lat -D 1 -f 0", "perf read_bw -D 1 -f 0 -q 2",
+		"perf atomic_bw -D 1 -f 0", "perf write_lat -D 1 -f 0 --write_with_imm", "perf write_bw -D 1 -f 0 --write_with_imm -b",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -213,6 +230,9 @@ func TestPerfParametersFollowFromEachOther(t *testing.T) {
 		{wire.WriteBW, "-s 2 -n 50", derived{50, 1, 50, 50}},
 		{wire.WriteBW, "-s 64K -Q 5", derived{128, 1, 5, 5000}},
 		{wire.WriteBW, "-s 2 -l 20", derived{128, 1, 20, 5000}},
+		{wire.WriteBW, "--write_with_imm", derived{128, 512, 1, 5000}},
+		{wire.WriteLat, "--write_with_imm -n 7", derived{1, 8, 1, 7}},
+		{wire.AtomicBW, "", derived{128, 1, 100, 1000}},
 		{wire.SendBW, "", derived{128, 512, 1, 1000}},
 		{wire.SendBW, "-n 101", derived{101, 102, 1, 101}},
 		{wire.SendBW, "-n 101 -a", derived{101, 101, 100, 101}},

@@ -121,7 +121,7 @@ func TestPingpongWithASilentPeerEnds(t *testing.T) {
 // bubble would not forgive).
 func TestInterrupted(t *testing.T) {
 	lines := []string{"pingpong rc -n 1000000", "pingpong rc -c -n 1000000"}
-	for test := wire.WriteBW; test <= wire.SendLat; test++ {
+	for _, test := range wire.Tests {
 		lines = append(lines, fmt.Sprintf("perf %v -n 1000000", test), fmt.Sprintf("perf %v -D 1000", test))
 	}
 	lines = append(lines, "perf send_bw -b -n 1000000", "perf write_bw -b -q 4 -n 1000000")

@@ -186,18 +186,24 @@ func TestTheRunStandsWhereTheTrafficWas(t *testing.T) {
 	for _, tt := range []struct {
 		test Test
 		role exchange.Role
+		imm  bool
 		want string
 	}{
-		{WriteBW, exchange.Client, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),sync,report,close"},
-		{WriteBW, exchange.Server, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,sync,report,close"},
-		{SendBW, exchange.Client, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
-		{WriteLat, exchange.Server, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes)"},
-		{ReadLat, exchange.Client, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),close"},
-		{ReadLat, exchange.Server, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
-		{SendLat, exchange.Server, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
+		{WriteBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),sync,report,close"},
+		{WriteBW, exchange.Server, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,sync,report,close"},
+		{SendBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
+		{WriteLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes)"},
+		{ReadLat, exchange.Client, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),close"},
+		{ReadLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
+		{SendLat, exchange.Server, false, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
+		{AtomicBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),sync,report,close"},
+		{AtomicLat, exchange.Client, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),close"},
+		{AtomicLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
+		{WriteBW, exchange.Server, true, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,post receives (8 bytes),sync,run (8 bytes),close"},
+		{WriteLat, exchange.Client, true, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,post receives (8 bytes),sync,run (8 bytes)"},
 	} {
 		var names []string
-		for _, s := range Script(tt.test, Params{Role: tt.role, QPs: 1, Sizes: []uint64{8}}) {
+		for _, s := range Script(tt.test, Params{Role: tt.role, QPs: 1, Sizes: []uint64{8}, Immediate: tt.imm}) {
 			names = append(names, s.String())
 		}
 		if got := strings.Join(names, ","); got != tt.want {

@@ -9,28 +9,39 @@ import (
 // Test is one of perftest's tools.
 type Test uint8
 
-// The tools whose exchange is known here. It is the same over RC and UC.
+// The tools whose exchange is known here. It is the same over every connection type.
 const (
 	WriteBW Test = iota
 	ReadBW
 	SendBW
+	AtomicBW
 	WriteLat
 	ReadLat
 	SendLat
+	AtomicLat
 )
+
+// Tests are all of them.
+var Tests = []Test{WriteBW, ReadBW, SendBW, AtomicBW, WriteLat, ReadLat, SendLat, AtomicLat}
 
 // Latency reports whether the test measures time per message instead of bandwidth.
 func (t Test) Latency() bool { return t >= WriteLat }
 
-// Send reports whether the test needs receives to be posted.
+// Send reports whether the test is of SEND.
 func (t Test) Send() bool { return t == SendBW || t == SendLat }
 
-// Read reports whether the test reads from its peer's memory.
-func (t Test) Read() bool { return t == ReadBW || t == ReadLat }
+// Write reports whether the test is of RDMA WRITE.
+func (t Test) Write() bool { return t == WriteBW || t == WriteLat }
+
+// Atomic reports whether the test is of atomics.
+func (t Test) Atomic() bool { return t == AtomicBW || t == AtomicLat }
+
+// Fetches reports whether the peer answers each message with data from its memory: READ and atomics.
+func (t Test) Fetches() bool { return t == ReadBW || t == ReadLat || t.Atomic() }
 
 // String returns the tool's name without its ib_ prefix.
 func (t Test) String() string {
-	return [...]string{"write_bw", "read_bw", "send_bw", "write_lat", "read_lat", "send_lat"}[t]
+	return [...]string{"write_bw", "read_bw", "send_bw", "atomic_bw", "write_lat", "read_lat", "send_lat", "atomic_lat"}[t]
 }
 
 // Kind says what a Step is.
@@ -91,6 +102,7 @@ type Params struct {
 	All           bool     // -a
 	Bidirectional bool     // -b, bandwidth tests only
 	Duration      bool     // -D
+	Immediate     bool     // --write_with_imm, WRITE tests only
 }
 
 // AllSizes returns the message sizes of -a: the powers of two from 2 to 8388608.
@@ -107,57 +119,39 @@ func AllSizes() []uint64 {
 func Script(t Test, p Params) []Step {
 	s := &script{steps: make([]Step, 0, 16+2*p.QPs+5*len(p.Sizes))}
 	s.add(VersionItem, CycleItem, LineItem, MTUItem)
-	switch t {
-	case WriteLat, ReadLat:
-		s.add(SyncItem)
-		s.keys(KeyItem, p.QPs)
-		s.add(Connect)
-		s.keys(KeyAgainItem, p.QPs)
-		s.add(SyncItem)
-	case WriteBW, ReadBW:
-		s.keys(KeyItem, p.QPs)
-		s.add(Connect)
-		s.keys(KeyAgainItem, p.QPs)
-		s.add(SyncItem)
-	case SendBW, SendLat:
+	switch {
+	case t.Send():
 		s.keys(KeyItem, p.QPs)
 		s.add(Connect, SyncItem)
 		s.keys(KeyAgainItem, p.QPs)
+	default:
+		if t.Latency() {
+			s.add(SyncItem)
+		}
+		s.keys(KeyItem, p.QPs)
+		s.add(Connect)
+		s.keys(KeyAgainItem, p.QPs)
+		s.add(SyncItem)
 	}
-	switch t {
-	case WriteBW, ReadBW:
-		s.oneSidedBW(p)
-	case SendBW:
-		for _, size := range p.Sizes {
-			s.sized(PostReceives, size)
-			s.add(SyncItem)
-			s.sized(Run, size)
-			if p.Bidirectional && !p.Duration {
-				s.add(ReportItem)
-			}
-			if p.All {
-				s.add(SyncItem)
-			}
-		}
+	switch {
+	case t.Send() && !t.Latency():
+		s.sendBW(p)
+	case t.Send():
+		s.received(p)
 		s.add(CloseItem)
-	case SendLat:
-		for _, size := range p.Sizes {
-			s.sized(PostReceives, size)
-			s.add(SyncItem)
-			s.sized(Run, size)
-		}
-		s.add(CloseItem)
-	case WriteLat:
-		for _, size := range p.Sizes {
-			s.sized(Run, size)
-		}
-	case ReadLat:
+	case t.Latency() && t.Fetches():
 		if p.Role == exchange.Client {
-			for _, size := range p.Sizes {
-				s.sized(Run, size)
-			}
+			s.runs(p)
 		}
 		s.add(CloseItem)
+	case t.Latency() && p.Immediate:
+		s.received(p)
+	case t.Latency():
+		s.runs(p)
+	case p.Immediate:
+		s.immediateBW(p)
+	default:
+		s.oneSidedBW(p)
 	}
 	return s.steps
 }
@@ -178,13 +172,59 @@ func (s *script) keys(k Kind, qps int) {
 
 func (s *script) sized(k Kind, size uint64) { s.steps = append(s.steps, Step{Kind: k, Size: size}) }
 
-// oneSidedBW is the traffic of write_bw and read_bw: the server of a one-way test only waits.
+// runs is traffic of each size, one after the other.
+func (s *script) runs(p Params) {
+	for _, size := range p.Sizes {
+		s.sized(Run, size)
+	}
+}
+
+// received is traffic that needs receives: both ends have them posted before it begins.
+func (s *script) received(p Params) {
+	for _, size := range p.Sizes {
+		s.sized(PostReceives, size)
+		s.add(SyncItem)
+		s.sized(Run, size)
+	}
+}
+
+// sendBW is the traffic of send_bw.
+func (s *script) sendBW(p Params) {
+	for _, size := range p.Sizes {
+		s.sized(PostReceives, size)
+		s.add(SyncItem)
+		s.sized(Run, size)
+		if p.Bidirectional && !p.Duration {
+			s.add(ReportItem)
+		}
+		if p.All {
+			s.add(SyncItem)
+		}
+	}
+	s.add(CloseItem)
+}
+
+// immediateBW is the traffic of write_bw with immediate data, whose server counts what arrives and reports by itself.
+func (s *script) immediateBW(p Params) {
+	for _, size := range p.Sizes {
+		s.sized(PostReceives, size)
+		s.add(SyncItem)
+		s.sized(Run, size)
+		if p.All {
+			s.add(SyncItem)
+		}
+		if p.Bidirectional && !p.Duration {
+			s.add(ReportItem)
+		}
+	}
+	s.add(CloseItem)
+}
+
+// oneSidedBW is the traffic of write_bw, read_bw and atomic_bw: the server of a one-way test only waits.
 func (s *script) oneSidedBW(p Params) {
 	if !p.Bidirectional {
 		if p.Role == exchange.Client {
-			for _, size := range p.Sizes {
-				s.sized(Run, size)
-			}
+			s.runs(p)
 		}
 		s.add(SyncItem, ReportItem, CloseItem)
 		return

@@ -12,7 +12,7 @@ import (
 
 // everyRun calls f for each test with each meaningful combination of flags.
 func everyRun(f func(name string, test Test, p Params)) {
-	for test := WriteBW; test <= SendLat; test++ {
+	for _, test := range Tests {
 		for _, qps := range []int{1, 2, 7} {
 			for _, all := range []bool{false, true} {
 				for _, duplex := range []bool{false, true} {
@@ -24,7 +24,11 @@ func everyRun(f func(name string, test Test, p Params)) {
 						if all {
 							p.Sizes = AllSizes()
 						}
-						f(fmt.Sprintf("%v qps=%d all=%v b=%v D=%v", test, qps, all, duplex, duration), test, p)
+						name := fmt.Sprintf("%v qps=%d all=%v b=%v D=%v", test, qps, all, duplex, duration)
+						f(name, test, p)
+						if p.Immediate = test.Write(); p.Immediate {
+							f(name+" with immediate", test, p)
+						}
 					}
 				}
 			}
@@ -68,13 +72,13 @@ func TestEveryTestConnectsOnceAndRunsEachSize(t *testing.T) {
 					if connects == 0 {
 						t.Errorf("%s: traffic before the queue pairs are connected", name)
 					}
-					if test.Send() != received[s.Size] {
+					if (test.Send() || p.Immediate) != received[s.Size] {
 						t.Errorf("%s: receives posted is %v", name, received[s.Size])
 					}
 					runs++
 				}
 			}
-			waits := p.Role == exchange.Server && !p.Bidirectional && (test == WriteBW || test == ReadBW || test == ReadLat)
+			waits := p.Role == exchange.Server && !p.Bidirectional && (test.Fetches() || test == WriteBW && !p.Immediate)
 			if want := len(p.Sizes); connects != 1 || runs != want && !waits || runs != 0 && waits {
 				t.Errorf("%s %v: %d connects, %d runs, want 1 and %d", name, p.Role, connects, runs, want)
 			}
@@ -115,7 +119,11 @@ func TestEveryTestRunsAgainstItself(t *testing.T) {
 			}
 			want := 0
 			switch {
-			case test == WriteBW || test == ReadBW:
+			case p.Immediate && test == WriteBW:
+				if p.Bidirectional && !p.Duration {
+					want = len(p.Sizes)
+				}
+			case test == WriteBW || test == ReadBW || test == AtomicBW:
 				want = 1
 				if p.Bidirectional {
 					want = len(p.Sizes)

@@ -1,0 +1,63 @@
+package cli
+
+import "github.com/gorxe/gorxe"
+
+// Names of atomics.
+const (
+	cmpAndSwap  = "CMP_AND_SWAP"
+	fetchAndAdd = "FETCH_AND_ADD"
+)
+
+// checkAtomic wants one of the two atomics, of the one size there is.
+func (p *perfParams) checkAtomic() error {
+	switch {
+	case !p.test.Atomic():
+		return nil
+	case p.size != atomicSize:
+		return usagef("-s %s: an atomic is of %d bytes; leave -s out", p.sizeText, atomicSize)
+	case p.atomic != cmpAndSwap && p.atomic != fetchAndAdd:
+		return usagef("-A %s: choose %s or %s", p.atomic, cmpAndSwap, fetchAndAdd)
+	}
+	return nil
+}
+
+// twoSided reports whether a message takes a receive of the other end.
+func (p *perfParams) twoSided() bool { return p.test.Send() || p.imm }
+
+// opcode is the operation of every message.
+func (p *perfParams) opcode() gorxe.WROpcode {
+	switch {
+	case p.atomic == cmpAndSwap:
+		return gorxe.WRCmpSwap
+	case p.test.Atomic():
+		return gorxe.WRFetchAdd
+	case p.test.Fetches():
+		return gorxe.WRRead
+	case p.test.Send():
+		return gorxe.WRSend
+	case p.imm:
+		return gorxe.WRWriteImm
+	}
+	return gorxe.WRWrite
+}
+
+// operand is what atomics add, or compare with. Like perftest's, they add 1, and swap 0 for 0.
+func (p *perfParams) operand() uint64 {
+	if p.atomic == fetchAndAdd {
+		return 1
+	}
+	return 0
+}
+
+// access is what the peer may do with this end's memory.
+func (p *perfParams) access() gorxe.Access {
+	switch {
+	case p.test.Atomic():
+		return gorxe.RemoteAtomic
+	case p.test.Fetches():
+		return gorxe.RemoteRead
+	case p.test.Send():
+		return 0
+	}
+	return gorxe.RemoteWrite
+}
