@@ -52,3 +52,17 @@ func (r *Region) update(addr uint64, f func(uint64) uint64) (old uint64, err err
 	binary.NativeEndian.PutUint64(b[:], f(old))
 	return old, r.Write(addr, b[:])
 }
+
+// WriteAtomic stores the 8 bytes of b at addr, where the memory allows it in one piece: the
+// conditions are those of [Region.CompareSwap]. Elsewhere it is [Region.WriteFinal].
+func (r *Region) WriteAtomic(addr uint64, b *[atomicSize]byte) error {
+	if fault := r.fault(addr, atomicSize); fault != OK {
+		return r.accessError("write", fault, addr, atomicSize)
+	}
+	off := addr - r.iova
+	if r.addressable && address(r.bytes, off)%atomicSize == 0 {
+		atomic.StoreUint64(word64(r.bytes, off), binary.NativeEndian.Uint64(b[:]))
+		return nil
+	}
+	return r.WriteFinal(addr, b[:])
+}

@@ -7,6 +7,10 @@
 // kinds: memory of this process, which is [Addressable] and needs no copy, and memory
 // of another process, reached by offset.
 //
+// A [Window] has a key to a part of a region and a [FastRegion] one to memory that work
+// requests give and take; what such a key leads to is again a Region, and it is dead for
+// good once the key is taken back. Peers' accesses pass [Region.CheckRemote].
+//
 // Programs wait for data by polling the last byte of a buffer. [Region.WriteFinal]
 // therefore makes the end of a message visible last, and [Region.LoadByte] is how a Go
 // program polls without a data race.

@@ -16,8 +16,13 @@ const (
 	OutOfBounds
 	// NoAccess: the region was registered without a right that the access needs.
 	NoAccess
-	// Gone: the region was deregistered after its key had been resolved.
+	// Gone: the region was deregistered or invalidated, or the window unbound, after the key
+	// had been resolved.
 	Gone
+	// WindowKey: a work request names local memory by the key of a memory window.
+	WindowKey
+	// WrongQP: the memory window is bound to another queue pair.
+	WrongQP
 
 	numFaults
 )
@@ -29,6 +34,8 @@ var faultTexts = [numFaults]string{
 	OutOfBounds: "out of the memory region's bounds",
 	NoAccess:    "memory region does not grant this access",
 	Gone:        "memory region was deregistered",
+	WindowKey:   "key of a memory window in a local access",
+	WrongQP:     "memory window is bound on another queue pair",
 }
 
 // String says the fault in words.
@@ -41,7 +48,7 @@ func (f Fault) String() string {
 
 // AccessError is the error of an access to a region that failed.
 type AccessError struct {
-	Op           string // "read", "write"
+	Op           string // "read", "write", "atomic", "flush"
 	Fault        Fault
 	Addr, Length uint64 // of the access
 	Key          uint32

@@ -1,11 +1,18 @@
 package mr
 
-// Region is registered memory. It is made by [Table.Register].
+// Region is memory that a key leads to: a region as verbs knows it, made by
+// [Table.Register] or [Table.RegisterFast], or the part of one that a memory window is
+// bound to. It never comes back to life: what is registered or bound again is another
+// Region, so that a pointer kept from before stays refused.
 type Region struct {
 	bytes        []byte
 	iova, length uint64
 	pd           *PD
 	mem          Memory
+	window       *Window // whose binding this is; nil for a region of its own
+	parent       *Region // that the window is bound to
+	start        uint64  // of the window's part, as the parent counts
+	windows      int     // bound to this region
 	access       Access
 	key          uint32
 	valid        bool
@@ -31,13 +38,30 @@ func (r *Region) LKey() uint32 { return r.key }
 // decide what a peer may do with it.
 func (r *Region) RKey() uint32 { return r.key }
 
-// Valid is true until the region is deregistered.
+// Valid is true until the region is deregistered or invalidated, or the window unbound.
 func (r *Region) Valid() bool { return r != nil && r.valid }
 
-// Check says whether a queue pair of domain pd may access length bytes at addr with the
-// rights in need (0 for a local read). An access of length 0 is in bounds wherever it
-// points. A nil region has [BadKey], so what Lookup returned can be checked as it comes.
+// Check says whether a work request on a queue pair of domain pd may access length bytes at
+// addr with the rights in need (0 for a local read). An access of length 0 is in bounds
+// wherever it points. A nil region has [BadKey], so what Lookup returned can be checked as
+// it comes. The key of a memory window is for peers only.
 func (r *Region) Check(pd *PD, addr, length uint64, need Access) Fault {
+	if r != nil && r.window != nil {
+		return WindowKey
+	}
+	return r.check(pd, addr, length, need)
+}
+
+// CheckRemote is Check for what a peer asks of the queue pair qpn: a window of type 2 is
+// open to the queue pair it was bound on and to no other (IBA 10.6.7.2).
+func (r *Region) CheckRemote(pd *PD, qpn uint32, addr, length uint64, need Access) Fault {
+	if r != nil && r.window != nil && r.window.typ == WindowType2 && r.window.qpn != qpn {
+		return WrongQP
+	}
+	return r.check(pd, addr, length, need)
+}
+
+func (r *Region) check(pd *PD, addr, length uint64, need Access) Fault {
 	switch {
 	case r == nil:
 		return BadKey

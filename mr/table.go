@@ -12,11 +12,22 @@ const (
 	MaxRegions        = 1 << 23
 )
 
-// Table hands out the keys of memory regions and resolves them.
+// Table hands out the keys of memory regions and windows and resolves them.
 type Table struct {
 	keys    keySequence
-	byIndex map[uint32]*Region
-	max     int
+	byIndex map[uint32]entry
+	regions int
+	windows int
+	max     int            // regions
+	bound   map[uint32]int // windows of type 2 by the queue pair they are bound on
+}
+
+// entry is what an index of keys stands for. A window that is not bound and a fast
+// region that is not registered hold their index without a region.
+type entry struct {
+	region *Region
+	window *Window
+	fast   *FastRegion
 }
 
 // NewTable returns an empty table for at most max regions at a time: 1 to [MaxRegions];
@@ -28,61 +39,76 @@ func NewTable(seed uint64, max int) *Table {
 	}
 	return &Table{
 		keys:    newKeySequence(seed),
-		byIndex: make(map[uint32]*Region),
+		byIndex: make(map[uint32]entry),
 		max:     min(max, MaxRegions),
+		bound:   make(map[uint32]int),
 	}
 }
 
-// Len is the number of registered regions.
-func (t *Table) Len() int { return len(t.byIndex) }
+// Len is the number of regions, fast regions that are not registered included.
+func (t *Table) Len() int { return t.regions }
 
 // Register makes the first length bytes of mem reachable under a new key, at the
 // addresses from iova on. It refuses access flags that verbs refuses, such as remote
 // write without local write, a range that does not fit mem or the 64-bit address space,
 // and a region beyond the table's limit.
 func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
+	r, err := newRegion("register", pd, mem, iova, length, access)
+	if err != nil {
+		return nil, err
+	}
+	if t.regions >= t.max {
+		return nil, t.fullError("register")
+	}
+	r.key = t.newKey()
+	t.byIndex[r.key>>variantBits] = entry{region: r}
+	t.regions++
+	return r, nil
+}
+
+func (t *Table) fullError(op string) error {
+	return fmt.Errorf("mr: %s: all %d regions are in use; deregister one", op, t.max)
+}
+
+// newRegion applies the rules of registration and makes a region that has no key yet.
+func newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
 	if pd == nil {
-		return nil, fmt.Errorf("mr: register: no protection domain given")
+		return nil, fmt.Errorf("mr: %s: no protection domain given", op)
 	}
 	if mem == nil {
-		return nil, fmt.Errorf("mr: register: no memory given")
+		return nil, fmt.Errorf("mr: %s: no memory given", op)
 	}
 	if err := access.validate(); err != nil {
 		return nil, err
 	}
 	if size := mem.Size(); length > size {
-		return nil, fmt.Errorf("mr: register: length %d is more than the memory's %d bytes", length, size)
+		return nil, fmt.Errorf("mr: %s: length %d is more than the memory's %d bytes", op, length, size)
 	}
 	if length > 0 && iova+(length-1) < iova {
-		return nil, fmt.Errorf("mr: register: %d bytes from %#x go past the end of the address space", length, iova)
+		return nil, fmt.Errorf("mr: %s: %d bytes from %#x go past the end of the address space", op, length, iova)
 	}
 	if access&ZeroBased != 0 && iova != 0 {
-		return nil, fmt.Errorf("mr: register: ZERO_BASED with address %#x; it must be 0", iova)
+		return nil, fmt.Errorf("mr: %s: ZERO_BASED with address %#x; it must be 0", op, iova)
 	}
-	if len(t.byIndex) >= t.max {
-		return nil, fmt.Errorf("mr: register: all %d regions are in use; deregister one", t.max)
-	}
-	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access}
+	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true}
 	if a, ok := mem.(Addressable); ok {
 		b := a.Bytes()
 		if uint64(len(b)) < length {
-			return nil, fmt.Errorf("mr: register: memory of size %d has only %d bytes", mem.Size(), len(b))
+			return nil, fmt.Errorf("mr: %s: memory of size %d has only %d bytes", op, mem.Size(), len(b))
 		}
 		r.bytes = b[:length:length]
 		r.addressable = true
 	}
-	r.key = t.newKey()
-	r.valid = true
-	t.byIndex[r.key>>variantBits] = r
 	return r, nil
 }
 
-// newKey takes keys from the sequence until one's index is free. At most half of all
-// indexes are in use, so one is near.
+// newKey takes keys from the sequence until one's index is free. Little more than half of
+// all indexes are in use, so one is near. No key has index 0: whatever variant its owner
+// gives it, it is not 0.
 func (t *Table) newKey() uint32 {
 	for {
 		key := t.keys.key()
-		if _, used := t.byIndex[key>>variantBits]; !used && key != 0 {
+		if _, used := t.byIndex[key>>variantBits]; !used && key>>variantBits != 0 {
 			return key
 		}
 	}
@@ -90,23 +116,47 @@ func (t *Table) newKey() uint32 {
 
 // Deregister ends the region: its key resolves no more and every access through a
 // pointer kept from before is refused as [Gone]. It refuses a region that is not
-// registered in this table, or no longer.
+// registered in this table, or no longer, and one that memory windows are bound to.
 func (t *Table) Deregister(r *Region) error {
-	if r == nil {
-		return fmt.Errorf("mr: deregister: no region given")
-	}
-	if t.byIndex[r.key>>variantBits] != r {
-		return fmt.Errorf("mr: deregister: key %#08x is not registered here, or no longer", r.key)
+	if err := t.owns("deregister", r); err != nil {
+		return err
 	}
 	delete(t.byIndex, r.key>>variantBits)
+	t.regions--
 	r.end()
 	return nil
 }
 
+// owns says why r is not a region of this table that may be changed or ended.
+func (t *Table) owns(op string, r *Region) error {
+	if r == nil {
+		return fmt.Errorf("mr: %s: no region given", op)
+	}
+	e := t.byIndex[r.key>>variantBits]
+	switch {
+	case e.region != r:
+		return fmt.Errorf("mr: %s: key %#08x is not registered here, or no longer", op, r.key)
+	case e.window != nil:
+		return fmt.Errorf("mr: %s: key %#08x is that of a memory window; unbind or deallocate the window", op, r.key)
+	case e.fast != nil:
+		return fmt.Errorf("mr: %s: key %#08x is that of a fast region; invalidate or free it", op, r.key)
+	}
+	return r.unwatched(op)
+}
+
+// unwatched says which windows keep a region from being changed.
+func (r *Region) unwatched(op string) error {
+	if r.windows > 0 {
+		return fmt.Errorf("mr: %s: %d memory windows are bound to the region of key %#08x; unbind them first", op, r.windows, r.key)
+	}
+	return nil
+}
+
 // Lookup returns the region that has the key now, or nil. A stale key gives nil: its
-// index comes back only after all others, with another variant.
+// index comes back only after all others, with another variant. The key of a bound window
+// gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
-	if r := t.byIndex[key>>variantBits]; r != nil && r.key == key {
+	if r := t.byIndex[key>>variantBits].region; r != nil && r.key == key {
 		return r
 	}
 	return nil

@@ -234,7 +234,7 @@ func (c *RC) beginWrite(p *bth.Packet) Verdict {
 // reach returns the region that the RETH names, if it permits all of the access.
 func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
 	region := c.keys.Lookup(h.RKey)
-	if region == nil || region.Check(c.qp.PD, h.VA, uint64(h.DMALen), need) != mr.OK {
+	if region == nil || region.CheckRemote(c.qp.PD, uint32(c.qp.Num), h.VA, uint64(h.DMALen), need) != mr.OK {
 		return nil
 	}
 	return region

@@ -1,0 +1,52 @@
+package mr
+
+import "fmt"
+
+// Invalidate executes a LOCAL_INV on a queue pair of domain pd: the window of type 2 or
+// the fast region with that key opens no memory any more. As in Linux rxe, a region made
+// by [Table.Register] cannot be invalidated, nor a window of type 1, nor a fast region with
+// windows bound to it; a fast region that is not registered stays so. A window that is not
+// bound is refused. After an error nothing is changed.
+func (t *Table) Invalidate(pd *PD, key uint32) error {
+	return t.invalidate(pd, key, func(*Window) bool { return true })
+}
+
+// InvalidateRemote is Invalidate on behalf of the peer of queue pair qpn, by a SEND with
+// invalidate: a window must have been bound on that queue pair.
+func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
+	return t.invalidate(pd, key, func(w *Window) bool { return w.qpn == qpn })
+}
+
+func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
+	e := t.byIndex[key>>variantBits]
+	switch w, f := e.window, e.fast; {
+	case w != nil && w.key == key:
+		if err := w.mayInvalidate(pd, mayUnbind); err != nil {
+			return err
+		}
+		t.unbind(w)
+		return nil
+	case f != nil && f.key == key:
+		if f.pd != pd {
+			return fmt.Errorf("mr: invalidate: region %#08x is in another protection domain than the queue pair", key)
+		}
+		return t.invalidateFast(f)
+	case e.region != nil && e.region.key == key:
+		return fmt.Errorf("mr: invalidate: key %#08x is an ordinary region's; deregister it instead", key)
+	}
+	return fmt.Errorf("mr: invalidate: nothing has key %#08x", key)
+}
+
+func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
+	switch {
+	case w.pd != pd:
+		return fmt.Errorf("mr: invalidate: window %#08x is in another protection domain than the queue pair", w.key)
+	case w.typ == WindowType1:
+		return fmt.Errorf("mr: invalidate: window %#08x is of type 1; bind it to nothing instead", w.key)
+	case !w.Bound():
+		return fmt.Errorf("mr: invalidate: window %#08x is not bound", w.key)
+	case !mayUnbind(w):
+		return fmt.Errorf("mr: invalidate: window %#08x is bound on queue pair %#06x, not on the one of the request", w.key, w.qpn)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package mr
+
+import "fmt"
+
+// Change says what [Table.Reregister] changes. Values are those of ibv_rereg_mr_flags.
+type Change uint8
+
+const (
+	ChangeTranslation Change = 1 << 0 // memory, address and length
+	ChangePD          Change = 1 << 1
+	ChangeAccess      Change = 1 << 2
+)
+
+// Rereg holds the new properties of a region; of those that Change does not name nothing
+// is looked at.
+type Rereg struct {
+	Change Change
+	Memory Memory
+	IOVA   uint64
+	Length uint64
+	PD     *PD
+	Access Access
+}
+
+// Reregister changes a region as ibv_rereg_mr does and returns it in its new form; r itself
+// ends, so that work under way through it is refused as after a [Table.Deregister]. With
+// ChangeTranslation it has a new key, because a stale key must not reach other memory;
+// otherwise it keeps its key. A region that memory windows are bound to is refused. After
+// an error nothing is changed.
+func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
+	const all = ChangeTranslation | ChangePD | ChangeAccess
+	if err := t.owns("reregister", r); err != nil {
+		return nil, err
+	}
+	if q.Change == 0 || q.Change&^all != 0 {
+		return nil, fmt.Errorf("mr: reregister: change %#x; name at least one of translation, PD and access", uint8(q.Change))
+	}
+	pd, mem, iova, length, access := r.pd, r.mem, r.iova, r.length, r.access
+	if q.Change&ChangeTranslation != 0 {
+		mem, iova, length = q.Memory, q.IOVA, q.Length
+	}
+	if q.Change&ChangePD != 0 {
+		pd = q.PD
+	}
+	if q.Change&ChangeAccess != 0 {
+		access = q.Access
+	}
+	n, err := newRegion("reregister", pd, mem, iova, length, access)
+	if err != nil {
+		return nil, err
+	}
+	n.key = r.key
+	delete(t.byIndex, r.key>>variantBits)
+	if q.Change&ChangeTranslation != 0 {
+		n.key = t.newKey()
+	}
+	t.byIndex[n.key>>variantBits] = entry{region: n}
+	r.end()
+	return n, nil
+}

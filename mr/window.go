@@ -1,0 +1,231 @@
+package mr
+
+import "fmt"
+
+// WindowType tells how a memory window is bound and unbound. Values are those of
+// ibv_mw_type.
+type WindowType uint8
+
+const (
+	// WindowType1: open to every queue pair of its domain. Binding it again ends the former
+	// binding, binding it to nothing unbinds it; it cannot be invalidated.
+	WindowType1 WindowType = 1
+	// WindowType2 is type 2B of IBA 10.6.7.2: open to the queue pair it was bound on, until
+	// it is invalidated; only then it can be bound again.
+	WindowType2 WindowType = 2
+)
+
+// MaxWindows is how many memory windows a table holds at one time.
+const MaxWindows = 1 << 19
+
+// windowAccess are the rights a window may be bound with.
+const windowAccess = RemoteWrite | RemoteRead | RemoteAtomic | ZeroBased | FlushGlobal | FlushPersistent | optionalAccess
+
+// Window is a memory window: a key of its own to a part of a region. It is made by
+// [Table.AllocWindow].
+type Window struct {
+	typ    WindowType
+	pd     *PD
+	key    uint32
+	qpn    uint32  // where a window of type 2 is bound
+	region *Region // the binding, nil for none
+}
+
+// Type is the type the window was made with.
+func (w *Window) Type() WindowType { return w.typ }
+
+// PD is the protection domain the window belongs to.
+func (w *Window) PD() *PD { return w.pd }
+
+// RKey is the window's key. Each binding may change its low byte.
+func (w *Window) RKey() uint32 { return w.key }
+
+// Bound is true while the window's key opens memory.
+func (w *Window) Bound() bool { return w.region != nil }
+
+// Bind is a work request that binds a memory window.
+type Bind struct {
+	Key    uint32 // of the window
+	NewKey uint32 // of the window once it is bound; see [IncRKey]
+	LKey   uint32 // of the region; not looked at when Length is 0
+	Addr   uint64 // of the first byte, as the region counts
+	Length uint64 // 0 unbinds a window of type 1
+	Access Access // remote rights, and ZeroBased for addresses from 0 on
+}
+
+// IncRKey returns key with the next value of its low byte, the part that belongs to the
+// window's owner. It is ibv_inc_rkey.
+func IncRKey(key uint32) uint32 { return key&^(1<<variantBits-1) | uint32(uint8(key)+1) }
+
+// AllocWindow makes a memory window that is not bound.
+func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
+	if pd == nil {
+		return nil, fmt.Errorf("mr: window: no protection domain given")
+	}
+	if typ != WindowType1 && typ != WindowType2 {
+		return nil, fmt.Errorf("mr: window: type %d is not known; use 1 or 2", uint8(typ))
+	}
+	if t.windows >= MaxWindows {
+		return nil, fmt.Errorf("mr: window: all %d windows are in use; deallocate one", MaxWindows)
+	}
+	w := &Window{typ: typ, pd: pd, key: t.newKey()}
+	t.byIndex[w.key>>variantBits] = entry{window: w}
+	t.windows++
+	return w, nil
+}
+
+// DeallocWindow ends a window, whether it is bound or not.
+func (t *Table) DeallocWindow(w *Window) error {
+	if w == nil {
+		return fmt.Errorf("mr: window: no window given")
+	}
+	if t.byIndex[w.key>>variantBits].window != w {
+		return fmt.Errorf("mr: window: key %#08x is not a window of this table, or no longer", w.key)
+	}
+	t.unbind(w)
+	delete(t.byIndex, w.key>>variantBits)
+	t.windows--
+	return nil
+}
+
+// Bind binds a window for a queue pair qpn of domain pd: its key gives access to a part of
+// a region. The rules are those of IBA 10.6.7.2, as Linux rxe applies them: window, region
+// and queue pair share a domain; the region was registered with MW_BIND, holds all of the
+// range, is not zero-based, and was registered with LOCAL_WRITE where the window is to be
+// written; a window of type 2 is not bound yet, one of type 1 is not zero-based. After an
+// error nothing is changed.
+func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
+	w := t.byIndex[b.Key>>variantBits].window
+	if w == nil || w.key != b.Key {
+		return fmt.Errorf("mr: bind: no memory window has key %#08x", b.Key)
+	}
+	if b.NewKey>>variantBits != b.Key>>variantBits {
+		return fmt.Errorf("mr: bind: window %#08x cannot get key %#08x; only the low byte may change", b.Key, b.NewKey)
+	}
+	if w.pd != pd {
+		return fmt.Errorf("mr: bind: window %#08x is in another protection domain than the queue pair", b.Key)
+	}
+	if err := w.mayBind(b); err != nil {
+		return err
+	}
+	var r *Region
+	if b.Length > 0 {
+		parent := t.Lookup(b.LKey)
+		if err := parent.admits(pd, b); err != nil {
+			return err
+		}
+		r = parent.part(w, b)
+		parent.windows++
+	}
+	t.unbind(w)
+	w.key = b.NewKey
+	w.region = r
+	if w.typ == WindowType2 {
+		w.qpn = qpn
+		t.bound[qpn]++
+	}
+	t.byIndex[w.key>>variantBits] = entry{region: r, window: w}
+	return nil
+}
+
+// mayBind holds the request against the window's type.
+func (w *Window) mayBind(b *Bind) error {
+	if bad := b.Access &^ windowAccess; bad != 0 {
+		return fmt.Errorf("mr: bind: a memory window cannot be bound with access %v", bad)
+	}
+	if w.typ == WindowType1 {
+		if b.Access&ZeroBased != 0 {
+			return fmt.Errorf("mr: bind: window %#08x is of type 1 and cannot be zero-based", b.Key)
+		}
+		return nil
+	}
+	if w.Bound() {
+		return fmt.Errorf("mr: bind: window %#08x of type 2 is bound; invalidate it first", b.Key)
+	}
+	if b.Length == 0 {
+		return fmt.Errorf("mr: bind: window %#08x is of type 2: it is unbound by invalidating it, not by length 0", b.Key)
+	}
+	return nil
+}
+
+// admits says why the region does not take the window.
+func (r *Region) admits(pd *PD, b *Bind) error {
+	if r == nil || r.window != nil {
+		return fmt.Errorf("mr: bind: no memory region has key %#08x", b.LKey)
+	}
+	writes := b.Access & (RemoteWrite | RemoteAtomic)
+	flushes := b.Access & (FlushGlobal | FlushPersistent)
+	switch {
+	case r.pd != pd:
+		return fmt.Errorf("mr: bind: region %#08x is in another protection domain than the queue pair", b.LKey)
+	case r.access&MWBind == 0:
+		return fmt.Errorf("mr: bind: region %#08x was registered without MW_BIND", b.LKey)
+	case r.access&ZeroBased != 0:
+		return fmt.Errorf("mr: bind: region %#08x is zero-based and takes no memory windows", b.LKey)
+	case writes != 0 && r.access&LocalWrite == 0:
+		return fmt.Errorf("mr: bind: a window with %v needs a region with LOCAL_WRITE, which %#08x has not", writes, b.LKey)
+	case r.access&flushes != flushes:
+		return fmt.Errorf("mr: bind: a window with %v needs a region with the same, which %#08x has not", flushes, b.LKey)
+	case !r.contains(b.Addr, b.Length):
+		return fmt.Errorf("mr: bind: %d bytes at %#x are not inside region %#08x of %d bytes from %#x", b.Length, b.Addr, b.LKey, r.length, r.iova)
+	}
+	return nil
+}
+
+// part makes the region that the window's key leads to.
+func (r *Region) part(w *Window, b *Bind) *Region {
+	off := b.Addr - r.iova
+	p := &Region{
+		iova: b.Addr, length: b.Length, pd: r.pd, access: b.Access, key: b.NewKey,
+		window: w, parent: r, start: b.Addr, valid: true, addressable: r.addressable,
+	}
+	if b.Access&ZeroBased != 0 {
+		p.iova = 0
+	}
+	if r.addressable {
+		p.mem, p.bytes = r.mem, r.bytes[off:off+b.Length:off+b.Length]
+	} else {
+		p.mem = &section{mem: r.mem, base: off, size: b.Length}
+	}
+	return p
+}
+
+// unbind ends what the window is bound to.
+func (t *Table) unbind(w *Window) {
+	r := w.region
+	if r == nil {
+		return
+	}
+	r.parent.windows--
+	r.end()
+	w.region = nil
+	t.byIndex[w.key>>variantBits] = entry{window: w}
+	if w.typ == WindowType2 {
+		if t.bound[w.qpn]--; t.bound[w.qpn] == 0 {
+			delete(t.bound, w.qpn)
+		}
+	}
+}
+
+// ForgetQP unbinds the windows of type 2 that are bound on a queue pair which ceases to
+// exist: its number may come back.
+func (t *Table) ForgetQP(qpn uint32) {
+	if t.bound[qpn] == 0 {
+		return
+	}
+	for _, e := range t.byIndex {
+		if w := e.window; w != nil && w.typ == WindowType2 && w.Bound() && w.qpn == qpn {
+			t.unbind(w)
+		}
+	}
+}
+
+// section is a part of memory that is not addressable.
+type section struct {
+	mem        Memory
+	base, size uint64
+}
+
+func (s *section) Size() uint64                       { return s.size }
+func (s *section) ReadAt(p []byte, off uint64) error  { return s.mem.ReadAt(p, s.base+off) }
+func (s *section) WriteAt(p []byte, off uint64) error { return s.mem.WriteAt(p, s.base+off) }
