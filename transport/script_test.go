@@ -20,6 +20,7 @@ import (
 //	< OPCODE psn=1 ...   a packet arrives
 //	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
 //	> OPCODE psn=1 ...   the machine sends this packet
+//	send 2               the machine may send at most so many packets now
 //	wc 1 SUCCESS SEND    the machine completes a work request
 //	verdict duplicate    what the machine made of the last packet that arrived
 //	advance 10ms         time passes, timers fire
@@ -197,6 +198,13 @@ func (s *script) step(line string) {
 		}
 		s.advance(s.now + Time(d))
 		return
+	case "send":
+		n, err := strconv.Atoi(rest)
+		if err != nil {
+			s.fatalf("%v", err)
+		}
+		s.burst(n)
+		return
 	case "dereg":
 		if err := s.keys.Deregister(s.regions[rest]); err != nil {
 			s.fatalf("%v", err)
@@ -224,25 +232,30 @@ func (s *script) advance(end Time) {
 }
 
 func (s *script) transmit() {
-	for more := true; more; {
-		more = s.rc.Transmit(s.now, nil, s.batch, 64)
-		for i := range s.batch.Len() {
-			f := s.batch.At(i)
-			raw := append(f.AppendTo(nil), 0, 0, 0, 0)
-			var p bth.Packet
-			if err := p.Decode(raw); err != nil {
-				s.fatalf("the machine sent a packet that does not decode: %v", err)
-			}
-			if p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
-				s.fatalf("wrong BTH: %+v", p)
-			}
-			s.got = append(s.got, "> "+s.format(&p))
-		}
-		s.batch.Reset()
-		if uc, ok := s.rc.(*UC); ok {
-			more = uc.Sent(s.now) || more
-		}
+	for s.burst(64) {
 	}
+}
+
+// burst lets the machine send at most n packets and reports whether it has more.
+func (s *script) burst(n int) (more bool) {
+	more = s.rc.Transmit(s.now, nil, s.batch, n)
+	for i := range s.batch.Len() {
+		f := s.batch.At(i)
+		raw := append(f.AppendTo(nil), 0, 0, 0, 0)
+		var p bth.Packet
+		if err := p.Decode(raw); err != nil {
+			s.fatalf("the machine sent a packet that does not decode: %v", err)
+		}
+		if p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
+			s.fatalf("wrong BTH: %+v", p)
+		}
+		s.got = append(s.got, "> "+s.format(&p))
+	}
+	s.batch.Reset()
+	if uc, ok := s.rc.(*UC); ok {
+		more = uc.Sent(s.now) || more
+	}
+	return more
 }
 
 var postOps = map[string]qp.WROpcode{
