@@ -31,7 +31,9 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	if err != nil {
 		return nil, fmt.Errorf("completion queue: %w", err)
 	}
-	return &CQ{dev: d, cq: cq}, nil
+	out := &CQ{dev: d, cq: cq}
+	cq.Owner = out
+	return out, nil
 }
 
 // Poll moves the oldest completions to wc, as many as fit, and returns how many. It never

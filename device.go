@@ -74,7 +74,7 @@ func Open(cfg Config) (*Device, error) {
 	}
 	d.engine, err = engine.Open(engine.Config{
 		Name: d.name, Links: links, Transport: cfg.Transport, Seed: cfg.Seed,
-		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, Logger: cfg.Logger,
+		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
 	})
 	if err != nil {
 		closeLinks(links)
@@ -131,7 +131,7 @@ func closeLinks(links []packet.Link) {
 }
 
 // Close ends the device: outstanding work completes with WR_FLUSH_ERR, links are closed,
-// every [CQ.Wait] returns, and no goroutine is left. Closing again does nothing.
+// every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
 func (d *Device) Close() error { return d.engine.Close() }
 
 // Name returns the device's name.

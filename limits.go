@@ -11,6 +11,9 @@ const (
 	maxCQ     = 1 << 20
 	maxCQE    = qp.MaxDepth
 	maxPD     = 1 << 20
+	maxSRQ    = 1<<20 - 1
+	maxSRQWR  = qp.MaxDepth
+	maxSRQSGE = 27
 	rxeVendor = 0xffffff
 	ackDelay  = 15 // local_ca_ack_delay: 4.096 µs × 2^15 = 134 ms
 )
@@ -61,6 +64,7 @@ func (d *Device) Attr() DeviceAttr {
 		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
+		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
 		MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }

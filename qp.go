@@ -12,6 +12,7 @@ type QPInitAttr struct {
 	Type   QPType // 0 means RC
 	SendCQ *CQ
 	RecvCQ *CQ   // nil means SendCQ
+	SRQ    *SRQ  // where receives come from; nil gives the queue pair its own queue
 	Cap    QPCap // the zero Cap means 128 work requests of 4 SGEs each way, no inline data
 	SigAll bool  // every send work request ends in a completion, not only Signaled ones
 }
@@ -39,14 +40,21 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	if err := p.checkInit(&init); err != nil {
 		return nil, fmt.Errorf("queue pair: %w", err)
 	}
-	q, err := p.dev.engine.CreateQP(engine.QPInit{
+	create := engine.QPInit{
 		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
 		Cap: init.Cap, SigAll: init.SigAll,
-	})
+	}
+	if init.SRQ != nil {
+		create.SRQ = init.SRQ.srq
+		create.Cap.MaxRecvWR, create.Cap.MaxRecvSGE = 0, 0
+	}
+	q, err := p.dev.engine.CreateQP(create)
 	if err != nil {
 		return nil, fmt.Errorf("queue pair: %w", err)
 	}
-	return &QP{dev: p.dev, qp: q}, nil
+	out := &QP{dev: p.dev, qp: q}
+	q.Owner = out
+	return out, nil
 }
 
 func (p *PD) checkInit(init *QPInitAttr) error {
@@ -55,6 +63,9 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 	}
 	if init.SendCQ.dev != p.dev || init.RecvCQ.dev != p.dev {
 		return errors.New("its completion queues are on another device than its protection domain")
+	}
+	if init.SRQ != nil && init.SRQ.dev != p.dev {
+		return errors.New("its shared receive queue is on another device than its protection domain")
 	}
 	for _, c := range []struct {
 		name       string
@@ -120,7 +131,8 @@ func (q *QP) PostSend(wrs ...*SendWR) error {
 	return nil
 }
 
-// PostRecv queues receive work requests; see PostSend.
+// PostRecv queues receive work requests; see PostSend. A queue pair that was made with an
+// SRQ refuses them: they go to [SRQ.PostRecv].
 func (q *QP) PostRecv(wrs ...*RecvWR) error {
 	if n, err := q.qp.PostRecv(wrs); err != nil {
 		return &PostError{Index: n, Err: err}

@@ -29,6 +29,9 @@ type (
 	WCStatus      = qp.WCStatus
 	WCOpcode      = qp.WCOpcode
 	WCFlags       = qp.WCFlags
+	SRQAttr       = qp.SRQAttr // attributes of a shared receive queue
+	SRQAttrMask   = qp.SRQAttrMask
+	EventType     = qp.EventType // kind of an asynchronous event
 
 	// QPCounters are what the transport of one queue pair has counted.
 	QPCounters = transport.Counters
@@ -91,6 +94,27 @@ const (
 	WCFetchAdd     = qp.WCFetchAdd
 	WCRecv         = qp.WCRecv
 	WCRecvWriteImm = qp.WCRecvWriteImm
+)
+
+// Attributes that [SRQ.Modify] may name; values of ibv_srq_attr_mask.
+const (
+	SRQMaxWR = qp.SRQMaxWR
+	SRQLimit = qp.SRQLimit
+)
+
+// Asynchronous events that this device raises; values of ibv_event_type.
+const (
+	EventCQErr            = qp.EventCQErr
+	EventQPFatal          = qp.EventQPFatal
+	EventQPReqErr         = qp.EventQPReqErr
+	EventQPAccessErr      = qp.EventQPAccessErr
+	EventCommEst          = qp.EventCommEst
+	EventSQDrained        = qp.EventSQDrained
+	EventDeviceFatal      = qp.EventDeviceFatal
+	EventPortActive       = qp.EventPortActive
+	EventPortErr          = qp.EventPortErr
+	EventSRQLimitReached  = qp.EventSRQLimitReached
+	EventQPLastWQEReached = qp.EventQPLastWQEReached
 )
 
 // Fields of a completion that hold.

@@ -24,6 +24,8 @@ var (
 // or a waiter took it and has not polled yet; a waiter that leaves completions behind
 // passes the token on.
 type CQ struct {
+	Owner any // for the caller's use, set before the first event
+
 	mu      sync.Mutex
 	queue   *qp.CQ // guarded by mu
 	waiting int    // guarded by mu: waiters that found nothing and did not poll again yet

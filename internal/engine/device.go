@@ -23,6 +23,7 @@ type Config struct {
 	MaxQP     int
 	MaxMR     int
 	MaxCQ     int
+	MaxSRQ    int
 	Logger    *slog.Logger // nil is silence
 }
 
@@ -33,12 +34,16 @@ type Device struct {
 	transport transport.Config
 	maxQP     int
 	maxCQ     int
+	maxSRQ    int
 	gids      []*gid
 	guid      uint64
 	start     time.Time
 
 	shard *shard
 	keys  *mr.Table // read under one shard's lock, changed under all
+	srqs  int       // shared receive queues, guarded by the shard's lock
+
+	events *events
 
 	mu  sync.Mutex
 	cqs map[*CQ]struct{} // guarded by mu, nil once closed
@@ -64,10 +69,10 @@ func Open(cfg Config) (*Device, error) {
 	}
 	seeds := seedSequence(cfg.Seed)
 	d := &Device{
-		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ,
+		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
 		gids: gids, start: time.Now(), guid: localGUID(seeds.next()),
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
-		cqs:  make(map[*CQ]struct{}), done: make(chan struct{}),
+		cqs:  make(map[*CQ]struct{}), done: make(chan struct{}), events: newEvents(),
 	}
 	d.shard = newShard(d, seeds.next())
 	for _, g := range gids {
@@ -84,7 +89,7 @@ func (d *Device) now() transport.Time { return transport.Time(time.Since(d.start
 // device: a connection manager's peer tells instances apart by it.
 func (d *Device) GUID() uint64 { return d.guid }
 
-// Close flushes every queue pair, closes the links, ends every CQ.Wait, and returns when
+// Close flushes every queue pair, closes the links, ends every wait, and returns when
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
@@ -99,6 +104,7 @@ func (d *Device) Close() error {
 		close(d.done)
 		d.running.Wait()
 		d.closeCQs()
+		d.events.close()
 		d.closeErr = errors.Join(errs...)
 	})
 	return d.closeErr

@@ -40,7 +40,7 @@ func openLink(t testing.TB, n *packet.PipeNet, addr netip.Addr) packet.Link {
 
 func openDevice(t testing.TB, seed uint64, links ...packet.Link) *Device {
 	t.Helper()
-	d, err := Open(Config{Name: "test", Links: links, Seed: seed, MaxQP: 1 << 16, MaxMR: 1 << 16, MaxCQ: 1 << 16})
+	d, err := Open(Config{Name: "test", Links: links, Seed: seed, MaxQP: 1 << 16, MaxMR: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,15 @@ import (
 // QP is a queue pair with its machine. It belongs to one shard, whose lock guards all of
 // it; the exported methods take that lock.
 type QP struct {
+	Owner any // for the caller's use, set before the first event
+
 	shard   *shard
 	machine machine
 	sent    completer // machine, if it is one
 	attr    qp.QP
 	sendCQ  *CQ
 	recvCQ  *CQ
+	srq     *SRQ // nil where the queue pair has its own receive queue
 	closed  bool
 
 	// The way to the peer, set with the address vector.
@@ -41,6 +44,7 @@ type QPInit struct {
 	Type           qp.Type
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
+	SRQ            *SRQ // nil means that the queue pair has its own receive queue
 	Cap            qp.Cap
 	SigAll         bool
 }
@@ -49,12 +53,16 @@ type QPInit struct {
 // that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	s := d.shard
-	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, heapAt: -1}
+	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, heapAt: -1}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
 		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
-		RQ:     qp.NewRecvQueue(init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE),
-		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ,
+		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ, Events: (*qpSink)(q),
+	}
+	if q.srq != nil {
+		q.attr.SRQ = q.srq.queue
+	} else {
+		q.attr.RQ = qp.NewRecvQueue(init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
 	}
 	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
 
@@ -70,7 +78,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.holdCQs(); err != nil {
+	if err := q.holdQueues(); err != nil {
 		return nil, err
 	}
 	q.machine = m
@@ -80,13 +88,21 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	return q, nil
 }
 
-func (q *QP) holdCQs() error {
+// holdQueues counts q as a user of its CQs and its SRQ, of all or of none.
+func (q *QP) holdQueues() error {
 	if err := q.sendCQ.hold(); err != nil {
 		return fmt.Errorf("the send CQ: %w", err)
 	}
 	if err := q.recvCQ.hold(); err != nil {
 		q.sendCQ.release()
 		return fmt.Errorf("the receive CQ: %w", err)
+	}
+	if q.srq != nil {
+		if err := q.srq.hold(); err != nil {
+			q.sendCQ.release()
+			q.recvCQ.release()
+			return err
+		}
 	}
 	return nil
 }
@@ -122,6 +138,10 @@ func (q *QP) close() {
 	s.count.closedQPs.Add(q.machine.Counters())
 	q.sendCQ.release()
 	q.recvCQ.release()
+	if q.srq != nil {
+		q.srq.users--
+	}
+	s.dev.events.forget(q)
 }
 
 // usable says why the queue pair takes no calls any more. The lock is held.

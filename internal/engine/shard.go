@@ -122,8 +122,8 @@ func (s *shard) close() {
 	s.closed = true
 	now := s.dev.now()
 	for _, q := range s.qps {
-		// Every state but RESET, where there is nothing to flush, leads to ERR.
-		if q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
+		// In RESET there is nothing to flush; every other state leads to ERR.
+		if q.attr.State() != qp.RESET && q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
 			q.machine.Modified(now)
 		}
 		q.close()
