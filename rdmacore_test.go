@@ -1,0 +1,264 @@
+package gorxe_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+)
+
+// The scenarios of rdma-core's own tests (linux-rdma/rdma-core, tests/*.py) that need no
+// kernel, by file and name. docs/rdma-core-tests.md lists them all.
+var rdmaCore = map[string]map[string]func(*testing.T){
+	"test_atomic": rdmaCoreAtomic,
+	"test_cq":     rdmaCoreCQ,
+	"test_cqex":   rdmaCoreCQEx,
+	"test_mr":     rdmaCoreMR,
+	"test_qp":     rdmaCoreQP,
+	"test_qpex":   rdmaCoreQPEx,
+	"test_srq":    rdmaCoreSRQ,
+}
+
+func TestRDMACore(t *testing.T) {
+	for _, file := range slices.Sorted(maps.Keys(rdmaCore)) {
+		t.Run(file, func(t *testing.T) {
+			for _, name := range slices.Sorted(maps.Keys(rdmaCore[file])) {
+				t.Run(name, rdmaCore[file][name])
+			}
+		})
+	}
+}
+
+// A player is one side of such a test, with the defaults of rdma-core's: messages of 1024
+// bytes in a region of their own, READs and atomics one at a time.
+type player struct {
+	*testing.T
+	dev  *gorxe.Device
+	pd   *gorxe.PD
+	cq   *gorxe.CQ
+	srq  *gorxe.SRQ // where receives are posted, if there is one
+	mr   *gorxe.MR
+	buf  []byte
+	qp   *gorxe.QP
+	info gorxe.ConnInfo
+	attr gorxe.ConnAttr
+	peer *player
+	size int // of a message
+	rkey uint32
+	addr uint64 // of the peer's buffer
+	lkey uint32
+}
+
+// playerOptions are what the tests vary; the zero value is the default.
+type playerOptions struct {
+	service  gorxe.QPType
+	size     int
+	mrAccess gorxe.Access
+	qpAccess gorxe.Access
+	rdAtomic uint8
+	withSRQ  bool
+}
+
+const (
+	rdmaCoreIters = 100
+	anyRemote     = gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
+)
+
+// newPlayers are two connected players, each on a device of its own.
+func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
+	t.Helper()
+	o.service = cmp.Or(o.service, gorxe.RC)
+	o.size = cmp.Or(o.size, 1024)
+	o.mrAccess = cmp.Or(o.mrAccess, anyRemote)
+	o.qpAccess = cmp.Or(o.qpAccess, anyRemote)
+	var ps [2]*player
+	for i, cfg := range pipeLinks(t) {
+		n := openNode(t, cfg, o.size)
+		p := &player{T: t, dev: n.dev, pd: n.pd, cq: n.cq, buf: n.buf, size: o.size, attr: gorxe.DefaultConnAttr()}
+		p.attr.Access = o.qpAccess
+		if o.rdAtomic > 0 {
+			p.attr.MaxRdAtomic, p.attr.MaxDestRdAtomic = o.rdAtomic, o.rdAtomic
+		}
+		if o.withSRQ {
+			var err error
+			if p.srq, err = p.pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: testCap.MaxRecvWR, MaxSGE: testCap.MaxRecvSGE}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.register(o.mrAccess)
+		ps[i] = p
+	}
+	connectPlayers(ps[0], ps[1], o.service)
+	return ps[0], ps[1]
+}
+
+// connectPlayers gives two players a queue pair each and connects these.
+func connectPlayers(a, b *player, service gorxe.QPType) {
+	a.Helper()
+	a.peer, b.peer = b, a
+	for _, p := range []*player{a, b} {
+		var err error
+		if p.qp, err = p.pd.CreateQP(gorxe.QPInitAttr{Type: service, SendCQ: p.cq, SRQ: p.srq, Cap: testCap}); err != nil {
+			p.Fatal(err)
+		}
+		if p.info, err = p.qp.Local(0, gorxe.RandomPSN()); err != nil {
+			p.Fatal(err)
+		}
+		p.learn()
+	}
+	for _, p := range []*player{a, b} {
+		if err := p.qp.Connect(p.info, p.peer.info, p.attr); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// register makes p's buffer a region with these rights.
+func (p *player) register(access gorxe.Access) {
+	p.Helper()
+	m, err := p.pd.RegMR(p.buf, access)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.mr, p.lkey = m, m.LKey()
+}
+
+// learn takes over where the peer's region is.
+func (p *player) learn() { p.rkey, p.addr = p.peer.mr.RKey(), p.peer.mr.Addr() }
+
+func (p *player) sge() []gorxe.SGE {
+	if p.size == 0 {
+		return nil
+	}
+	return []gorxe.SGE{{Addr: p.mr.Addr(), Length: uint32(p.size), LKey: p.lkey}}
+}
+
+// post posts a send work request for p's message.
+func (p *player) post(op gorxe.WROpcode, change func(*gorxe.SendWR)) {
+	p.Helper()
+	wr := &gorxe.SendWR{ID: 5, Opcode: op, Flags: gorxe.Signaled, SGList: p.sge(), RemoteAddr: p.addr, RKey: p.rkey}
+	if change != nil {
+		change(wr)
+	}
+	if err := p.qp.PostSend(wr); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *player) postRecv() {
+	p.Helper()
+	post := p.qp.PostRecv
+	if p.srq != nil {
+		post = p.srq.PostRecv
+	}
+	if err := post(&gorxe.RecvWR{ID: 6, SGList: p.sge()}); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// poll waits for one completion.
+func (p *player) poll() gorxe.WC {
+	p.Helper()
+	var wc [1]gorxe.WC
+	if _, err := p.cq.Wait(p.Context(), wc[:]); err != nil {
+		p.Fatal(err)
+	}
+	return wc[0]
+}
+
+// want polls one completion and fails the test if it has not this status.
+func (p *player) want(status gorxe.WCStatus) gorxe.WC {
+	p.Helper()
+	wc := p.poll()
+	if wc.Status != status {
+		p.Fatalf("the completion is %s, want %s", wc.Status.Name(), status.Name())
+	}
+	return wc
+}
+
+func (p *player) fill(b byte) { copy(p.buf, bytes.Repeat([]byte{b}, len(p.buf))) }
+
+// holds fails the test unless the first n bytes of p's buffer are all b.
+func (p *player) holds(n int, b byte) {
+	p.Helper()
+	p.qp.State() // orders this read behind the device's writes
+	if !bytes.Equal(p.buf[:n], bytes.Repeat([]byte{b}, n)) {
+		p.Fatalf("the buffer begins with %x, want %d times %x", p.buf[:min(n, 8)], n, b)
+	}
+}
+
+// traffic sends messages to and fro; each is checked where it arrives.
+func traffic(client, server *player, op gorxe.WROpcode) {
+	client.Helper()
+	for i := range rdmaCoreIters {
+		from, to := client, server
+		if i%2 == 1 {
+			from, to = server, client
+		}
+		to.postRecv()
+		from.fill('c')
+		to.fill('x')
+		imm := uint32(i)
+		from.post(op, func(wr *gorxe.SendWR) { wr.Imm = imm })
+		from.want(gorxe.WCSuccess)
+		wc := to.want(gorxe.WCSuccess)
+		to.holds(to.size, 'c')
+		if wc.ByteLen != uint32(from.size) || wc.QPN != to.qp.QPN() || wc.SrcQP != from.qp.QPN() {
+			client.Fatalf("the receive completion is %+v", wc)
+		}
+		if withImm := op == gorxe.WRSendImm || op == gorxe.WRWriteImm; withImm != (wc.Flags&gorxe.WCWithImm != 0) || withImm && wc.Imm != imm {
+			client.Fatalf("the receive completion is %+v, want immediate data %d: %v", wc, imm, withImm)
+		}
+	}
+}
+
+// rdmaTraffic writes to or reads from the peer in turns.
+func rdmaTraffic(client, server *player, op gorxe.WROpcode) {
+	client.Helper()
+	for i := range rdmaCoreIters {
+		p := []*player{client, server}[i%2]
+		p.fill('l')
+		p.peer.fill('r')
+		p.post(op, nil)
+		p.want(gorxe.WCSuccess)
+		if op == gorxe.WRRead {
+			p.holds(p.size, 'r')
+			p.peer.holds(p.size, 'r')
+		} else {
+			p.peer.holds(p.size, 'l')
+			p.holds(p.size, 'l')
+		}
+	}
+}
+
+// restate takes both queue pairs from ERR over RESET back to RTS.
+func restate(ps ...*player) {
+	for _, p := range ps {
+		p.Helper()
+		if err := p.qp.Modify(&gorxe.QPAttr{State: gorxe.RESET}, gorxe.AttrState); err != nil {
+			p.Fatal(err)
+		}
+	}
+	for _, p := range ps {
+		if err := p.qp.Connect(p.info, p.peer.info, p.attr); err != nil {
+			p.Fatal(err)
+		}
+		var wcs [64]gorxe.WC
+		for p.cq.Poll(wcs[:]) > 0 {
+		}
+	}
+}
+
+// refused fails the test unless err is a refusal of a post.
+func (p *player) refused(err error, words ...string) {
+	p.Helper()
+	var post *gorxe.PostError
+	if !errors.As(err, &post) {
+		p.Fatalf("the error is %v, want a PostError", err)
+	}
+	says(p.T, err, words...)
+}
