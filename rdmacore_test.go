@@ -235,24 +235,6 @@ func rdmaTraffic(client, server *player, op gorxe.WROpcode) {
 	}
 }
 
-// restate takes both queue pairs from ERR over RESET back to RTS.
-func restate(ps ...*player) {
-	for _, p := range ps {
-		p.Helper()
-		if err := p.qp.Modify(&gorxe.QPAttr{State: gorxe.RESET}, gorxe.AttrState); err != nil {
-			p.Fatal(err)
-		}
-	}
-	for _, p := range ps {
-		if err := p.qp.Connect(p.info, p.peer.info, p.attr); err != nil {
-			p.Fatal(err)
-		}
-		var wcs [64]gorxe.WC
-		for p.cq.Poll(wcs[:]) > 0 {
-		}
-	}
-}
-
 // refused fails the test unless err is a refusal of a post.
 func (p *player) refused(err error, words ...string) {
 	p.Helper()
