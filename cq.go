@@ -2,6 +2,7 @@ package gorxe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gorxe/gorxe/internal/engine"
@@ -21,13 +22,38 @@ type CQ struct {
 	cq  *engine.CQ
 }
 
+// A CQOption changes how [Device.CreateCQ] makes a queue.
+type CQOption func(*cqOptions)
+
+type cqOptions struct{ channel *CompChannel }
+
+// OnChannel lets the queue tell of completions on ch, when [CQ.ReqNotify] asks for it.
+func OnChannel(ch *CompChannel) CQOption {
+	return func(o *cqOptions) { o.channel = ch }
+}
+
 // CreateCQ makes a queue for up to depth completions, 1 to 2^20. Memory is taken as it
 // fills, so a depth that is large enough for all outstanding work costs nothing.
-func (d *Device) CreateCQ(depth int) (*CQ, error) {
+//
+// A completion that finds the queue full is lost, and the queue is in error: it raises
+// [EventCQErr], and every queue pair that completes into it goes to ERR with
+// [EventQPFatal].
+func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if depth < 1 || depth > maxCQE {
 		return nil, fmt.Errorf("a completion queue of depth %d: it must be 1 to %d", depth, maxCQE)
 	}
-	cq, err := d.engine.CreateCQ(depth)
+	var o cqOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	create := d.engine.CreateCQ
+	if ch := o.channel; ch != nil {
+		if ch.dev != d {
+			return nil, errors.New("a completion queue on a completion channel of another device")
+		}
+		create = ch.ch.CreateCQ
+	}
+	cq, err := create(depth)
 	if err != nil {
 		return nil, fmt.Errorf("completion queue: %w", err)
 	}
@@ -43,6 +69,18 @@ func (c *CQ) Poll(wc []WC) int { return c.cq.Poll(wc) }
 // Wait is Poll that sleeps until there is at least one completion. With none it returns
 // the cause of ctx, [ErrCQOverflow], or [ErrClosed].
 func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) { return c.cq.Wait(ctx, wc) }
+
+// Resize changes how many completions the queue holds: 1 to 2^20, not fewer than are in it.
+func (c *CQ) Resize(depth int) error { return c.cq.Resize(depth) }
+
+// Depth returns how many completions the queue holds.
+func (c *CQ) Depth() int { return c.cq.Depth() }
+
+// ReqNotify asks for one event on the queue's completion channel, as ibv_req_notify_cq: when
+// the next completion is added, or with solicitedOnly the next that is a receive whose
+// sender asked for it ([Solicited]) or that is in error. Completions that are in the queue
+// already make no event, so poll once more after asking. [CQ.Wait] needs none of this.
+func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicitedOnly) }
 
 // Close destroys the queue and ends every Wait. It refuses while queue pairs use it.
 func (c *CQ) Close() error {

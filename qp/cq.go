@@ -1,5 +1,7 @@
 package qp
 
+import "fmt"
+
 // CQ is a completion queue without a lock.
 type CQ struct {
 	ring       []WC // power of two
@@ -47,8 +49,27 @@ func (c *CQ) Poll(dst []WC) int {
 
 func (c *CQ) at(i uint32) *WC { return &c.ring[i&uint32(len(c.ring)-1)] }
 
-func (c *CQ) grow() {
-	ring := make([]WC, grown(len(c.ring), c.depth))
+// Resize changes how many completions the queue holds: 1 to [MaxDepth], not fewer than are
+// in it. It keeps what is in it and, where the queue overflowed, that it did.
+func (c *CQ) Resize(depth int) error {
+	switch {
+	case depth < 1 || depth > MaxDepth:
+		return fmt.Errorf("qp: resize CQ: depth %d is out of range: it must be 1 to %d", depth, MaxDepth)
+	case depth < c.Len():
+		return fmt.Errorf("qp: resize CQ: depth %d is less than the %d completions in the queue; poll them first", depth, c.Len())
+	}
+	c.depth = depth
+	if slots := ceilPow2(depth); slots < len(c.ring) {
+		c.move(slots)
+	}
+	return nil
+}
+
+func (c *CQ) grow() { c.move(grown(len(c.ring), c.depth)) }
+
+// move takes the completions to a ring of the given number of slots.
+func (c *CQ) move(slots int) {
+	ring := make([]WC, slots)
 	for i := c.head; i != c.tail; i++ {
 		ring[i&uint32(len(ring)-1)] = *c.at(i)
 	}

@@ -195,9 +195,17 @@ func TestCompletionQueueModel(t *testing.T) {
 				}
 				model = model[n:]
 			},
+			"resize": func(t *rapid.T) {
+				n := rapid.IntRange(-1, 40).Draw(t, "n")
+				if good := n >= 1 && n >= len(model); (c.Resize(n) == nil) != good {
+					t.Fatalf("with %d completions the resize to %d was taken: %v", len(model), n, !good)
+				} else if good {
+					depth = n
+				}
+			},
 			"": func(t *rapid.T) {
-				if c.Len() != len(model) || c.Overflowed() != overflowed {
-					t.Fatalf("len %d, overflowed %v; want %d, %v", c.Len(), c.Overflowed(), len(model), overflowed)
+				if c.Len() != len(model) || c.Overflowed() != overflowed || c.Depth() != depth {
+					t.Fatalf("len %d, overflowed %v, depth %d; want %d, %v, %d", c.Len(), c.Overflowed(), c.Depth(), len(model), overflowed, depth)
 				}
 			},
 		})

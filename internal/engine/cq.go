@@ -29,11 +29,19 @@ type CQ struct {
 	mu      sync.Mutex
 	queue   *qp.CQ // guarded by mu
 	waiting int    // guarded by mu: waiters that found nothing and did not poll again yet
+	armed   notify // guarded by mu: what is to be told on channel
 
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
 
-	dev   *Device
+	dev     *Device
+	channel *CompChannel // nil if made without
+	failing bool         // in shard.failed, guarded by the shard's lock
+	told    bool         // CQ_ERR was raised, guarded likewise
+
+	events    int // on channel, guarded by its lock
+	nextEvent *CQ // likewise
+
 	token chan struct{}
 	done  chan struct{} // closed with the CQ
 }
@@ -46,11 +54,41 @@ func newCQ(d *Device, depth int) *CQ {
 func (c *CQ) Complete(wc *qp.WC) {
 	c.mu.Lock()
 	c.queue.Complete(wc)
-	wake := c.waiting > 0
+	wake, lost, tell := c.waiting > 0, c.queue.Overflowed(), c.armed.fires(wc)
+	if tell {
+		c.armed = notifyNone
+	}
 	c.mu.Unlock()
 	if wake {
 		c.wake()
 	}
+	if tell {
+		c.channel.add(c)
+	}
+	if lost {
+		c.dev.shard.lostCompletion(c)
+	}
+}
+
+// Resize changes how many completions the queue holds, not to fewer than are in it. A queue
+// that overflowed stays in error.
+func (c *CQ) Resize(depth int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return ErrClosed
+	case c.queue.Overflowed():
+		return ErrCQOverflow
+	}
+	return c.queue.Resize(depth)
+}
+
+// Depth is how many completions the queue holds.
+func (c *CQ) Depth() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queue.Depth()
 }
 
 func (c *CQ) wake() {
@@ -124,8 +162,11 @@ func (c *CQ) over(ctx context.Context) error {
 func (c *CQ) hold() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	switch {
+	case c.closed:
 		return ErrClosed
+	case c.queue.Overflowed():
+		return ErrCQOverflow
 	}
 	c.users++
 	return nil
@@ -145,39 +186,55 @@ func (c *CQ) Close() error {
 		defer c.mu.Unlock()
 		return fmt.Errorf("the completion queue is in use: close its queue pairs first (it serves %d send or receive queues)", c.users)
 	}
-	c.end()
+	first := c.end()
 	c.mu.Unlock()
-	c.dev.forget(c)
+	if first {
+		c.dev.forget(c)
+	}
 	return nil
 }
 
-// end closes c, whose lock is held.
-func (c *CQ) end() {
-	if !c.closed {
-		c.closed = true
-		close(c.done)
+// end closes c, whose lock is held, and says whether it was open.
+func (c *CQ) end() bool {
+	if c.closed {
+		return false
 	}
+	c.closed = true
+	close(c.done)
+	return true
 }
 
 // CreateCQ makes a queue that holds up to depth completions.
 func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	c := newCQ(d, depth)
+	if err := d.enter(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// enter makes c one of the device's.
+func (d *Device) enter(c *CQ) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cqs == nil {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	if len(d.cqs) >= d.maxCQ {
-		return nil, fmt.Errorf("all %d completion queues of the device are in use: close one", d.maxCQ)
+		return fmt.Errorf("all %d completion queues of the device are in use: close one", d.maxCQ)
 	}
 	d.cqs[c] = struct{}{}
-	return c, nil
+	return nil
 }
 
 func (d *Device) forget(c *CQ) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	delete(d.cqs, c)
+	d.mu.Unlock()
+	if c.channel != nil {
+		c.channel.drop(c)
+	}
+	d.events.forget(c)
 }
 
 func (d *Device) closeCQs() {

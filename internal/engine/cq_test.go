@@ -12,7 +12,16 @@ import (
 )
 
 func testCQ(depth int) *CQ {
-	return newCQ(&Device{cqs: map[*CQ]struct{}{}}, depth)
+	c, err := testDevice().CreateCQ(depth)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// testDevice is what CQs need of a device.
+func testDevice() *Device {
+	return &Device{cqs: map[*CQ]struct{}{}, maxCQ: 1000, shard: &shard{}, events: newEvents(), done: make(chan struct{})}
 }
 
 func TestWaitSleepsUntilACompletion(t *testing.T) {

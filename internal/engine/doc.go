@@ -17,16 +17,17 @@
 //
 // # Locks
 //
-//	shard.mu   the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
-//	           a shard. Sending happens under it, so that the packets of a queue pair leave
-//	           in the order in which they were made, and payload borrowed from a memory
-//	           region is borrowed only under it.
-//	CQ.mu      the completions. Taken under shard.mu by machines and alone by pollers.
-//	Device.mu  the list of CQs. Taken alone, or before a CQ.mu.
-//	events.mu  the asynchronous events that wait to be read. Taken under any other.
+//	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
+//	                a shard. Sending happens under it, so that the packets of a queue pair leave
+//	                in the order in which they were made, and payload borrowed from a memory
+//	                region is borrowed only under it.
+//	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
+//	Device.mu       the list of CQs.
+//	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
+//	events.mu       the asynchronous events that wait to be read.
 //
-// The order is shard before Device before CQ before events; nothing is ever taken under the
-// last.
+// The order is shard, CompChannel, Device, CQ, events: whoever holds one takes only what
+// stands behind it.
 // A link is called under shard.mu for Prepare and Send only.
 //
 // The key table belongs to the device: machines read it under their own shard's lock,
@@ -34,5 +35,6 @@
 // returns, no machine, no packet and no system call can reach the memory any more.
 //
 // There is one shard. More need no other locking: a queue pair belongs to the shard that
-// its number says, those of one SRQ to one shard, and a receiving goroutine takes one shard's lock after the other.
+// its number says, those of one SRQ to the same shard, and a receiving goroutine takes one
+// shard's lock after the other.
 package engine

@@ -245,6 +245,7 @@ func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
 		q.machine.Posted()
 		s.ready(q)
 		if busy {
+			s.failUsers(s.dev.now())
 			s.wakePump()
 		} else {
 			s.flush(s.dev.now())
@@ -272,6 +273,7 @@ func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	}
 	if n > 0 {
 		q.machine.Posted()
+		s.failUsers(s.dev.now())
 	}
 	return n, err
 }

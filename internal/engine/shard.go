@@ -21,6 +21,7 @@ type shard struct {
 	out     []*outbox // one for each entry of the GID table, same index
 	timers  timers
 	count   counters
+	failed  []*CQ // lost a completion; their queue pairs are to fail
 
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
@@ -50,6 +51,7 @@ func (s *shard) ready(q *QP) {
 // its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
 // lock is held.
 func (s *shard) flush(now transport.Time) {
+	s.failUsers(now)
 	left := false
 	for _, o := range s.out {
 		for budget := flushFrames; o.head != nil && budget > 0; {
@@ -60,6 +62,7 @@ func (s *shard) flush(now transport.Time) {
 	if left {
 		s.wakePump()
 	}
+	s.failUsers(now)
 }
 
 // wakePump lets the pump go on where the caller stops.
