@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -22,7 +24,7 @@ func TestOpcodesATypeTakes(t *testing.T) {
 	for _, typ := range allTypes {
 		for o := qp.WROpcode(0); o < 20; o++ {
 			q := &qp.QP{Type: typ, Attr: qp.Attr{State: qp.RTS}}
-			wr := &qp.SendWR{Opcode: o, SGList: []qp.SGE{{Length: 8}}, AH: &qp.AddressVector{}}
+			wr := &qp.SendWR{Opcode: o, SGList: []qp.SGE{{Length: 8}}, AH: &handle{}}
 			want := slices.Contains(allowed[typ], o)
 			err := q.CheckPost(wr)
 			if (err == nil) != want || o.Allowed(typ) != want {
@@ -76,8 +78,12 @@ func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
 		{"atomic of 4 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4)}, "works on 8 bytes, not 4"},
 		{"atomic write inline", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: make([]byte, 8)}, ""},
 		{"atomic write of 9 bytes", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, SGList: sg(9)}, "works on 8 bytes, not 9"},
-		{"datagram with a way", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &qp.AddressVector{}}, ""},
+		{"datagram with a way", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}}, ""},
 		{"datagram without a way", qp.UD, qp.SendWR{Opcode: qp.WRSend}, "needs AH"},
+		{"datagram by a way of another domain", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Domain: &mr.PD{ID: 9}}}, "protection domain"},
+		{"datagram to no queue pair", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}, RemoteQPN: 1 << 24}, "0x1000000 does not fit"},
+		{"datagram to a group", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: bth.MulticastQPN}, ""},
+		{"datagram to one queue pair of a group", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: 17}, "which takes 0xffffff"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q := &qp.QP{Type: c.typ, Attr: qp.Attr{State: qp.RTS}}

@@ -85,8 +85,23 @@ func (q *QP) CheckPost(wr *SendWR) error {
 	if op.flags&wrExact != 0 && wr.length() != uint64(op.length) {
 		return fmt.Errorf("qp: %w: %v works on %d bytes, not %d", ErrBadWR, wr.Opcode, op.length, wr.length())
 	}
-	if !q.Type.Connected() && wr.AH == nil {
+	if !q.Type.Connected() {
+		return q.checkReceiver(wr)
+	}
+	return nil
+}
+
+// checkReceiver says whether the request names a receiver that a datagram can be sent to.
+func (q *QP) checkReceiver(wr *SendWR) error {
+	switch {
+	case wr.AH == nil:
 		return fmt.Errorf("qp: %w: a send on a queue pair of type %v needs AH, the way to its receiver", ErrBadWR, q.Type)
+	case wr.AH.PD() != q.PD:
+		return fmt.Errorf("qp: %w: its AH is not of the queue pair's protection domain", ErrBadWR)
+	case wr.RemoteQPN > maxQPN:
+		return fmt.Errorf("qp: %w: RemoteQPN %#x does not fit 24 bits", ErrBadWR, uint32(wr.RemoteQPN))
+	case wr.AH.Multicast() && wr.RemoteQPN != bth.MulticastQPN:
+		return fmt.Errorf("qp: %w: RemoteQPN %#x cannot be sent to a multicast group, which takes %#x", ErrBadWR, uint32(wr.RemoteQPN), uint32(bth.MulticastQPN))
 	}
 	return nil
 }

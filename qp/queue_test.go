@@ -47,7 +47,7 @@ func TestSendQueueModel(t *testing.T) {
 				wr := qp.SendWR{
 					ID: rapid.Uint64().Draw(t, "id"), Opcode: qp.WROpcode(rapid.Byte().Draw(t, "opcode")),
 					Flags: qp.Signaled, SGList: sg, Imm: rapid.Uint32().Draw(t, "imm"),
-					RemoteAddr: 1, RKey: 2, CompareAdd: 3, Swap: 4, AH: &qp.AddressVector{HopLimit: 5}, RemoteQPN: 6, RemoteQKey: 7,
+					RemoteAddr: 1, RKey: 2, CompareAdd: 3, Swap: 4, AH: &handle{}, RemoteQPN: 6, RemoteQKey: 7,
 				}
 				if rapid.Bool().Draw(t, "inline") {
 					wr.Flags |= qp.Inline

@@ -15,7 +15,7 @@ type SendWQE struct {
 	SG         []Segment
 	Inline     []byte // the message, when Flags has Inline
 	Length     uint64 // of the message
-	AH         *AddressVector
+	AH         AH
 	RKey       uint32
 	Imm        uint32
 	RemoteQPN  bth.QPN

@@ -63,8 +63,9 @@ type SendWR struct {
 	CompareAdd uint64 // WRCmpSwap: compared value; WRFetchAdd: what is added
 	Swap       uint64
 
-	// The receiver, for UD and GSI. AH must stay unchanged until the request completes.
-	AH         *AddressVector
+	// The receiver, for UD and GSI. RemoteQPN is bth.MulticastQPN for a multicast group. A
+	// RemoteQKey whose highest bit is set stands for the sending queue pair's own Q_Key.
+	AH         AH
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
 }

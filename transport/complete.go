@@ -86,7 +86,9 @@ func (c *core) completeReceive(wc qp.WC) {
 	c.wc = wc
 	c.wc.WRID = c.recv.ID
 	c.wc.QPN = c.qp.Num
-	c.wc.SrcQP = c.qp.Attr.DestQPN
+	if c.qp.Type.Connected() {
+		c.wc.SrcQP = c.qp.Attr.DestQPN
+	}
 	if c.wc.Opcode == 0 {
 		c.wc.Opcode = qp.WCRecv
 	}

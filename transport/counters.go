@@ -19,6 +19,8 @@ type Counters struct {
 	RetryExceeded     uint64
 	RNRRetryExceeded  uint64
 	ReadsReplayed     uint64
+	QKeyViolations    uint64 // datagrams with a wrong Q_Key
+	OversizeDatagrams uint64 // datagrams longer than the path takes, which do not leave
 }
 
 // Each calls f with the name and value of every counter, in a fixed order.
@@ -39,6 +41,8 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("retry_exceeded_err", c.RetryExceeded)
 	f("retry_rnr_exceeded_err", c.RNRRetryExceeded)
 	f("replayed_reads", c.ReadsReplayed)
+	f("qkey_viol_cntr", c.QKeyViolations)
+	f("oversize_datagrams", c.OversizeDatagrams)
 }
 
 // Add adds o to c, counter by counter.
@@ -59,4 +63,6 @@ func (c *Counters) Add(o *Counters) {
 	c.RetryExceeded += o.RetryExceeded
 	c.RNRRetryExceeded += o.RNRRetryExceeded
 	c.ReadsReplayed += o.ReadsReplayed
+	c.QKeyViolations += o.QKeyViolations
+	c.OversizeDatagrams += o.OversizeDatagrams
 }

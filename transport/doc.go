@@ -16,6 +16,10 @@
 // All calls for one RC must come from one goroutine at a time. Time is a number of
 // nanoseconds on a clock that never goes back; the zero has no meaning.
 //
+// A [UC] and a [UD] are driven likewise, with one call more: their requests complete with
+// Sent, when what Transmit made has left. A UD sends by the links of its address handles and
+// takes with each packet the network header that it came with ([UD.ReceiveFrom]).
+//
 // Files: requester*.go hold the half that sends requests and takes responses,
 // responder*.go the half that executes requests and answers. [Config] has every
 // constant that is a choice rather than a rule.

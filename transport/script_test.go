@@ -27,7 +27,7 @@ import (
 //	state ERR            the queue pair's state
 //	dereg rw             a memory region goes away
 //
-// and those of script_queue_test.go.
+// and those of script_queue_test.go and, for datagrams, script_datagram_test.go.
 //
 // What the machine puts out must be asked for by the following >, wc steps in the
 // same order; anything that nobody asked for fails the test at the next other step.
@@ -73,6 +73,7 @@ func (c completions) Complete(wc *qp.WC) {
 		if wc.Solicited {
 			l += " se"
 		}
+		l += datagramWC(wc)
 	}
 	c.s.got = append(c.s.got, l)
 }
@@ -100,7 +101,7 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	register("ro", 0x200000, 4096, mr.RemoteRead)
 	attr := qp.Attr{
 		PathMTU: 256, DestQPN: 0x22, RQPSN: scriptPSN, SQPSN: scriptPSN,
-		Access:      mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic,
+		Access: mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic, QKey: scriptQKey,
 		MaxRdAtomic: 2, MaxDestRdAtomic: 2, MinRNRTimer: 12, Timeout: 14, RetryCnt: 2, RNRRetry: 2,
 	}
 	cfg := Config{Window: 16, AckEvery: 8, BackoffLimit: 1}
@@ -112,9 +113,12 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 		SQ: qp.NewSendQueue(64, 4, false), RQ: qp.NewRecvQueue(64, 4),
 		SendCQ: completions{s}, RecvCQ: completions{s},
 	}
-	if service == qp.UC {
+	switch service {
+	case qp.UC:
 		s.rc = NewUC(s.qp, s.keys)
-	} else {
+	case qp.UD, qp.GSI:
+		s.rc = NewUD(s.qp, s.keys)
+	default:
 		s.rc = NewRC(s.qp, s.keys, &cfg)
 	}
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -246,14 +250,14 @@ func (s *script) burst(n int) (more bool) {
 		if err := p.Decode(raw); err != nil {
 			s.fatalf("the machine sent a packet that does not decode: %v", err)
 		}
-		if p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
+		if s.qp.Type.Connected() && p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
 			s.fatalf("wrong BTH: %+v", p)
 		}
-		s.got = append(s.got, "> "+s.format(&p))
+		s.got = append(s.got, "> "+s.format(&p)+datagramHeader(f, &p))
 	}
 	s.batch.Reset()
-	if uc, ok := s.rc.(*UC); ok {
-		more = uc.Sent(s.now) || more
+	if u, ok := s.rc.(interface{ Sent(Time) bool }); ok {
+		more = u.Sent(s.now) || more
 	}
 	return more
 }
@@ -281,6 +285,9 @@ func (s *script) post(words []string) {
 	}
 	if f.has("silent") {
 		wr.Flags &^= qp.Signaled
+	}
+	if !s.qp.Type.Connected() {
+		s.address(&wr, f)
 	}
 	if err := s.qp.SQ.Push(&wr); err != nil {
 		s.fatalf("%v", err)
@@ -329,6 +336,7 @@ func (s *script) parse(words []string) *bth.Packet {
 	p.AckReq = f.has("ack")
 	p.Solicited = f.has("se")
 	p.Imm = uint32(f.num("imm"))
+	p.DETH = datagramDETH(f)
 	if f.has("rxe") {
 		p.MigReq = false
 	}

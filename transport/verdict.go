@@ -25,6 +25,8 @@ const (
 	ReservedSyndrome                // an AETH syndrome that the IBA reserves
 	ReplyPending                    // arrived while an error NAK waits to be sent
 	LocalError                      // the response could not be stored: the QP is in error
+	BadQKey                         // a datagram with another Q_Key than the queue pair's
+	TooLong                         // a datagram for which the receive is too small
 	NumVerdicts                     // how many verdicts there are
 )
 
@@ -36,6 +38,7 @@ var verdictNames = [NumVerdicts]string{
 	OperationalError: "operational_error", UnknownDuplicate: "unknown_duplicate",
 	WrongState: "wrong_state", WrongService: "wrong_service",
 	ReservedSyndrome: "reserved_syndrome", ReplyPending: "reply_pending", LocalError: "local_error",
+	BadQKey: "bad_q_key", TooLong: "too_long",
 }
 
 // String returns the verdict's name as used for counters.

@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// The IPv4 header is one that Linux rxe 6.1 sent for a datagram of 512 bytes
+// (ibv_ud_pingpong).
+var grhs = []struct {
+	name  string
+	frame packet.Received
+	want  string
+}{
+	{
+		"IPv4 stands in the last 20 bytes, with its checksum",
+		packet.Received{
+			Data: make([]byte, 536), Src: netip.MustParseAddr("198.18.0.2"), Dst: netip.MustParseAddr("198.18.0.3"),
+			ID: 0x4af0, FlagsFragment: packet.DontFragment, HopLimit: 64,
+		},
+		"0000000000000000000000000000000000000000" + "450002344af040004011619fc6120002c6120003",
+	},
+	{
+		"IPv6 fills all 40 bytes",
+		packet.Received{
+			Data: make([]byte, 36), Src: netip.MustParseAddr("2001:db8::1"), Dst: netip.MustParseAddr("ff0e::7"),
+			TrafficClass: 0x2c, HopLimit: 1,
+		},
+		"62c00000002c1101" + "20010db8000000000000000000000001" + "ff0e0000000000000000000000000007",
+	},
+}
+
+func TestNetworkHeaderOfADatagram(t *testing.T) {
+	for _, c := range grhs {
+		t.Run(c.name, func(t *testing.T) {
+			g := GRH{0: 0xaa, 39: 0xbb}
+			g.Set(&c.frame)
+			if want, _ := hex.DecodeString(c.want); !bytes.Equal(g[:], want) {
+				t.Errorf("\n%x, want\n%x", g, want)
+			}
+			src, dst, class, err := g.Origin()
+			if err != nil || src != c.frame.Src || dst != c.frame.Dst || class != c.frame.TrafficClass {
+				t.Errorf("Origin = %v, %v, %#x, %v", src, dst, class, err)
+			}
+		})
+	}
+}
+
+func TestOriginRefusesWhatIsNoNetworkHeader(t *testing.T) {
+	for _, g := range []GRH{{}, {0: 0x50}, {20: 0x45}, {20: 0x46}} {
+		if src, dst, _, err := g.Origin(); err == nil {
+			t.Errorf("Origin of %x is %v to %v, want an error", g, src, dst)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// GSIQKey is the Q_Key of the general services interface, QP1.
+const GSIQKey = 0x8001_0000
+
+// ownQKey is the bit of a request's Q_Key that asks for the queue pair's own instead: a
+// program without privileges cannot send with a Q_Key that has it.
+const ownQKey = 1 << 31
+
+// UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each
+// message is one packet, goes where its work request says, and comes from anybody who
+// knows the Q_Key; none is acknowledged.
+type UD struct {
+	core
+	next bth.PSN // of the next packet
+	cur  uint32  // free-running index of the work request that is to be sent next
+	sent uint32  // those before it were handed to the link
+}
+
+// NewUD returns the machine of q; see [NewRC].
+func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{core: core{qp: q, keys: keys}} }
+
+// Modified takes over the attributes and the state that the queue pair has now.
+func (c *UD) Modified(Time) {
+	was := c.state
+	c.state = c.qp.State()
+	switch {
+	case c.state == qp.RESET:
+		c.forget()
+		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+	case c.state == qp.RTS && was == qp.RTR:
+		c.next = c.qp.Attr.SQPSN
+		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+	case c.state == qp.ERR && was != qp.ERR:
+		c.flush()
+	case c.state == qp.SQD && was == qp.RTS:
+		c.drained()
+	}
+}
+
+// flush completes both queues with WR_FLUSH_ERR.
+func (c *UD) flush() {
+	c.flushQueues()
+	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+}
+
+// Posted tells the machine that work requests were queued.
+func (c *UD) Posted() {
+	switch c.state {
+	case qp.ERR:
+		c.flush()
+	case qp.SQE:
+		c.flushSends()
+		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+	}
+}
+
+// NextTimeout is never: nothing waits for an answer.
+func (c *UD) NextTimeout() (Time, bool) { return 0, false }
+
+// Timeout does nothing.
+func (c *UD) Timeout(Time) {}
+
+// Link returns the index of the link by which the next datagram wants to leave; false
+// means that there is none to send.
+func (c *UD) Link() (int, bool) {
+	if c.state != qp.RTS || c.cur == c.qp.SQ.Tail() {
+		return 0, false
+	}
+	if ah, _ := c.qp.SQ.At(c.cur).AH.(*AH); ah != nil {
+		return ah.link, true
+	}
+	return 0, true
+}
+
+// Transmit appends to dst the datagrams that leave by the link that [UD.Link] names, up to
+// limit and up to the first that wants another link. Their paths are those of their address
+// handles; the argument is not looked at. What it has put into dst completes with [UD.Sent],
+// as with [UC.Transmit].
+func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (more bool) {
+	x := transmission{core: &c.core, now: now, dst: dst, left: limit}
+	link, _ := c.Link()
+	for c.state == qp.RTS && c.cur != c.qp.SQ.Tail() {
+		w := c.qp.SQ.At(c.cur)
+		ah, _ := w.AH.(*AH)
+		if ah == nil || udOps[w.Opcode] == 0 {
+			c.failAt(qp.WCLocQPOpErr)
+			break
+		}
+		if ah.link != link || !c.sendDatagram(&x, w, ah) {
+			break
+		}
+		c.next = c.next.Add(1)
+		c.cur++
+		c.sent = c.cur
+	}
+	return x.full
+}
+
+// udOps is the table from work request to wire opcode.
+var udOps = [256]bth.Opcode{qp.WRSend: bth.UDSendOnly, qp.WRSendImm: bth.UDSendOnlyImm}
+
+// sendDatagram emits the packet of w and reports whether w is dealt with.
+func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
+	if w.Length > uint64(ah.mtu) {
+		// No packet leaves and no error tells of it (IBA C10-93.1.1), as on rxe.
+		c.count.OversizeDatagrams++
+		return true
+	}
+	if w.Flags&qp.Inline == 0 {
+		if f := resolve(c.keys, c.qp.PD, w.SG, 0); f != mr.OK {
+			c.failAt(qp.WCLocProtErr)
+			return false
+		}
+	}
+	p := c.packetOf(udOps[w.Opcode], c.next)
+	p.DestQP, p.Imm, p.Solicited = w.RemoteQPN, w.Imm, w.Flags&qp.Solicited != 0
+	p.DETH = bth.DETH{QKey: c.qkeyOf(w), SrcQP: c.qp.Num}
+	x.path = &ah.path
+	f := x.frame(p, w.Length)
+	if f == nil {
+		return false
+	}
+	if !payload(f, w, 0, w.Length) {
+		x.dst.Drop()
+		c.failAt(qp.WCLocProtErr)
+		return false
+	}
+	return true
+}
+
+// qkeyOf is the Q_Key that goes out with w.
+func (c *UD) qkeyOf(w *qp.SendWQE) uint32 {
+	if w.RemoteQKey&ownQKey != 0 || c.qp.Type == qp.GSI {
+		return c.qkey()
+	}
+	return w.RemoteQKey
+}
+
+// qkey is the queue pair's own Q_Key.
+func (c *UD) qkey() uint32 {
+	if c.qp.Type == qp.GSI {
+		return GSIQKey
+	}
+	return c.qp.Attr.QKey
+}
+
+// Sent completes the work requests whose packets have left, and reports whether Transmit
+// has something to do again.
+func (c *UD) Sent(Time) (more bool) {
+	for c.qp.SQ.Head() != c.sent {
+		c.completeHead(qp.WCSuccess)
+	}
+	if c.state == qp.SQD {
+		c.drained()
+	}
+	return c.state == qp.RTS && c.cur != c.qp.SQ.Tail()
+}
+
+// failAt fails the work request that cannot be sent, once those before it are complete. It
+// takes the send queue with it, while receives go on (IBA 10.3.1, state SQE).
+func (c *UD) failAt(status qp.WCStatus) {
+	if c.cur != c.qp.SQ.Head() {
+		return
+	}
+	c.completeHead(status)
+	c.state, c.qp.Attr.State = qp.SQE, qp.SQE
+	c.Posted()
+}
+
+// drained tells that nothing that was started is left to complete, if SQD was asked to.
+func (c *UD) drained() {
+	if c.cur == c.qp.SQ.Head() && c.qp.Attr.SQDAsyncNotify {
+		c.qp.Attr.SQDAsyncNotify = false
+		c.qp.Raise(qp.EventSQDrained)
+	}
+}
