@@ -49,7 +49,7 @@ func (c *RC) Modified(now Time) {
 		}
 	case qp.RTS:
 		if was == qp.RTR {
-			c.req.start(a.SQPSN, a.RetryCnt, a.RNRRetry)
+			c.req.start(a.SQPSN, c.qp.SQ.Head(), a.RetryCnt, a.RNRRetry)
 		}
 	case qp.ERR:
 		if was != qp.ERR {

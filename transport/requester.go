@@ -33,9 +33,9 @@ type requester struct {
 // infiniteRNR is the rnr_retry value that means: without limit (IBA 9.7.5.2.8).
 const infiniteRNR = 7
 
-func (r *requester) start(psn bth.PSN, retryCnt, rnrRetry uint8) {
+func (r *requester) start(psn bth.PSN, head uint32, retryCnt, rnrRetry uint8) {
 	*r = requester{
-		una: psn, send: psn, next: psn, started: true, cur: r.cur,
+		una: psn, send: psn, next: psn, started: true, cur: head,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
 	}
 }
