@@ -1,12 +1,13 @@
 # Every target works from a fresh clone with Go installed. `make help` lists them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME   ?= 30s
+DURATION   ?= 1m
 LEVEL      ?= ci
 DOC        ?= docs/interop.md
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop pairs bench fuzz
+.PHONY: help build check lint cross interop pairs bench fuzz soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,3 +45,6 @@ fuzz: ## every fuzz target for FUZZTIME each
 			echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+soak: ## the simulation with seeds of its own for DURATION
+	go run ./internal/sim/cmd/soak -duration $(DURATION)

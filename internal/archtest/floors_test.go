@@ -29,7 +29,9 @@ var floors = []place{
 	{dir: "internal/cli", floor: 6},
 	{dir: "cmd", floor: 7},
 	{dir: "trace", only: []string{"bth"}},
-	{dir: "internal/sim", only: []string{"bth", "mr", "packet", "qp", "transport", "cm"}},
+	{dir: "internal/sim", pure: true, only: []string{"bth", "mr", "packet", "qp", "transport", "cm"}},
+	{dir: "internal/sim/capture", only: []string{"internal/sim"}},
+	{dir: "internal/sim/cmd", floor: 7},
 	{dir: "internal/exchange", only: []string{}},
 	{dir: "internal/archtest", only: []string{}},
 }
@@ -43,8 +45,9 @@ var impure = []string{
 
 // allowedImpure are the exceptions from impure, by folder. netip holds values only.
 var allowedImpure = map[string][]string{
-	"*":  {"net/netip"},
-	"mr": {"sync/atomic"},
+	"*":            {"net/netip"},
+	"mr":           {"sync/atomic"},
+	"internal/sim": {"math/rand/v2"}, // drawn from a seed
 }
 
 // maxLines is the longest a source file may be, tests aside.

@@ -1,0 +1,90 @@
+// Soak plays seeds of the simulation for as long as it is told.
+//
+//	go run ./internal/sim/cmd/soak -duration 10m
+//
+// It ends with 1 when a promise was broken: the report has the seed, and a capture of the
+// smallest run that still fails lies in -dir.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/capture"
+)
+
+// soak is what the workers share.
+type soak struct {
+	next     atomic.Uint64 // seed
+	end      time.Time
+	goal     uint64 // conversations; 0 is none
+	dir      string
+	mu       sync.Mutex // of what follows
+	all      sim.Stats
+	seeds    uint64
+	failures int
+}
+
+func main() {
+	duration := flag.Duration("duration", time.Minute, "how long to play")
+	first := flag.Uint64("seed", uint64(time.Now().UnixNano())>>16, "first seed")
+	goal := flag.Uint64("conversations", 0, "stop earlier, after so many conversations")
+	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "seeds played at a time")
+	dir := flag.String("dir", os.TempDir(), "where captures of failures go")
+	flag.Parse()
+
+	begin := time.Now()
+	s := &soak{end: begin.Add(*duration), goal: *goal, dir: *dir}
+	s.next.Store(*first)
+	var wg sync.WaitGroup
+	for range *workers {
+		wg.Go(s.work)
+	}
+	wg.Wait()
+	s.report(*first, time.Since(begin))
+	if s.failures > 0 {
+		os.Exit(1)
+	}
+}
+
+// work plays seeds until the time is over.
+func (s *soak) work() {
+	for time.Now().Before(s.end) {
+		seed := s.next.Add(1) - 1
+		r := sim.Run(sim.Generate(seed), nil)
+		text := ""
+		if r.Err != nil {
+			text = capture.Failure(seed, s.dir)
+		}
+		s.mu.Lock()
+		s.all.Add(&r.Stats)
+		s.seeds++
+		done := s.goal > 0 && s.all.Conversations >= s.goal
+		if r.Err != nil {
+			s.failures++
+			fmt.Println(text)
+		}
+		s.mu.Unlock()
+		if done {
+			return
+		}
+	}
+}
+
+// report says what was played.
+func (s *soak) report(first uint64, took time.Duration) {
+	a := &s.all
+	fmt.Printf("seeds          %d, from %d on, %.0f a second in %v\n", s.seeds, first, float64(s.seeds)/took.Seconds(), took.Round(time.Second))
+	fmt.Printf("conversations  %d, in %v of virtual time\n", a.Conversations, time.Duration(a.Virtual).Round(time.Second))
+	fmt.Printf("requests       %d posted; %d completions, %d of them with an error that was provoked\n", a.Requests, a.Completions, a.Errors)
+	fmt.Printf("packets        %d, %d MB\n", a.Packets, a.Bytes/1_000_000)
+	fmt.Printf("faults         %d: %d lost, %d repeated, %d late, %d corrupt (%d caught), %d into a dead link\n",
+		a.Faults(), a.Dropped, a.Duplicated, a.Delayed, a.Corrupted, a.Caught, a.Unreachable)
+	fmt.Printf("violations     %d\n", s.failures)
+}

@@ -1,0 +1,19 @@
+// Package sim is a world of RDMA nodes that is decided by a seed: nodes with memory and
+// queue pairs, links that lose, repeat, reorder, delay and corrupt, a clock that is a
+// number. It runs the machines of package transport over packets of real bytes, sealed
+// with a real ICRC, in one goroutine.
+//
+// [Generate] makes a [Scenario] from a seed: who is connected with whom, which verbs are
+// posted when, what the links do. [Run] plays it and holds every step against a model of
+// what the InfiniBand Architecture promises:
+//
+//   - every packet that leaves is the one its work request asks for: PSN, opcode, headers,
+//     payload, within the window, after a go-back from the oldest unacknowledged PSN;
+//   - every packet that arrives changes exactly the bytes of memory that it must, once;
+//   - every work request completes exactly once, in order, with the status that fits what
+//     happened to it, and at the step in which the last answer it needs came in;
+//   - nothing is acknowledged that was not executed;
+//   - once the faults are over all of it comes to its end.
+//
+// What does not hold is a [Violation]. [Shrink] makes a scenario that has one smaller.
+package sim

@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Sizes of queue pairs.
+const (
+	maxSGE    = 5
+	maxInline = 256
+	maxQueue  = 256
+)
+
+// machine is what the transports of all service types offer.
+type machine interface {
+	Receive(now Time, p *bth.Packet) transport.Verdict
+	Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool)
+	NextTimeout() (Time, bool)
+	Timeout(now Time)
+	Modified(now Time)
+	Posted()
+	Counters() *transport.Counters
+}
+
+// A node is memory, keys and the queue pairs that use them.
+type node struct {
+	index int
+	spec  NodeSpec
+	mem   memory
+	keys  *mr.Table
+	pd    *mr.PD
+	qps   map[bth.QPN]*end
+}
+
+// A conn is two queue pairs that are connected, perhaps several times in a row.
+type conn struct {
+	index     int
+	spec      *ConnSpec
+	ends      [2]*end
+	epoch     int // how often it was connected
+	disturbed int // frames of this epoch that a link failed to deliver once, in time and whole
+}
+
+// An end is a queue pair with its machine and with the model of what they must do.
+type end struct {
+	w    *World
+	conn *conn
+	side int
+	spec *EndSpec
+	node *node
+	path packet.Path
+
+	qp            *qp.QP
+	m             machine
+	cq            *qp.CQ
+	local, remote *mr.Region // what this end uses, what it lets its peer use
+	psn           bth.PSN    // first PSN of the epoch
+
+	turn bool // it waits for its turn to send
+	wake Time // of its earliest timer event, 0 is none
+
+	sends  []*sent   // of this epoch, in the order they were posted
+	oldest int       // index of the first that has not completed
+	recvs  []*posted // not completed, in the order they were posted
+	taken  bool      // a message is being stored in recvs[0]
+	want   []qp.WC   // completions of receives that this step must bring
+	cause  string    // why the queue pair may be in ERR
+	nextID uint64
+
+	requester requester
+	responder responder
+}
+
+func (e *end) peer() *end { return e.conn.ends[1-e.side] }
+
+// state of the queue pair.
+func (e *end) state() qp.State { return e.qp.State() }
+
+// alive reports whether the queue pair takes packets.
+func (e *end) alive() bool {
+	s := e.state()
+	return s == qp.RTR || s == qp.RTS || s == qp.SQD || s == qp.SQE
+}
+
+// seq is the place of a PSN that e sends in the order of this epoch; it is negative for
+// those before the first.
+func (e *end) seq(psn bth.PSN) int64 { return int64(psn.Diff(e.psn)) }
+
+// A sent is a send work request that was posted.
+type sent struct {
+	act        *Act
+	id         uint64
+	op         qp.WROpcode
+	sg         []qp.SGE
+	data       []byte // of an inline request, else nil
+	length     uint64
+	rkey       uint32
+	compareAdd uint64
+	swap       uint64
+	signaled   bool
+	first, end int64 // PSNs it takes, counted from the first of the epoch
+
+	executed bool
+	old      uint64 // what an atomic found
+}
+
+// A posted is a receive work request that was posted.
+type posted struct {
+	id   uint64
+	sg   []qp.SGE
+	room uint64
+}
+
+const recvID = 1 << 63 // in WRIDs of receives
+
+// at returns the request that the PSN at seq belongs to, or nil.
+func (e *end) at(seq int64) *sent {
+	lo, hi := 0, len(e.sends)
+	for lo < hi {
+		if mid := (lo + hi) / 2; e.sends[mid].end <= seq {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(e.sends) || seq < e.sends[lo].first {
+		return nil
+	}
+	return e.sends[lo]
+}
+
+// head returns the oldest request that has not completed, or nil.
+func (e *end) head() *sent {
+	if e.oldest == len(e.sends) {
+		return nil
+	}
+	return e.sends[e.oldest]
+}
+
+// packets is how many PSNs a message of n bytes takes.
+func (e *end) packets(n uint64) int64 {
+	mtu := uint64(e.conn.spec.MTU)
+	return max(1, int64((n+mtu-1)/mtu))
+}
+
+// message returns n bytes from offset off of the data that s sends.
+func (e *end) message(s *sent, off, n uint64) []byte {
+	if s.data != nil {
+		return s.data[off:][:n]
+	}
+	return e.node.mem.gathered(nil, s.sg, off, n)
+}
+
+// pinned reports whether all local keys of sg are good.
+func (e *end) pinned(sg []qp.SGE) bool {
+	for _, s := range sg {
+		if s.Length > 0 && e.node.keys.Lookup(s.LKey) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// grants says whether e lets its peer use n bytes at addr by this key.
+func (e *end) grants(rkey uint32, addr, n uint64) bool {
+	return e.node.keys.Lookup(rkey) != nil && addr >= memBase && addr+n <= memBase+memSize
+}

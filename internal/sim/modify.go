@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// modify changes the queue pair's attributes and tells its machine.
+func (e *end) modify(a *qp.Attr, mask qp.AttrMask) error {
+	if err := e.qp.Modify(a, mask); err != nil {
+		return err
+	}
+	e.m.Modified(e.w.now)
+	return nil
+}
+
+// toError is a program that gives up.
+func (e *end) toError(why string) {
+	if e.state() == qp.RESET {
+		return
+	}
+	if e.cause == "" {
+		e.cause = why
+	}
+	e.must(e.modify(&qp.Attr{State: qp.ERR}, qp.AttrState))
+	e.settle()
+}
+
+// toReset forgets all that is queued: nothing of it completes.
+func (e *end) toReset() {
+	e.must(e.modify(&qp.Attr{State: qp.RESET}, qp.AttrState))
+	e.oldest = len(e.sends)
+	e.recvs, e.taken, e.want, e.cause = nil, false, nil, ""
+	e.settle()
+	e.responder = responder{}
+}
+
+func (e *end) must(err error) {
+	if err != nil {
+		e.fail("%v", err)
+	}
+}
+
+// connect brings both ends of a connection from RESET to RTS, with PSNs far from those
+// of before.
+func (c *conn) connect() {
+	c.epoch++
+	c.disturbed = 0
+	for _, e := range c.ends {
+		e.toReset()
+		e.register()
+		e.psn = e.spec.PSN.Add(uint32(c.epoch-1) * 0x2f0000)
+		e.sends, e.oldest, e.cause = nil, 0, ""
+		e.requester = requester{progress: e.w.now, window: e.window()}
+		e.responder = responder{}
+	}
+	for _, e := range c.ends {
+		peer := e.peer()
+		a := qp.Attr{
+			State: qp.INIT, Port: 1, Access: allAccess,
+			AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
+			PathMTU: c.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
+			MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
+			MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
+		}
+		for _, to := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
+			from := e.state()
+			mask, _, _ := qp.Requirements(c.spec.Type, from, to)
+			a.State = to
+			e.must(e.modify(&a, mask|qp.AttrState))
+		}
+		e.ready()
+	}
+}
+
+// window is how many PSNs the requester may have unacknowledged.
+func (e *end) window() int64 {
+	cfg := e.spec.Config
+	if cfg.WindowBytes == 0 {
+		cfg.WindowBytes = 256 << 10
+	}
+	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
+}
+
+// register makes the two regions of the end, if they are not there.
+func (e *end) register() {
+	n := e.node
+	if e.local == nil {
+		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, mr.LocalWrite)
+		e.must(err)
+		e.local = r
+	}
+	if e.remote == nil {
+		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, allAccess)
+		e.must(err)
+		e.remote = r
+	}
+}
+
+// deregister ends a region.
+func (e *end) deregister(r **mr.Region) {
+	if *r != nil {
+		e.must(e.node.keys.Deregister(*r))
+		*r = nil
+	}
+}
+
+// act does what a program asks for.
+func (e *end) act(a *Act) {
+	switch a.Kind {
+	case ActPost:
+		e.post(a)
+	case ActError:
+		e.toError("the program")
+	case ActReset:
+		e.toReset()
+	case ActReconnect:
+		e.conn.connect()
+		return
+	case ActRevive:
+		if !e.alive() || !e.peer().alive() {
+			e.conn.connect()
+			return
+		}
+	case ActDrain:
+		if e.state() == qp.RTS {
+			e.must(e.modify(&qp.Attr{State: qp.SQD}, qp.AttrState))
+		}
+	case ActResume:
+		e.resume()
+	case ActDeregister:
+		e.deregister(&e.remote)
+	case ActUnpin:
+		e.deregister(&e.local)
+	}
+	e.settle()
+	e.ready()
+}
+
+// resume leaves SQD once the queue pair has drained; before, it is refused and tried
+// again later.
+func (e *end) resume() {
+	if e.state() != qp.SQD {
+		return
+	}
+	if e.modify(&qp.Attr{State: qp.RTS}, qp.AttrState) != nil {
+		e.w.queue.push(event{at: e.w.now + 100*microsecond, kind: evAct, end: e, act: &Act{Kind: ActResume}})
+	}
+}
+
+// newQPN gives out the numbers of queue pairs.
+func (w *World) newQPN() bth.QPN {
+	w.qpn++
+	return w.qpn
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// noKey is a key that no table hands out in a run this short.
+const noKey = 0
+
+// post queues the work request that a describes, if the state permits.
+func (e *end) post(a *Act) {
+	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm, RemoteAddr: a.Remote}
+	if r := e.peer().remote; r != nil && a.Wrong != WrongRKey {
+		wr.RKey = r.RKey()
+	}
+	s := &sent{act: a, id: wr.ID, op: a.Op, length: a.Length(), rkey: wr.RKey}
+	s.sg = e.keyed(a.SG, a.Wrong == WrongLKey)
+	if a.Inline {
+		s.data = e.node.mem.gathered([]byte{}, a.SG, 0, s.length)
+		wr.Flags |= qp.Inline
+		wr.InlineData = s.data
+	} else {
+		wr.SGList = s.sg
+	}
+	switch a.Op {
+	case qp.WRFetchAdd:
+		wr.CompareAdd = a.Add
+	case qp.WRCmpSwap:
+		wr.Swap = a.Add
+		if wr.CompareAdd = ^a.Add; a.Match {
+			wr.CompareAdd = binary.NativeEndian.Uint64(e.peer().node.mem.at(a.Remote&^7, 8))
+		}
+	}
+	s.compareAdd, s.swap = wr.CompareAdd, wr.Swap
+	if e.qp.CheckPost(&wr) != nil || e.qp.SQ.Len() == maxQueue {
+		return
+	}
+	if err := e.qp.SQ.Push(&wr); err != nil {
+		e.fail("request %d is refused: %v", wr.ID, err)
+		return
+	}
+	e.nextID++
+	s.signaled = e.spec.SigAll || a.Flags&qp.Signaled != 0
+	if n := len(e.sends); n > 0 {
+		s.first = e.sends[n-1].end
+	}
+	s.end = s.first + e.packets(s.length)
+	e.sends = append(e.sends, s)
+	e.w.stats.Requests++
+	e.m.Posted()
+	if takesReceive(a.Op) {
+		e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: e.peer(), act: a})
+	}
+}
+
+// keyed returns sg with the local key filled in.
+func (e *end) keyed(sg []qp.SGE, wrong bool) []qp.SGE {
+	sg = slices.Clone(sg)
+	for i := range sg {
+		if e.local != nil && !wrong {
+			sg[i].LKey = e.local.LKey()
+		} else {
+			sg[i].LKey = noKey
+		}
+	}
+	return sg
+}
+
+// postReceive queues a receive for a message of the peer.
+func (e *end) postReceive(a *Act) {
+	if e.qp.CheckPostRecv() != nil || e.qp.RQ.Len() == maxQueue {
+		return
+	}
+	p := &posted{id: e.nextID | recvID, sg: e.keyed(a.Recv, a.Wrong == WrongRecvKey)}
+	if a.Wrong == WrongRoom {
+		for i := range p.sg {
+			if p.sg[i].Length > 0 {
+				p.sg[i].Length--
+				break
+			}
+		}
+	}
+	for _, s := range p.sg {
+		p.room += uint64(s.Length)
+	}
+	if err := e.qp.RQ.Push(&qp.RecvWR{ID: p.id, SGList: p.sg}); err != nil {
+		e.fail("receive %d is refused: %v", p.id&^recvID, err)
+		return
+	}
+	e.nextID++
+	e.recvs = append(e.recvs, p)
+	e.m.Posted()
+}

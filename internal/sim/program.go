@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// allAccess is what a peer may do with the region it is given.
+const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic
+
+// maxRequest is the longest message that programs send, in bytes.
+const maxRequest = 24 << 10
+
+var verbs = map[qp.Type][]qp.WROpcode{
+	qp.RC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap},
+	qp.UC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm},
+}
+
+// request fills in a random work request.
+func (g *generator) request(a *Act, c *ConnSpec) {
+	a.Op = pick(g, verbs[c.Type]...)
+	a.Imm = g.r.Uint32()
+	for _, f := range []qp.SendFlags{qp.Fence, qp.Signaled, qp.Solicited} {
+		if g.one(3) {
+			a.Flags |= f
+		}
+	}
+	n := g.size(int(c.MTU))
+	switch a.Op {
+	case qp.WRRead:
+		a.SG = g.pieces(g.target(n), n)
+		a.Remote = g.anywhere(n)
+	case qp.WRFetchAdd, qp.WRCmpSwap:
+		a.SG = g.pieces(g.target(8), 8)
+		// Few places, so that the connections meet.
+		a.Remote = memBase + memSource + uint64(8*g.r.IntN(4))
+		a.Add, a.Match = g.r.Uint64(), g.one(2)
+	default:
+		a.SG = g.pieces(memBase+uint64(g.r.IntN(memSource-n)), n)
+		a.Remote = g.target(n)
+		a.Inline = n <= maxInline && g.one(2)
+	}
+	if takesReceive(a.Op) {
+		room := n
+		if a.Op == qp.WRWriteImm {
+			room = g.r.IntN(64) // it only counts
+		} else if g.one(2) {
+			room += g.r.IntN(300)
+		}
+		a.Recv = g.pieces(g.target(room), room)
+		if g.one(4) {
+			a.Lag = 1 + g.upTo(pick(g, 20*microsecond, 500*microsecond, 5*millisecond))
+		}
+	}
+	if g.one(80) {
+		g.spoil(a, n)
+	}
+}
+
+// spoil makes a request that must fail.
+func (g *generator) spoil(a *Act, n int) {
+	switch a.Op {
+	case qp.WRSend, qp.WRSendImm:
+		a.Wrong = pick(g, WrongLKey, WrongRoom, WrongRecvKey)
+	case qp.WRFetchAdd, qp.WRCmpSwap:
+		a.Wrong = pick(g, WrongLKey, WrongRKey, WrongAlign)
+	default:
+		a.Wrong = pick(g, WrongLKey, WrongRKey, WrongBounds)
+	}
+	if a.Wrong == WrongAlign {
+		a.Remote += 4
+	}
+	if a.Wrong == WrongBounds && n > 0 {
+		a.Remote = memBase + memSize - uint64(n) + 1
+	}
+}
+
+func takesReceive(op qp.WROpcode) bool {
+	return op == qp.WRSend || op == qp.WRSendImm || op == qp.WRWriteImm
+}
+
+// size is the length of a message, with a liking for the limits of packets.
+func (g *generator) size(mtu int) int {
+	n := 0
+	switch g.r.IntN(6) {
+	case 0:
+		n = g.r.IntN(10)
+	case 1:
+		n = mtu*(1+g.r.IntN(4)) + g.r.IntN(3) - 1
+	case 2:
+		n = g.r.IntN(256)
+	case 3:
+		n = g.r.IntN(4 * mtu)
+	case 4:
+		n = mtu * (1 + g.r.IntN(40))
+	}
+	return min(n, maxRequest)
+}
+
+// target is a place for n bytes where may be written.
+func (g *generator) target(n int) uint64 {
+	return memBase + memSource + uint64(g.r.IntN(memSize-memSource-n))
+}
+
+// anywhere is a place of n bytes.
+func (g *generator) anywhere(n int) uint64 {
+	return memBase + uint64(g.r.IntN(memSize-n))
+}
+
+// pieces cuts n bytes at addr into SGEs, some of them empty. They lie in memory in
+// another order than in the message.
+func (g *generator) pieces(addr uint64, n int) []qp.SGE {
+	if n == 0 && g.one(2) {
+		return nil
+	}
+	var sg []qp.SGE
+	for n > 0 && len(sg) < maxSGE-1 && !g.one(2) {
+		k := g.r.IntN(n + 1)
+		sg = append(sg, qp.SGE{Addr: addr, Length: uint32(k)})
+		addr, n = addr+uint64(k), n-k
+	}
+	sg = append(sg, qp.SGE{Addr: addr, Length: uint32(n)})
+	if g.one(3) {
+		g.r.Shuffle(len(sg), func(i, j int) { sg[i], sg[j] = sg[j], sg[i] })
+	}
+	return sg
+}

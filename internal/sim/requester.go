@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// requester is the model of the sending half of a reliable connection. PSNs are counted
+// from the first of the epoch.
+type requester struct {
+	una, cursor, next int64 // oldest unacknowledged, next to be sent, behind the last ever sent
+	window            int64
+	went              bool // it went back for a NAK and nothing has moved since
+	waiting           bool // for an RNR timer
+	rnrUntil          Time // it must be silent until then
+
+	reads    []extent // READs and atomics that wait for data, since it last went back
+	sinceAck int      // packets since the last that asked for an acknowledgement
+
+	progress Time // when una last moved
+	retries  int  // reasons to try again since then
+	rnrs     int  // RNR NAKs since then
+}
+
+// goBack makes the oldest unacknowledged PSN the next to be sent.
+func (r *requester) goBack() {
+	r.cursor = r.una
+	r.reads = r.reads[:0]
+	r.sinceAck = 0
+}
+
+// extent is the PSNs [first, end) that one READ or atomic takes.
+type extent struct{ first, end int64 }
+
+func waitsForData(op qp.WROpcode) bool {
+	return op == qp.WRRead || op == qp.WRFetchAdd || op == qp.WRCmpSwap
+}
+
+// place of a packet in its message.
+func place(s *sent, seq int64) bth.Position {
+	switch begins, ends := seq == s.first, seq == s.end-1; {
+	case begins && ends:
+		return bth.Only
+	case begins:
+		return bth.First
+	case ends:
+		return bth.Last
+	}
+	return bth.Middle
+}
+
+// requestOps are the wire operations of work requests.
+var requestOps = map[qp.WROpcode]bth.Operation{
+	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
+	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
+}
+
+// emitted checks a request that e sends and moves the cursor behind it.
+func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
+	r := &e.requester
+	seq := e.seq(p.PSN)
+	s := e.at(seq)
+	if s == nil {
+		e.fail("%s with PSN %d belongs to no request", info.Name, p.PSN)
+		return
+	}
+	n := int64(1)
+	if s.op == qp.WRRead {
+		n = e.packets(uint64(p.RETH.DMALen))
+	}
+	if seq != r.cursor {
+		e.fail("%s is number %d, the next to be sent is %d and the oldest unacknowledged %d", info.Name, seq, r.cursor, r.una)
+		return
+	}
+	if e.w.now < r.rnrUntil {
+		e.fail("%s is sent %d ns before the RNR timer ends", info.Name, r.rnrUntil-e.w.now)
+	}
+	r.cursor = seq + n
+	if r.cursor > r.next {
+		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
+			return waitsForData(o.op) && o.end > r.una
+		}) {
+			e.fail("%s is fenced and does not wait for the READs and atomics before it", info.Name)
+		}
+		r.next = r.cursor
+	}
+	if r.cursor-r.una > r.window {
+		e.fail("%s makes %d PSNs unacknowledged, the window is %d", info.Name, r.cursor-r.una, r.window)
+	}
+	if waitsForData(s.op) {
+		r.reads = slices.DeleteFunc(r.reads, func(x extent) bool { return x.end <= r.una })
+		r.reads = append(r.reads, extent{seq, r.cursor})
+		if len(r.reads) > int(e.spec.MaxRdAtomic) {
+			e.fail("%d READs and atomics are outstanding, max_rd_atomic is %d", len(r.reads), e.spec.MaxRdAtomic)
+		}
+	}
+	e.asksForAck(p, s, seq, n)
+	e.asked(p, info, s, seq)
+}
+
+// index of s in e.sends.
+func (e *end) index(s *sent) int {
+	i, _ := slices.BinarySearchFunc(e.sends, s.first, func(o *sent, first int64) int { return int(o.first - first) })
+	return i
+}
+
+// asksForAck checks that acknowledgements are asked for before the window is full and at
+// the end of each message: the peer owes none without.
+func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
+	r := &e.requester
+	r.sinceAck++
+	switch {
+	case p.AckReq:
+		r.sinceAck = 0
+	case seq == s.end-1:
+		e.fail("the last packet of request %d does not ask for an acknowledgement", s.id)
+	case r.cursor-r.una == r.window:
+		e.fail("the packet that fills the window does not ask for an acknowledgement")
+	case r.sinceAck > e.spec.Config.AckEvery && seq >= r.una+int64(e.spec.Config.AckEvery):
+		e.fail("%d packets in a row do not ask for an acknowledgement", r.sinceAck)
+	}
+}
+
+// asked checks the content of a request packet against its work request.
+func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
+	ends := seq == s.end-1
+	wantPos := place(s, seq)
+	if s.op == qp.WRRead {
+		wantPos = bth.Only
+	}
+	imm := ends && (s.op == qp.WRSendImm || s.op == qp.WRWriteImm)
+	se := ends && s.act.Flags&qp.Solicited != 0 && takesReceive(s.op)
+	if info.Op != requestOps[s.op] || info.Pos != wantPos || (info.Headers&bth.HasImmDt != 0) != imm {
+		e.fail("%s is sent for packet %d of %d of a %v", info.Name, seq-s.first, s.end-s.first, s.op)
+		return
+	}
+	if imm && p.Imm != s.act.Imm || p.Solicited != se {
+		e.fail("%s with immediate %#x and SE %t, want %#x and %t", info.Name, p.Imm, p.Solicited, s.act.Imm, se)
+	}
+	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
+	switch {
+	case info.Headers&bth.HasAtomicETH != 0:
+		h := bth.AtomicETH{VA: s.act.Remote, RKey: s.rkey, SwapAdd: s.compareAdd}
+		if s.op == qp.WRCmpSwap {
+			h.SwapAdd, h.Compare = s.swap, s.compareAdd
+		}
+		if p.AtomicETH != h {
+			e.fail("%s carries %+v, want %+v", info.Name, p.AtomicETH, h)
+		}
+		return
+	case s.op == qp.WRRead:
+		n := uint64(p.RETH.DMALen)
+		mtu := uint64(e.conn.spec.MTU)
+		if p.RETH.VA != s.act.Remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
+			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.act.Remote)
+		}
+		return
+	case info.Headers&bth.HasRETH != 0:
+		if h := (bth.RETH{VA: s.act.Remote, RKey: s.rkey, DMALen: uint32(s.length)}); p.RETH != h {
+			e.fail("%s carries %+v, want %+v", info.Name, p.RETH, h)
+		}
+	}
+	n := min(s.length-off, uint64(e.conn.spec.MTU))
+	if !bytes.Equal(p.Payload, e.message(s, off, n)) {
+		e.fail("%s of request %d does not carry the %d bytes at offset %d of the message", info.Name, s.id, n, off)
+	}
+}

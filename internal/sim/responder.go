@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// responder is the model of the executing half of a connection. PSNs are counted from the
+// first that the peer sends in the epoch.
+type responder struct {
+	expected int64
+	msn      uint32
+	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
+	gap      bool         // something came ahead of its turn since the last sequence NAK
+	notReady bool         // a receive was missing since the last RNR NAK
+
+	reads []answer // READs and atomics that were executed, not older than two hundred
+
+	inside *sent // UC: the message that is being stored
+}
+
+// answer is a READ request or an atomic that was executed.
+type answer struct {
+	extent
+	s    *sent
+	msn  uint32
+	sent int64 // its responses before this one went out at least once
+	next int64 // its response that goes on where the last one ended
+}
+
+// arrived takes a request of the peer into the model before e's machine gets it. The
+// packet is one that was checked when it was sent.
+func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step, v transport.Verdict) {
+	r := &e.responder
+	peer := e.peer()
+	seq := peer.seq(p.PSN)
+	switch {
+	case !e.alive():
+		return st, transport.WrongState
+	case r.refused != 0:
+		return st, transport.ReplyPending
+	case seq < r.expected:
+		return st, transport.Duplicate
+	case seq > r.expected:
+		r.gap = true
+		return st, transport.OutOfSequence
+	case stale:
+		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
+		return st, v
+	}
+	s := peer.at(seq)
+	if v = e.execute(&st, p, s, seq); v == transport.Accepted {
+		e.executed(p, s, seq)
+	}
+	return st, v
+}
+
+// executed moves the model past a packet.
+func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
+	r := &e.responder
+	n := int64(1)
+	if s.op == qp.WRRead {
+		n = e.packets(uint64(p.RETH.DMALen))
+	}
+	r.expected += n
+	if s.op == qp.WRRead || seq == s.end-1 {
+		r.msn = (r.msn + 1) & 0xffffff
+	}
+	if waitsForData(s.op) {
+		if len(r.reads) > 200 {
+			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
+		}
+		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq})
+	}
+	s.executed = s.executed || r.expected >= s.end
+}
+
+// refuse is the model's error NAK.
+func (e *end) refuse(s bth.Syndrome, v transport.Verdict) transport.Verdict {
+	e.responder.refused = s
+	return v
+}
+
+// execute says what the packet at the expected PSN must do.
+func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Verdict {
+	mtu := uint64(e.conn.spec.MTU)
+	off := uint64(seq-s.first) * mtu
+	switch s.op {
+	case qp.WRSend, qp.WRSendImm:
+		return e.executeSend(st, p, s, seq, off)
+	case qp.WRWrite, qp.WRWriteImm:
+		return e.executeWrite(st, p, s, seq, off)
+	case qp.WRRead:
+		if p.RETH.DMALen > 0 && !e.grants(s.rkey, p.RETH.VA, uint64(p.RETH.DMALen)) {
+			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+		}
+	case qp.WRFetchAdd, qp.WRCmpSwap:
+		return e.executeAtomic(st, s)
+	}
+	return transport.Accepted
+}
+
+func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
+	granted := s.length == 0 || e.grants(s.rkey, s.act.Remote, s.length)
+	if seq == s.first && !granted {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	imm := s.op == qp.WRWriteImm && seq == s.end-1
+	if imm && len(e.recvs) == 0 {
+		e.responder.notReady = true
+		return transport.NoReceive
+	}
+	e.taken = imm
+	if !granted {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	if imm {
+		e.received(p, s, qp.WCRecvWriteImm)
+	}
+	if len(p.Payload) > 0 {
+		st.memory = append(st.memory, span{s.act.Remote + off, p.Payload})
+	}
+	return transport.Accepted
+}
+
+func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
+	if s.act.Remote%8 != 0 {
+		return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+	}
+	if !e.grants(s.rkey, s.act.Remote, 8) {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	s.old = binary.NativeEndian.Uint64(e.node.mem.at(s.act.Remote, 8))
+	value := s.old + s.compareAdd
+	if s.op == qp.WRCmpSwap {
+		if value = s.old; s.old == s.compareAdd {
+			value = s.swap
+		}
+	}
+	st.memory = append(st.memory, span{s.act.Remote, binary.NativeEndian.AppendUint64(nil, value)})
+	return transport.Accepted
+}
+
+func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
+	if seq == s.first {
+		if len(e.recvs) == 0 {
+			e.responder.notReady = true
+			return transport.NoReceive
+		}
+		e.taken = true
+	}
+	recv := e.recvs[0]
+	if seq == s.first && !e.pinned(recv.sg) {
+		e.complete(qp.WC{Status: qp.WCLocProtErr})
+		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
+	}
+	// A packet that does not fit may leave its first bytes: nobody reads them.
+	spans, ok := scattered(nil, recv.sg, off, p.Payload)
+	switch {
+	case len(p.Payload) > 0 && !e.pinned(recv.sg):
+		e.complete(qp.WC{Status: qp.WCLocProtErr})
+		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
+	case !ok:
+		st.memory = append(st.memory, spans...)
+		e.complete(qp.WC{Status: qp.WCLocLenErr})
+		return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+	}
+	st.memory = append(st.memory, spans...)
+	if seq == s.end-1 {
+		e.received(p, s, qp.WCRecv)
+	}
+	return transport.Accepted
+}
+
+// received is the completion of a receive that all went well with.
+func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
+	wc := qp.WC{Opcode: op, ByteLen: uint32(s.length), Solicited: s.act.Flags&qp.Solicited != 0}
+	if s.op == qp.WRSendImm || s.op == qp.WRWriteImm {
+		wc.Flags, wc.Imm = qp.WithImm, s.act.Imm
+	}
+	e.complete(wc)
+}
+
+// complete says that this step completes the oldest receive.
+func (e *end) complete(wc qp.WC) {
+	wc.WRID, wc.QPN, wc.SrcQP = e.recvs[0].id, e.qp.Num, e.peer().qp.Num
+	e.want = append(e.want, wc)
+	e.recvs, e.taken = e.recvs[1:], false
+}

@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Stats counts what happened in runs.
+type Stats struct {
+	Conversations   uint64 // pairs of queue pairs that ran their programs to the end
+	Requests        uint64
+	Completions     uint64
+	Errors          uint64 // completions with an error that was provoked, flushed ones included
+	RetriesExceeded uint64
+	Packets, Bytes  uint64 // sent, IP headers included
+	Steps           uint64
+	// What links did to packets, and the corrupt packets that nodes found.
+	Dropped, Unreachable, Duplicated, Delayed, Corrupted, Caught uint64
+	Virtual                                                      Time
+}
+
+// Faults is how many packets were lost, late, repeated or corrupt.
+func (s *Stats) Faults() uint64 {
+	return s.Dropped + s.Unreachable + s.Duplicated + s.Delayed + s.Corrupted
+}
+
+// Add adds o to s.
+func (s *Stats) Add(o *Stats) {
+	s.Conversations += o.Conversations
+	s.Requests += o.Requests
+	s.Completions += o.Completions
+	s.Errors += o.Errors
+	s.RetriesExceeded += o.RetriesExceeded
+	s.Packets += o.Packets
+	s.Bytes += o.Bytes
+	s.Steps += o.Steps
+	s.Dropped += o.Dropped
+	s.Unreachable += o.Unreachable
+	s.Duplicated += o.Duplicated
+	s.Delayed += o.Delayed
+	s.Corrupted += o.Corrupted
+	s.Caught += o.Caught
+	s.Virtual += o.Virtual
+}
+
+// Result is how a run ended.
+type Result struct {
+	Stats  Stats
+	Err    *Violation // nil when all promises were kept
+	Faults []FaultID  // decisions of links that were carried out
+}
+
+// limit is the longest that a scenario may last after its faults, and the most steps that
+// it may take.
+const (
+	limit    = 60 * second
+	maxSteps = 5_000_000
+)
+
+// Run plays a scenario. tap, if not nil, sees every datagram as it leaves; it must not
+// keep it.
+func Run(sc *Scenario, tap func(at Time, datagram []byte)) Result {
+	w := newWorld(sc)
+	w.tap = tap
+	w.play()
+	w.finish()
+	w.stats.Virtual = w.now
+	if w.bad == nil {
+		w.stats.Conversations = uint64(len(w.conns))
+	}
+	return Result{w.stats, w.bad, w.seen}
+}
+
+// play lets events happen until none is left.
+func (w *World) play() {
+	for w.bad == nil {
+		ev, ok := w.queue.pop()
+		if !ok {
+			return
+		}
+		w.now = max(w.now, ev.at)
+		w.stats.Steps++
+		if w.now > w.sc.Calm+limit || w.stats.Steps > maxSteps {
+			w.fail("the world", "%d steps, and no end", w.stats.Steps)
+			return
+		}
+		switch ev.kind {
+		case evAct:
+			ev.end.act(ev.act)
+		case evReceive:
+			ev.end.postReceive(ev.act)
+			ev.end.settle()
+		case evArrive:
+			w.arrive(ev.frame)
+		case evTransmit:
+			ev.end.transmit()
+		case evTimer:
+			ev.end.timer()
+		}
+	}
+}
+
+// ready gives e a turn to send soon and minds its timer.
+func (e *end) ready() {
+	if !e.turn {
+		e.turn = true
+		e.w.queue.push(event{at: e.w.now + Time(e.w.rng.IntN(2000)), kind: evTransmit, end: e})
+	}
+	e.mindTimer()
+}
+
+func (e *end) mindTimer() {
+	if at, ok := e.m.NextTimeout(); ok && (e.wake == 0 || at < e.wake) {
+		e.wake = max(at, e.w.now)
+		// A host's timer is late at times.
+		e.w.queue.push(event{at: e.wake + Time(e.w.rng.IntN(5000)), kind: evTimer, end: e})
+	}
+}
+
+// timer gives the machine its timeout, if it still wants one.
+func (e *end) timer() {
+	e.wake = 0
+	if at, ok := e.m.NextTimeout(); ok && at <= e.w.now {
+		r := &e.requester
+		var st step
+		before := e.m.Counters().Timeouts
+		e.m.Timeout(e.w.now)
+		r.waiting = r.waiting && e.w.now < r.rnrUntil
+		if e.m.Counters().Timeouts != before {
+			if due := r.progress + transport.AckTimeout(e.spec.Timeout); e.w.now < due {
+				e.fail("the ACK timer fires %d ns early", due-e.w.now)
+			} else if r.cursor == r.una {
+				e.fail("the ACK timer fires and nothing is unacknowledged")
+			}
+			e.again(&st)
+			r.went = false
+		}
+		e.settleStep(st)
+		e.ready()
+	}
+	e.mindTimer()
+}
+
+// transmit is e's turn to send.
+func (e *end) transmit() {
+	e.turn = false
+	w := e.w
+	more := e.m.Transmit(w.now, &e.path, w.batch, 1+w.rng.IntN(w.batch.Cap()))
+	l := w.links[e.node.index][e.peer().node.index]
+	for i := range w.batch.Len() {
+		f := &frame{raw: seal(w.batch.At(i), uint16(l.sent)), from: e, epoch: e.conn.epoch, to: e.peer().node}
+		e.check(f.raw)
+		w.carry(l, f)
+	}
+	w.batch.Reset()
+	if s, ok := e.m.(interface{ Sent(Time) bool }); ok {
+		more = s.Sent(w.now) || more
+		e.requester.una = e.requester.cursor
+		for s := e.head(); s != nil && s.first < e.requester.una && s.end > e.requester.una; {
+			e.requester.una = s.first
+		}
+	}
+	e.settle()
+	if more && !e.turn {
+		e.turn = true
+		w.queue.push(event{at: max(w.now+1, l.free), kind: evTransmit, end: e})
+	}
+	e.mindTimer()
+}
+
+// check holds a packet that leaves against the model.
+func (e *end) check(raw []byte) {
+	var p bth.Packet
+	if !open(raw, &p) {
+		e.fail("a packet is sent that does not decode or has a wrong ICRC: % x", raw)
+		return
+	}
+	info := p.Opcode.Info()
+	if p.DestQP != e.peer().qp.Num || p.PKey != 0xffff {
+		e.fail("%s goes to QP %#x with P_Key %#x", info.Name, uint32(p.DestQP), p.PKey)
+	}
+	switch {
+	case info.Service == bth.ServiceUC && e.qp.Type == qp.UC:
+		e.emittedUC(&p, info)
+	case info.Service != bth.ServiceRC || e.qp.Type != qp.RC:
+		e.fail("%s is sent by a queue pair of type %v", info.Name, e.qp.Type)
+	case info.Response():
+		e.replied(&p, info)
+	default:
+		e.emitted(&p, info)
+	}
+}
+
+// arrive is a frame that reaches a node.
+func (w *World) arrive(f *frame) {
+	var p bth.Packet
+	sound := open(f.raw, &p)
+	if sound == f.damaged {
+		w.fail("node", "a frame that was damaged on the way (%t) is found sound (%t)", f.damaged, sound)
+		return
+	}
+	if !sound {
+		w.stats.Caught++
+		return
+	}
+	e := f.to.qps[p.DestQP]
+	if e == nil || e.peer() != f.from {
+		w.fail("node", "a frame for QP %#x is lost", uint32(p.DestQP))
+		return
+	}
+	stale := f.epoch != e.conn.epoch
+	info := p.Opcode.Info()
+	if stale && e.qp.Type == qp.UC {
+		return // the time wait of an unreliable connection: nothing else protects it
+	}
+	var st step
+	want, judged := transport.Accepted, true
+	switch {
+	case e.qp.Type == qp.UC:
+		st, want = e.arrivedUC(&p, info)
+	case info.Response():
+		judged = false
+		if !stale {
+			st = e.answered(&p, info)
+		}
+	default:
+		st, want = e.arrived(&p, info, stale)
+	}
+	if w.bad != nil {
+		return
+	}
+	got := e.m.Receive(w.now, &p)
+	if want == transport.Duplicate && got == transport.UnknownDuplicate {
+		got = want
+	}
+	if judged && got != want {
+		e.fail("%s with PSN %d is %v, it should be %v", info.Name, p.PSN, got, want)
+	}
+	e.settleStep(st)
+	e.ready()
+}
+
+// finish sees that nothing is left when nothing more can happen.
+func (w *World) finish() {
+	for _, c := range w.conns {
+		for _, e := range c.ends {
+			if w.bad == nil && e.state() == qp.SQD {
+				e.resume()
+				e.ready()
+				w.play()
+			}
+		}
+	}
+	for _, c := range w.conns {
+		for _, e := range c.ends {
+			if s := e.head(); s != nil && w.bad == nil {
+				e.fail("request %d, a %v, never completes; the queue pair is in %v", s.id, s.op, e.state())
+			}
+		}
+	}
+	for _, c := range w.conns {
+		for _, e := range c.ends {
+			if w.bad == nil {
+				e.toError("the end")
+				e.deregister(&e.local)
+				e.deregister(&e.remote)
+			}
+		}
+	}
+	w.play()
+	for _, n := range w.nodes {
+		if err := n.mem.same(); err != nil {
+			w.fail(fmt.Sprintf("node %d", n.index), "%v", err)
+		}
+		if n.keys.Len() != 0 {
+			w.fail(fmt.Sprintf("node %d", n.index), "%d regions are left", n.keys.Len())
+		}
+	}
+}

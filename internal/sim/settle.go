@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"github.com/gorxe/gorxe/qp"
+)
+
+// settle ends a step of e: completions must be those that the step brings, no more and no
+// less, and the queues must hold what the model holds.
+func (e *end) settle() { e.settleStep(step{}) }
+
+func (e *end) settleStep(st step) {
+	if err := e.node.mem.settle(st.memory); err != nil {
+		e.fail("%v", err)
+	}
+	var wcs [16]qp.WC
+	for n := e.cq.Poll(wcs[:]); n > 0 && e.w.bad == nil; n = e.cq.Poll(wcs[:]) {
+		for i := range wcs[:n] {
+			e.w.stats.Completions++
+			if wc := &wcs[i]; wc.WRID&recvID != 0 {
+				e.recvDone(wc)
+			} else {
+				e.sendDone(wc, &st)
+			}
+		}
+	}
+	e.retire()
+	e.atRest(&st)
+}
+
+// complete reports whether the model has all that s needs to complete.
+func (e *end) isComplete(s *sent) bool { return s.end <= e.requester.una }
+
+// retire drops requests that are complete and leave no completion.
+func (e *end) retire() {
+	for s := e.head(); s != nil && !s.signaled && e.isComplete(s); s = e.head() {
+		e.oldest++
+	}
+}
+
+// sendDone checks a completion of the send queue.
+func (e *end) sendDone(wc *qp.WC, st *step) {
+	e.retire()
+	s := e.head()
+	switch {
+	case s == nil:
+		e.fail("completion %d %s, nothing is outstanding", wc.WRID, wc.Status.Name())
+		return
+	case wc.WRID != s.id || wc.QPN != e.qp.Num:
+		e.fail("completion %d %s of QP %#x, the oldest request is %d of QP %#x", wc.WRID, wc.Status.Name(), wc.QPN, s.id, e.qp.Num)
+		return
+	}
+	e.oldest++
+	if wc.Status == qp.WCSuccess {
+		if !e.isComplete(s) {
+			e.fail("request %d, a %v, completes before its last answer", s.id, s.op)
+		}
+		if !s.signaled || wc.Opcode != s.op.WCOpcode() || uint64(wc.ByteLen) != s.length {
+			e.fail("request %d, a %v of %d bytes, signaled %t, completes with %+v", s.id, s.op, s.length, s.signaled, *wc)
+		}
+		return
+	}
+	e.w.stats.Errors++
+	if e.isComplete(s) {
+		e.fail("request %d, a %v, was executed and answered, and completes with %s", s.id, s.op, wc.Status.Name())
+		return
+	}
+	if why := e.unjust(s, wc.Status, st); why != "" {
+		e.fail("request %d, a %v, completes with %s: %s", s.id, s.op, wc.Status.Name(), why)
+	}
+}
+
+// unjust says why s must not complete with this error, "" if it may.
+func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
+	if status == qp.WCWRFlushErr {
+		if e.cause == "" {
+			return "nothing has brought the queue pair into ERR"
+		}
+		return ""
+	}
+	if e.cause != "" {
+		return "after " + e.cause
+	}
+	e.cause = status.Name()
+	switch {
+	case st.status != qp.WCSuccess:
+		if status != st.status {
+			return "it should be " + st.status.Name()
+		}
+		st.status = qp.WCSuccess
+		if status != qp.WCRetryExcErr {
+			return ""
+		}
+		e.w.stats.RetriesExceeded++
+		if e.conn.disturbed <= int(e.spec.RetryCnt) && e.peer().alive() && e.peer().cause == "" {
+			return "the network has not failed as often"
+		}
+	case status == qp.WCLocProtErr:
+		if e.pinned(s.sg) || s.data != nil {
+			return "its local keys are good"
+		}
+	default:
+		return "no such error was provoked"
+	}
+	return ""
+}
+
+// recvDone checks a completion of the receive queue.
+func (e *end) recvDone(wc *qp.WC) {
+	if len(e.want) > 0 {
+		w := e.want[0]
+		e.want = e.want[1:]
+		same := wc.WRID == w.WRID && wc.Status == w.Status && wc.QPN == w.QPN
+		if w.Status == qp.WCSuccess {
+			same = same && *wc == w
+		} else {
+			e.w.stats.Errors++
+			if e.qp.Type == qp.UC && e.cause == "" {
+				e.cause = "the receive that failed"
+			}
+		}
+		if !same {
+			e.fail("receive completes with %+v, it should with %+v", *wc, w)
+		}
+		return
+	}
+	if len(e.recvs) == 0 || wc.WRID != e.recvs[0].id || wc.Status != qp.WCWRFlushErr || wc.QPN != e.qp.Num {
+		e.fail("receive completes with %+v, nothing is to complete", *wc)
+		return
+	}
+	if e.cause == "" {
+		e.fail("receive %d is flushed and nothing has brought the queue pair into ERR", wc.WRID&^recvID)
+	}
+	e.recvs, e.taken = e.recvs[1:], false
+}
+
+// atRest compares the queues after a step with the model.
+func (e *end) atRest(st *step) {
+	s := e.head()
+	switch state := e.state(); {
+	case len(e.want) > 0:
+		e.fail("receive %d should complete in this step", e.want[0].WRID&^recvID)
+	case s != nil && e.isComplete(s):
+		e.fail("request %d should complete in this step", s.id)
+	case st.status != qp.WCSuccess:
+		e.fail("the oldest request should complete with %s in this step", st.status.Name())
+	case state == qp.ERR && (s != nil || len(e.recvs) > 0):
+		e.fail("work is left in ERR: %d requests, %d receives", len(e.sends)-e.oldest, len(e.recvs))
+	case state == qp.ERR && e.cause == "":
+		e.fail("nothing has brought the queue pair into ERR")
+	case state != qp.ERR && e.cause != "":
+		e.fail("after %s the queue pair is in %v", e.cause, state)
+	case e.qp.SQ.Len() != len(e.sends)-e.oldest:
+		e.fail("the send queue holds %d requests, %d are outstanding", e.qp.SQ.Len(), len(e.sends)-e.oldest)
+	}
+	held := 0
+	if e.taken {
+		held = 1
+	}
+	if n := e.qp.RQ.Len() + held; n != len(e.recvs) {
+		e.fail("the receive queue and the message in progress have %d receives, %d are outstanding", n, len(e.recvs))
+	}
+	if e.cq.Overflowed() {
+		e.fail("the CQ has overflowed")
+	}
+}

@@ -1,0 +1,92 @@
+package sim
+
+import "maps"
+
+// Shrink returns a scenario that fails as sc does, or in another way, with as few acts and
+// faults as it finds in so many runs at most; and how that one ends.
+func Shrink(sc *Scenario, runs int) (*Scenario, Result) {
+	return shrink(sc, runs, func(sc *Scenario) Result { return Run(sc, nil) })
+}
+
+func shrink(sc *Scenario, runs int, run func(*Scenario) Result) (*Scenario, Result) {
+	s := shrinker{run: run, best: sc, left: runs}
+	s.result = run(sc)
+	if s.result.Err == nil {
+		return sc, s.result
+	}
+	for before := -1; before != s.size() && s.left > 0; {
+		before = s.size()
+		s.dropConns()
+		s.drop(func() int { return len(s.best.Acts) }, s.withoutActs)
+		s.drop(func() int { return len(s.result.Faults) }, s.withoutFaults)
+	}
+	return s.best, s.result
+}
+
+type shrinker struct {
+	run    func(*Scenario) Result
+	best   *Scenario
+	result Result
+	left   int // number of runs
+}
+
+func (s *shrinker) size() int { return len(s.best.Acts) + len(s.result.Faults) }
+
+// try runs a candidate and keeps it if it fails.
+func (s *shrinker) try(sc *Scenario) bool {
+	if s.left <= 0 {
+		return false
+	}
+	s.left--
+	r := s.run(sc)
+	if r.Err == nil {
+		return false
+	}
+	s.best, s.result = sc, r
+	return true
+}
+
+// dropConns tries without the programs of each connection.
+func (s *shrinker) dropConns() {
+	for i := range s.best.Conns {
+		sc := *s.best
+		sc.Acts = nil
+		for _, a := range s.best.Acts {
+			if a.Conn != i {
+				sc.Acts = append(sc.Acts, a)
+			}
+		}
+		if len(sc.Acts) < len(s.best.Acts) {
+			s.try(&sc)
+		}
+	}
+}
+
+// drop tries without the elements [i, j) of a list, long pieces first.
+func (s *shrinker) drop(length func() int, without func(i, j int) *Scenario) {
+	for n := length(); n > 0; n /= 2 {
+		for i := 0; i < length() && s.left > 0; {
+			if !s.try(without(i, min(i+n, length()))) {
+				i += n
+			}
+		}
+	}
+}
+
+func (s *shrinker) withoutActs(i, j int) *Scenario {
+	sc := *s.best
+	sc.Acts = append(append([]Act(nil), s.best.Acts[:i]...), s.best.Acts[j:]...)
+	return &sc
+}
+
+func (s *shrinker) withoutFaults(i, j int) *Scenario {
+	sc := *s.best
+	sc.Spared = maps.Clone(s.best.Spared)
+	if sc.Spared == nil {
+		sc.Spared = map[FaultID]bool{}
+	}
+	for _, id := range s.result.Faults[i:j] {
+		sc.Spared[id] = true
+	}
+	return &sc
+}

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+)
+
+// A run that is said to fail when two of its acts and one fault are in it.
+func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
+	sc := Generate(7)
+	if len(sc.Acts) < 20 {
+		t.Fatalf("seed 7 has %d acts, too few to see anything", len(sc.Acts))
+	}
+	needs := []Time{sc.Acts[3].At, sc.Acts[15].At}
+	fault := FaultID{Link: 1, Frame: 40}
+	run := func(sc *Scenario) (r Result) {
+		for n := range uint32(100) {
+			if id := (FaultID{1, n}); !sc.Spared[id] {
+				r.Faults = append(r.Faults, id)
+			}
+		}
+		for _, at := range needs {
+			if !slices.ContainsFunc(sc.Acts, func(a Act) bool { return a.At == at }) {
+				return r
+			}
+		}
+		if slices.Contains(r.Faults, fault) {
+			r.Err = &Violation{What: "as planned"}
+		}
+		return r
+	}
+	got, r := shrink(sc, 1000, run)
+	if r.Err == nil || len(got.Acts) != 2 || len(r.Faults) != 1 || r.Faults[0] != fault {
+		t.Errorf("%d acts and %d faults are left, 2 and 1 are needed", len(got.Acts), len(r.Faults))
+	}
+}
+
+func TestARunRepeatsItselfFromItsSeed(t *testing.T) {
+	for seed := range uint64(20) {
+		a, b := Run(Generate(seed), nil), Run(Generate(seed), nil)
+		if a.Stats != b.Stats || !slices.Equal(a.Faults, b.Faults) {
+			t.Errorf("seed %d: %+v, then %+v", seed, a.Stats, b.Stats)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/capture"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "the seed that TestSeed plays")
+
+// batches of seeds run side by side, each with its own world.
+const batches = 16
+
+func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
+	seeds := uint64(320) // in each batch
+	switch {
+	case raceEnabled:
+		seeds = 8 // the race detector has nothing to find in one goroutine and is fifteen times slower
+	case testing.Short():
+		seeds = 30
+	}
+	for batch := range uint64(batches) {
+		t.Run(fmt.Sprintf("from %d", batch*seeds), func(t *testing.T) {
+			t.Parallel()
+			var all sim.Stats
+			for seed := batch * seeds; seed < (batch+1)*seeds; seed++ {
+				all.Add(play(t, seed))
+			}
+			if all.Caught != all.Corrupted || all.Faults() == 0 {
+				t.Errorf("%d packets corrupted and %d caught", all.Corrupted, all.Caught)
+			}
+			t.Logf("%d conversations, %d requests, %d packets, %d faults", all.Conversations, all.Requests, all.Packets, all.Faults())
+		})
+	}
+}
+
+// play runs a seed. One that fails is made smaller and says how to see it again.
+func play(t *testing.T, seed uint64) *sim.Stats {
+	t.Helper()
+	r := sim.Run(sim.Generate(seed), nil)
+	if r.Err != nil {
+		t.Error(capture.Failure(seed, os.TempDir()))
+	}
+	return &r.Stats
+}
+
+// TestSeed plays the seed of the flag.
+func TestSeed(t *testing.T) {
+	if *seedFlag == 0 {
+		t.Skip("no -seed given")
+	}
+	play(t, *seedFlag)
+}

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// emittedUC checks a packet of an unreliable connection: each is sent once, in order.
+func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
+	r := &e.requester
+	seq := e.seq(p.PSN)
+	s := e.at(seq)
+	if s == nil || seq != r.cursor {
+		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
+		return
+	}
+	r.cursor++
+	if p.AckReq {
+		e.fail("%s asks for an acknowledgement", info.Name)
+	}
+	e.asked(p, info, s, seq)
+}
+
+// arrivedUC takes a packet of an unreliable connection into the model. A message with a
+// gap is dropped from there on; its receive serves the next one.
+func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transport.Verdict) {
+	r := &e.responder
+	peer := e.peer()
+	seq := peer.seq(p.PSN)
+	if !e.alive() {
+		return st, transport.WrongState
+	}
+	if seq != r.expected {
+		r.inside = nil
+	}
+	r.expected = seq + 1
+	s := peer.at(seq)
+	if seq == s.first {
+		r.inside = s
+		if v := e.beginUC(s); v != transport.Accepted {
+			r.inside = nil
+			return st, v
+		}
+	}
+	if r.inside != s {
+		r.inside = nil
+		return st, transport.OutOfSequence
+	}
+	if v = e.storeUC(&st, p, s, seq); v != transport.Accepted || seq == s.end-1 {
+		r.inside = nil
+	}
+	return st, v
+}
+
+// beginUC is the first packet of a message.
+func (e *end) beginUC(s *sent) transport.Verdict {
+	if s.op == qp.WRSend || s.op == qp.WRSendImm {
+		return e.readyUC()
+	}
+	if s.length > 0 && !e.grants(s.rkey, s.act.Remote, s.length) {
+		return transport.AccessRefused
+	}
+	return transport.Accepted
+}
+
+// readyUC takes a receive.
+func (e *end) readyUC() transport.Verdict {
+	if e.taken {
+		return transport.Accepted
+	}
+	if len(e.recvs) == 0 {
+		return transport.NoReceive
+	}
+	if e.taken = true; !e.pinned(e.recvs[0].sg) {
+		e.complete(qp.WC{Status: qp.WCLocProtErr})
+		return transport.LocalError
+	}
+	return transport.Accepted
+}
+
+// storeUC is the payload of a packet in its turn.
+func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Verdict {
+	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
+	ends := seq == s.end-1
+	if s.op == qp.WRSend || s.op == qp.WRSendImm {
+		spans, ok := scattered(nil, e.recvs[0].sg, off, p.Payload)
+		if len(p.Payload) > 0 && !e.pinned(e.recvs[0].sg) {
+			return transport.InvalidRequest
+		}
+		st.memory = spans
+		if !ok {
+			return transport.InvalidRequest
+		}
+		if ends {
+			e.received(p, s, qp.WCRecv)
+		}
+		return transport.Accepted
+	}
+	if ends && s.op == qp.WRWriteImm {
+		if v := e.readyUC(); v != transport.Accepted {
+			return v
+		}
+	}
+	if len(p.Payload) > 0 {
+		if !e.grants(s.rkey, s.act.Remote, s.length) {
+			return transport.AccessRefused
+		}
+		st.memory = []span{{s.act.Remote + off, p.Payload}}
+	}
+	if ends && s.op == qp.WRWriteImm {
+		e.received(p, s, qp.WCRecvWriteImm)
+	}
+	return transport.Accepted
+}

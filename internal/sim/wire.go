@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// frame is one datagram on its way, from the IP header to the ICRC.
+type frame struct {
+	raw     []byte
+	from    *end
+	epoch   int // of from's connection when it was sent
+	to      *node
+	damaged bool
+}
+
+const srcPort = 0xc000 // UDP source port of every frame
+
+// seal gathers f into an IP datagram and appends its ICRC.
+func seal(f *packet.Frame, id uint16) []byte {
+	n := f.Len() + bth.ICRCLen
+	udpLen := bth.UDPHeaderLen + n
+	src, dst := f.Path.Src, f.Path.Dst
+	b := make([]byte, 0, bth.IPv6HeaderLen+udpLen)
+	if src.Is4() {
+		b = ipv4(b, src, dst, id, udpLen)
+	} else {
+		b = ipv6(b, src, dst, udpLen)
+	}
+	be := binary.BigEndian
+	b = be.AppendUint16(b, srcPort)
+	b = be.AppendUint16(b, packet.Port)
+	b = be.AppendUint16(b, uint16(udpLen))
+	b = be.AppendUint16(b, 0)
+	b = f.AppendTo(b)
+	// The length is complete before the ICRC is: SeedIP reads the headers only.
+	b = append(b, 0, 0, 0, 0)
+	seed, payload, err := bth.SeedIP(b)
+	if err != nil {
+		return b // the receiver finds it broken
+	}
+	body := len(payload) - bth.ICRCLen
+	binary.LittleEndian.PutUint32(payload[body:], bth.ICRC(seed, payload[:body]))
+	return b
+}
+
+func ipv4(b []byte, src, dst netip.Addr, id uint16, udpLen int) []byte {
+	be := binary.BigEndian
+	b = append(b, 0x45, 0)
+	b = be.AppendUint16(b, uint16(bth.IPv4HeaderLen+udpLen))
+	b = be.AppendUint16(b, id)
+	b = be.AppendUint16(b, packet.DontFragment)
+	b = append(b, packet.DefaultHopLimit, 17, 0, 0)
+	s, d := src.As4(), dst.As4()
+	b = append(append(b, s[:]...), d[:]...)
+	var sum uint32
+	for i := 0; i < len(b); i += 2 {
+		sum += uint32(be.Uint16(b[i:]))
+	}
+	sum = sum&0xffff + sum>>16
+	be.PutUint16(b[10:], ^uint16(sum+sum>>16))
+	return b
+}
+
+func ipv6(b []byte, src, dst netip.Addr, udpLen int) []byte {
+	b = append(b, 0x60, 0, 0, 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(udpLen))
+	b = append(b, 17, packet.DefaultHopLimit)
+	s, d := src.As16(), dst.As16()
+	return append(append(b, s[:]...), d[:]...)
+}
+
+// open checks a datagram as a node does and decodes its packet into p; false means that
+// it is not sound.
+func open(raw []byte, p *bth.Packet) bool {
+	seed, payload, err := bth.SeedIP(raw)
+	return err == nil && p.Decode(payload) == nil && bth.CheckICRC(seed, payload)
+}
+
+// flip inverts bits of the UDP payload, all of which the ICRC covers except those of the
+// byte that is left out here.
+func (f *frame) flip(ft *fate) {
+	head := bth.IPv4HeaderLen + bth.UDPHeaderLen
+	if f.raw[0]>>4 == 6 {
+		head = bth.IPv6HeaderLen + bth.UDPHeaderLen
+	}
+	body := f.raw[head:]
+	var done [3]uint32
+	for i, bit := range ft.bits[:ft.flips] {
+		bit %= uint32(8 * len(body))
+		if bit/8 == 4 {
+			bit += 8 // FECN, BECN and reserved bits are not covered
+		}
+		for _, d := range done[:i] {
+			if d == bit+1 {
+				return // twice the same would undo it
+			}
+		}
+		done[i] = bit + 1
+		body[bit/8] ^= 1 << (bit % 8)
+		f.damaged = true
+	}
+}
