@@ -35,7 +35,8 @@ func (c *RC) enterError() {
 	c.flush()
 }
 
-// flush completes all that is queued with WR_FLUSH_ERR and stops the timers. A pending error NAK survives: the peer has to learn of it.
+// flush completes all that is queued with WR_FLUSH_ERR and stops the timers. A pending
+// error NAK survives: the peer has to learn of it.
 func (c *RC) flush() {
 	c.flushQueues()
 	c.req.halt()
@@ -66,7 +67,7 @@ func (c *core) flushSends() {
 // forget drops all that is queued without a completion, as RESET demands. A receive that
 // was taken from an SRQ is lost with it: whoever wants it back goes by ERR.
 func (c *core) forget() {
-	c.holding, c.lastWQE = false, false
+	c.holding, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
 	if c.qp.RQ != nil {
 		c.qp.RQ.Reset()

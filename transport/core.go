@@ -20,7 +20,10 @@ type core struct {
 
 	recv    qp.RecvWQE // the receive being filled
 	holding bool       // recv is valid and not completed
-	lastWQE bool       // QP_LAST_WQE_REACHED was raised
+
+	established bool // COMM_EST was raised
+	draining    bool // in SQD, and SQ_DRAINED is to be raised
+	lastWQE     bool // QP_LAST_WQE_REACHED was raised
 
 	out   bth.Packet // scratch for the packet being built
 	wc    qp.WC      // scratch for the completion being made

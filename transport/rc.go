@@ -33,8 +33,7 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 // Modified takes over the attributes and the state that the queue pair has now.
 // Entering ERR flushes both queues, entering RESET forgets everything.
 func (c *RC) Modified(now Time) {
-	was := c.state
-	c.state = c.qp.State()
+	was := c.entered()
 	a := &c.qp.Attr
 	if a.PathMTU > 0 {
 		c.setPath(uint32(a.PathMTU))
@@ -51,11 +50,15 @@ func (c *RC) Modified(now Time) {
 		if was == qp.RTR {
 			c.req.start(a.SQPSN, c.qp.SQ.Head(), a.RetryCnt, a.RNRRetry)
 		}
+	case qp.SQD:
+		c.req.allow(a.RetryCnt, a.RNRRetry)
+		c.rsp.reads.resize(int(a.MaxDestRdAtomic))
 	case qp.ERR:
 		if was != qp.ERR {
 			c.flush()
 		}
 	}
+	c.drained()
 }
 
 // setPath derives from the path MTU the window and the READ chunk.
@@ -82,13 +85,15 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	}
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:
-		if c.state != qp.RTS && c.state != qp.SQD {
+		if !c.sends() {
 			return WrongState
 		}
-		return c.response(now, p, info)
+		v := c.response(now, p, info)
+		c.drained()
+		return v
 	}
 	switch c.state {
-	case qp.RTR, qp.RTS, qp.SQD, qp.SQE:
+	case qp.RTR, qp.RTS, qp.SQD:
 		return c.request(now, p, info)
 	}
 	return WrongState
@@ -109,9 +114,10 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		c.reply(&x)
 		x.left += held
 	}
-	if c.state == qp.RTS || c.state == qp.SQD {
+	if c.sends() {
 		c.send(&x)
 	}
+	c.drained()
 	return c.rsp.busy() || x.full
 }
 

@@ -40,6 +40,14 @@ func (r *requester) start(psn bth.PSN, head uint32, retryCnt, rnrRetry uint8) {
 	}
 }
 
+// allow changes the budgets. Where they do change they are whole again.
+func (r *requester) allow(retryCnt, rnrRetry uint8) {
+	if r.retryCnt != retryCnt || r.rnrRetry != rnrRetry {
+		r.retryCnt, r.rnrRetry = retryCnt, rnrRetry
+		r.retries, r.rnrTries = retryCnt, rnrRetry
+	}
+}
+
 // halt stops the timers and sending.
 func (r *requester) halt() {
 	r.armed, r.waiting, r.started = false, false, false

@@ -57,11 +57,7 @@ func (r *resources) remove(i int) {
 // not all sent: the peer has more outstanding than it may. If they were and are being
 // repeated, the peer that sends a new READ has got them by now.
 func (r *resources) claim(limit int) *resource {
-	if len(r.ring) != limit {
-		r.ring = make([]resource, limit)
-		r.jobs = make([]job, limit)
-		r.write, r.len = 0, 0
-	}
+	r.resize(limit)
 	res := &r.ring[r.write]
 	if i := r.find(res); i >= 0 {
 		if !r.jobs[i].again {
@@ -71,6 +67,40 @@ func (r *resources) claim(limit int) *resource {
 	}
 	r.write = (r.write + 1) % limit
 	return res
+}
+
+// resize makes room for limit resources. The newest of those there are stay, as many as
+// fit, and so do their jobs; the peer must have no more outstanding than the new limit.
+func (r *resources) resize(limit int) {
+	if len(r.ring) == limit {
+		return
+	}
+	ring, jobs := make([]resource, limit), make([]job, limit)
+	kept := 0
+	for i := range r.ring {
+		old := &r.ring[(r.write+i)%len(r.ring)] // oldest first
+		if i < len(r.ring)-limit || !old.valid {
+			continue
+		}
+		ring[kept] = *old
+		if at := r.find(old); at >= 0 {
+			r.jobs[at].res = &ring[kept]
+		}
+		kept++
+	}
+	n := 0
+	for i := range r.len {
+		for k := range kept {
+			if r.jobs[i].res == &ring[k] {
+				jobs[n] = r.jobs[i]
+				n++
+			}
+		}
+	}
+	*r = resources{ring: ring, jobs: jobs, len: n}
+	if limit > 0 {
+		r.write = kept % limit
+	}
 }
 
 // find returns the index of the job for res, or -1.

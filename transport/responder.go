@@ -65,6 +65,7 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		return OutOfSequence
 	}
+	c.communicates()
 	if !c.inOrder(p, info) {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -129,11 +130,12 @@ func (c *RC) acknowledgeAll() {
 // receive that was being filled completes with status, or is flushed.
 func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
-	if c.holding && status != qp.WCSuccess {
+	told := c.holding && status != qp.WCSuccess
+	if told {
 		c.completeReceive(qp.WC{Status: status})
 	}
 	c.count.ErrorNAKsSent++
-	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s}
+	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, told: told}
 	switch s {
 	case bth.NakRemoteAccess:
 		return AccessRefused

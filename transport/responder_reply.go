@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/gorxe/gorxe/bth"
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
 
 // replyKind says what the responder owes the peer besides READ data.
 type replyKind uint8
@@ -18,6 +21,19 @@ type reply struct {
 	kind     replyKind
 	psn      bth.PSN
 	syndrome bth.Syndrome
+	told     bool // of replyError: a completion says what was wrong
+}
+
+// affiliatedError is the asynchronous event for an error that was reported to the peer with
+// this NAK (IBA 11.6.3.1).
+func affiliatedError(s bth.Syndrome) qp.EventType {
+	switch s {
+	case bth.NakRemoteAccess:
+		return qp.EventQPAccessErr
+	case bth.NakRemoteOperational:
+		return qp.EventQPFatal
+	}
+	return qp.EventQPReqErr
 }
 
 // busy reports whether the responder has something to send.
@@ -54,6 +70,9 @@ func (c *RC) sendReply(x *transmission) bool {
 	fatal := r.reply.kind == replyError
 	r.reply.kind = replyNone
 	if fatal {
+		if !r.reply.told {
+			c.qp.Raise(affiliatedError(r.reply.syndrome))
+		}
 		c.enterError()
 	}
 	return true

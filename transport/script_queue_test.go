@@ -51,8 +51,12 @@ func (s *script) armSRQ(limit int) {
 	}
 }
 
-func (s *script) pushRecv(wr *qp.RecvWR) {
+func (s *script) recv(f args) {
 	s.t.Helper()
+	wr := &qp.RecvWR{ID: f.num("id"), SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
+	if f.has("badkey") {
+		wr.SGList[0].LKey ^= 0x55
+	}
 	push := s.qp.RQ.Push
 	if s.qp.SRQ != nil {
 		push = s.qp.SRQ.Push

@@ -186,9 +186,7 @@ func (s *script) step(line string) {
 	case "post":
 		s.post(strings.Fields(rest))
 	case "recv":
-		f := fields(strings.Fields(rest))
-		wr := qp.RecvWR{ID: f.num("id"), SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
-		s.pushRecv(&wr)
+		s.recv(fields(strings.Fields(rest)))
 	case "<", "<+":
 		p := s.parse(strings.Fields(rest))
 		s.verdict = s.rc.Receive(s.now, p)

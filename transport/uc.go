@@ -30,8 +30,7 @@ func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{core: core{qp: q, keys: ke
 
 // Modified takes over the attributes and the state that the queue pair has now.
 func (c *UC) Modified(Time) {
-	was := c.state
-	c.state = c.qp.State()
+	was := c.entered()
 	c.mtu = uint32(c.qp.Attr.PathMTU)
 	switch {
 	case c.state == qp.RESET:
@@ -45,6 +44,7 @@ func (c *UC) Modified(Time) {
 	case c.state == qp.ERR && was != qp.ERR:
 		c.flush()
 	}
+	c.drained()
 }
 
 func (c *UC) flush() {
@@ -53,10 +53,21 @@ func (c *UC) flush() {
 	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 }
 
-// Posted tells the machine that work requests were queued.
+// enterError brings the queue pair into ERR and flushes its queues.
+func (c *UC) enterError() {
+	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
+	c.flush()
+}
+
+// Posted tells the machine that work requests were queued. In ERR all of them are flushed
+// at once, in SQE those of the send queue (IBA 10.3.1).
 func (c *UC) Posted() {
-	if c.state == qp.ERR {
+	switch c.state {
+	case qp.ERR:
 		c.flush()
+	case qp.SQE:
+		c.flushSends()
+		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 	}
 }
 
@@ -71,7 +82,7 @@ func (c *UC) Timeout(Time) {}
 func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
 	sq := c.qp.SQ
-	for (c.state == qp.RTS || c.state == qp.SQD) && c.cur != sq.Tail() {
+	for c.sends() && c.cur != sq.Tail() {
 		w := sq.At(c.cur)
 		if !w.Started {
 			if c.state == qp.SQD {
@@ -100,20 +111,22 @@ func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 // Sent completes the work requests whose last packet has left, and reports whether
 // Transmit has something to do again.
 func (c *UC) Sent(Time) (more bool) {
-	for c.state != qp.ERR && c.qp.SQ.Head() != c.sent {
+	for c.sends() && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
 	}
-	return c.state == qp.RTS && c.cur != c.qp.SQ.Tail()
+	c.drained()
+	return c.sends() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
 }
 
-// failAt fails the work request that cannot be sent, once those before it are complete.
+// failAt fails the work request that cannot be sent, once those before it are complete,
+// and with it the send queue.
 func (c *UC) failAt(status qp.WCStatus) {
 	if c.cur != c.qp.SQ.Head() {
 		return
 	}
 	c.completeHead(status)
-	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
-	c.flush()
+	c.enterSQE()
+	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 }
 
 // sendPacket emits the next packet of w and reports whether there was room.
@@ -157,6 +170,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	default:
 		return WrongState
 	}
+	c.communicates()
 	gap := p.PSN != c.expected
 	c.expected = p.PSN.Add(1)
 	if gap {
@@ -209,8 +223,7 @@ func (c *UC) ready() Verdict {
 	}
 	if resolve(c.keys, c.qp.RecvPD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		c.completeReceive(qp.WC{Status: qp.WCLocProtErr})
-		c.state, c.qp.Attr.State = qp.ERR, qp.ERR
-		c.flush()
+		c.enterError()
 		return LocalError
 	}
 	return Accepted

@@ -29,8 +29,7 @@ func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{core: core{qp: q, keys: ke
 
 // Modified takes over the attributes and the state that the queue pair has now.
 func (c *UD) Modified(Time) {
-	was := c.state
-	c.state = c.qp.State()
+	was := c.entered()
 	switch {
 	case c.state == qp.RESET:
 		c.forget()
@@ -40,9 +39,8 @@ func (c *UD) Modified(Time) {
 		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 	case c.state == qp.ERR && was != qp.ERR:
 		c.flush()
-	case c.state == qp.SQD && was == qp.RTS:
-		c.drained()
 	}
+	c.drained()
 }
 
 // flush completes both queues with WR_FLUSH_ERR.
@@ -158,9 +156,7 @@ func (c *UD) Sent(Time) (more bool) {
 	for c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
 	}
-	if c.state == qp.SQD {
-		c.drained()
-	}
+	c.drained()
 	return c.state == qp.RTS && c.cur != c.qp.SQ.Tail()
 }
 
@@ -171,14 +167,6 @@ func (c *UD) failAt(status qp.WCStatus) {
 		return
 	}
 	c.completeHead(status)
-	c.state, c.qp.Attr.State = qp.SQE, qp.SQE
-	c.Posted()
-}
-
-// drained tells that nothing that was started is left to complete, if SQD was asked to.
-func (c *UD) drained() {
-	if c.cur == c.qp.SQ.Head() && c.qp.Attr.SQDAsyncNotify {
-		c.qp.Attr.SQDAsyncNotify = false
-		c.qp.Raise(qp.EventSQDrained)
-	}
+	c.enterSQE()
+	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 }
