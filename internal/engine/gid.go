@@ -50,15 +50,16 @@ const maxGIDs = 256
 // smallestMTU is the least MTU of a network device that carries the least path MTU.
 const smallestMTU = int(qp.MinMTU) + 80
 
-// route finds the entry that an address vector names and the path to its peer.
-func (d *Device) route(av *qp.AddressVector) (*gid, packet.Path, error) {
+// route finds the entry that an address vector names and the path to its peer, or to a
+// multicast group where that is allowed.
+func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
 	if int(av.SGIDIndex) >= len(d.gids) {
 		return nil, packet.Path{}, fmt.Errorf("there is no GID with index %d: the device has %s", av.SGIDIndex, d.gidList())
 	}
 	g := d.gids[av.SGIDIndex]
 	dst := av.DGID.Addr()
 	switch {
-	case dst.IsUnspecified(), dst.IsMulticast():
+	case dst.IsUnspecified(), dst.IsMulticast() && !group:
 		return nil, packet.Path{}, fmt.Errorf("%v is not the GID of a peer", av.DGID)
 	case dst.Is4() != g.local.Is4():
 		return nil, packet.Path{}, fmt.Errorf("no way from GID %d (%v) to %v: one is IPv4, the other IPv6; the device has %s",

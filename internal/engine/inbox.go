@@ -26,6 +26,7 @@ type inbox struct {
 type arrival struct {
 	packet bth.Packet
 	src    netip.Addr
+	grh    transport.GRH // of a datagram
 }
 
 func newInbox(g *gid, s *shard) *inbox {
@@ -105,6 +106,9 @@ func (in *inbox) check() (n int) {
 			in.count.drops[dropPKey]++
 		default:
 			a.src = f.Src
+			if a.packet.Opcode.Info().Service == bth.ServiceUD {
+				a.grh.Set(f)
+			}
 			n++
 		}
 	}
@@ -121,7 +125,7 @@ const (
 
 // icrcRight checks the ICRC of a frame that was decoded. Where the link did not see the
 // IPv4 header, the identification it guesses is tried, and any other one for which the
-// ICRC would be right is good as well.
+// ICRC would be right is good as well; f then has it.
 func icrcRight(f *packet.Received) bool {
 	b := f.Data
 	end := len(b) - bth.ICRCLen
@@ -140,7 +144,8 @@ func icrcRight(f *packet.Received) bool {
 	if got == want || f.HeaderSeen {
 		return got == want
 	}
-	_, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
+	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
+	f.ID = id
 	return ok
 }
 
@@ -150,6 +155,8 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	switch {
 	case q == nil:
 		s.count.drops[dropUnknownQPN]++
+	case q.dgram != nil:
+		s.count.verdicts[q.dgram.ReceiveFrom(now, &a.packet, &a.grh)]++
 	case q.out != out || q.remote != a.src:
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++

@@ -29,6 +29,13 @@ type completer interface {
 	Sent(now transport.Time) (more bool)
 }
 
+// A datagramMachine has no peer: its requests leave by the link that Link names, in any
+// turn another one, and its packets come from everywhere, with the header that tells.
+type datagramMachine interface {
+	Link() (index int, ok bool)
+	ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict
+}
+
 // newMachine returns the machine for q's type.
 func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config) (machine, error) {
 	switch q.Type {
@@ -36,6 +43,8 @@ func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config) (machine, error
 		return transport.NewRC(q, keys, cfg), nil
 	case qp.UC:
 		return transport.NewUC(q, keys), nil
+	case qp.UD, qp.GSI:
+		return transport.NewUD(q, keys), nil
 	}
-	return nil, fmt.Errorf("queue pair type %v is not supported: use %v or %v", q.Type, qp.RC, qp.UC)
+	return nil, fmt.Errorf("queue pair type %v is not supported: use %v, %v or %v", q.Type, qp.RC, qp.UC, qp.UD)
 }

@@ -74,13 +74,17 @@ func (o *outbox) remove(q *QP) {
 func (o *outbox) transmit(s *shard, now transport.Time) int {
 	for stuck := false; o.head != nil && !o.batch.Full() && !stuck; {
 		q := o.pop()
+		if !o.serves(q) {
+			s.ready(q)
+			continue
+		}
 		had := o.batch.Len()
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
 		more := q.machine.Transmit(now, &q.path, o.batch, min(burst, o.batch.Cap()-had))
 		if more {
-			o.push(q)
+			s.ready(q)
 			// It took back a frame that turned out to be impossible: asking again at once
 			// must not become a loop.
 			stuck = o.batch.Len() == had
@@ -93,11 +97,20 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 	}
 	for _, q := range o.leaving {
 		if q.sent.Sent(now) {
-			o.push(q)
+			s.ready(q)
 		}
 	}
 	o.leaving = o.leaving[:0]
 	return max(n, 1)
+}
+
+// serves is false for a queue pair whose next datagram leaves by another link.
+func (o *outbox) serves(q *QP) bool {
+	if q.dgram == nil {
+		return true
+	}
+	link, ok := q.dgram.Link()
+	return ok && link == o.index
 }
 
 // send seals and sends the batch and empties it.

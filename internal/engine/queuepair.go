@@ -18,14 +18,16 @@ type QP struct {
 
 	shard   *shard
 	machine machine
-	sent    completer // machine, if it is one
+	sent    completer       // machine, if it is one
+	dgram   datagramMachine // machine, if it is one
 	attr    qp.QP
 	sendCQ  *CQ
 	recvCQ  *CQ
 	srq     *SRQ // nil where the queue pair has its own receive queue
 	closed  bool
 
-	// The way to the peer, set with the address vector.
+	// The way to the peer, set with the address vector. Of datagrams only out is set, to
+	// where the next one leaves.
 	out    *outbox     // nil until then
 	path   packet.Path // frames in flight point to it
 	remote netip.Addr  // path.Dst without its zone
@@ -74,6 +76,9 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	if len(s.qps) >= d.maxQP {
 		return nil, fmt.Errorf("all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
 	}
+	if init.Type == qp.GSI && s.qps[bth.GSI] != nil {
+		return nil, fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
+	}
 	m, err := newMachine(&q.attr, d.keys, &d.transport)
 	if err != nil {
 		return nil, err
@@ -83,7 +88,10 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	}
 	q.machine = m
 	q.sent, _ = m.(completer)
-	q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
+	q.dgram, _ = m.(datagramMachine)
+	if q.attr.Num = bth.GSI; init.Type != qp.GSI {
+		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
+	}
 	s.qps[q.attr.Num] = q
 	return q, nil
 }
@@ -164,7 +172,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	}
 	out, path := q.out, q.path
 	if mask&qp.AttrAV != 0 {
-		g, p, err := s.dev.route(&a.AV)
+		g, p, err := s.dev.route(&a.AV, false)
 		if err != nil {
 			return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), err)
 		}

@@ -42,6 +42,13 @@ func newShard(d *Device, seed uint64) *shard {
 
 // ready queues q for a turn to transmit. The lock is held.
 func (s *shard) ready(q *QP) {
+	if q.dgram != nil && !q.queued {
+		link, ok := q.dgram.Link()
+		if !ok {
+			return
+		}
+		q.out = s.out[link]
+	}
 	if q.out != nil {
 		q.out.push(q)
 	}
@@ -52,15 +59,17 @@ func (s *shard) ready(q *QP) {
 // lock is held.
 func (s *shard) flush(now transport.Time) {
 	s.failUsers(now)
-	left := false
 	for _, o := range s.out {
 		for budget := flushFrames; o.head != nil && budget > 0; {
 			budget -= o.transmit(s, now)
 		}
-		left = left || o.head != nil
 	}
-	if left {
-		s.wakePump()
+	// Datagrams move on from one outbox to another, also to one that had its turn.
+	for _, o := range s.out {
+		if o.head != nil {
+			s.wakePump()
+			break
+		}
 	}
 	s.failUsers(now)
 }
