@@ -7,7 +7,7 @@
 // device a program makes what it would make with libibverbs, under the same names: a [PD],
 // regions of memory ([PD.RegMR]), completion queues ([CQ]) and queue pairs ([QP]). Two
 // queue pairs that were told each other's [ConnInfo] exchange SEND, RDMA WRITE, RDMA READ and
-// atomics.
+// atomics; those of type [UD] send datagrams to whoever an address handle ([AH]) leads to.
 //
 // Everything may be used by many goroutines at once. What a work request names (a region's
 // bytes) belongs to the device from the post to the completion.

@@ -14,6 +14,7 @@ const (
 	maxSRQ    = 1<<20 - 1
 	maxSRQWR  = qp.MaxDepth
 	maxSRQSGE = 27
+	maxAH     = 32767 // as rxe says; there is no limit here
 	rxeVendor = 0xffffff
 	ackDelay  = 15 // local_ca_ack_delay: 4.096 µs × 2^15 = 134 ms
 )
@@ -65,7 +66,7 @@ func (d *Device) Attr() DeviceAttr {
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
-		MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+		MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }
 

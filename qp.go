@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/internal/engine"
+	"github.com/gorxe/gorxe/qp"
 )
 
 // QPInitAttr says what to make a queue pair from, as ibv_qp_init_attr.
@@ -25,8 +26,8 @@ type QP struct {
 	qp  *engine.QP
 }
 
-// CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or with [QP.Modify]
-// step by step.
+// CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or make it ready for
+// datagrams with [QP.StartDatagrams], or go step by step with [QP.Modify].
 func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	if init.Type == 0 {
 		init.Type = RC
@@ -58,6 +59,9 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 }
 
 func (p *PD) checkInit(init *QPInitAttr) error {
+	if init.Type == qp.GSI {
+		return fmt.Errorf("type %v is of the device's own queue pair: use %v", qp.GSI, UD)
+	}
 	if init.SendCQ == nil {
 		return errors.New("SendCQ is nil: make one with Device.CreateCQ")
 	}

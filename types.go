@@ -33,6 +33,9 @@ type (
 	SRQAttrMask   = qp.SRQAttrMask
 	EventType     = qp.EventType // kind of an asynchronous event
 
+	// AH is an address handle; see [PD.CreateAH].
+	AH = transport.AH
+
 	// QPCounters are what the transport of one queue pair has counted.
 	QPCounters = transport.Counters
 	// TransportConfig holds what the IBA leaves to the implementation.
@@ -43,6 +46,7 @@ type (
 const (
 	RC = qp.RC // reliable connection
 	UC = qp.UC // unreliable connection: SEND and WRITE without acknowledgement
+	UD = qp.UD // unreliable datagrams: SEND to anybody, see [QP.StartDatagrams]
 )
 
 // States of a queue pair (IBA 10.3.1).
@@ -121,6 +125,7 @@ const (
 const (
 	WCWithImm = qp.WithImm
 	WCWithInv = qp.WithInv
+	WCGRH     = qp.GRH // the receive begins with GRHLen bytes of network header
 )
 
 // How a work request ended.
@@ -146,6 +151,7 @@ const (
 	AttrAccess          = qp.AttrAccess
 	AttrPKeyIndex       = qp.AttrPKeyIndex
 	AttrPort            = qp.AttrPort
+	AttrQKey            = qp.AttrQKey
 	AttrAV              = qp.AttrAV
 	AttrPathMTU         = qp.AttrPathMTU
 	AttrTimeout         = qp.AttrTimeout
