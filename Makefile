@@ -1,6 +1,7 @@
 # Every target works from a fresh clone with Go installed. `make help` lists them.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME   ?= 30s
+FUZZ       ?=
 DURATION   ?= 1m
 LEVEL      ?= ci
 DOC        ?= docs/interop.md
@@ -39,12 +40,16 @@ pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, ove
 bench: ## benchmarks of every package, with allocations
 	go test -run '^$$' -bench . -benchmem ./...
 
-fuzz: ## every fuzz target for FUZZTIME each
-	@go list ./... | while read -r pkg; do \
-		for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-			echo "$$pkg $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends with how often each ran
+	@counts=$$(mktemp); log=$$(mktemp); trap 'rm -f $$counts $$log' EXIT; \
+	for pkg in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz.*$(FUZZ)' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$f"; \
+			go test -run "^$$f$$" -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$pkg >$$log 2>&1 || { cat $$log; exit 1; }; \
+			grep -o 'elapsed: [^,]*, execs: [0-9]*' $$log | tail -1 | sed "s|^|$$f |" >>$$counts; \
 		done; \
-	done
+	done; \
+	echo; cat $$counts
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
