@@ -12,7 +12,7 @@ import (
 // Attr holds the attributes of a queue pair, as ibv_qp_attr.
 type Attr struct {
 	State    State
-	CurState State // for Modify: the state the caller believes the QP is in
+	CurState State // for Modify: the state the caller believes the QP is in; of a query: as State
 	PathMTU  MTU
 	MigState MigState
 	QKey     uint32
@@ -33,7 +33,8 @@ type Attr struct {
 	RetryCnt    uint8 // retries without an answer; 7 is endless on rxe
 	RNRRetry    uint8 // retries when the peer has no receive; 7 is endless
 
-	SQDAsyncNotify bool // tell when the send queue is drained
+	SQDAsyncNotify bool // raise SQ_DRAINED when the send queue is drained
+	SQDraining     bool // of a query: in SQD, started work is not finished
 }
 
 // AddressVector is the way to a peer, as ibv_ah_attr with a GRH.

@@ -41,6 +41,19 @@ func (e *ModifyError) Error() string {
 // The move to RESET sets all attributes back to zero. The queues are emptied in RESET, and
 // flushed in ERR, by the machine that works on them.
 func (q *QP) Modify(a *Attr, mask AttrMask) error {
+	if err := q.CheckModify(a, mask); err != nil {
+		return err
+	}
+	if mask&AttrState != 0 && a.State == RESET {
+		q.Attr = Attr{}
+		return nil
+	}
+	q.Attr.assign(a, mask)
+	return nil
+}
+
+// CheckModify returns the error that Modify would return, and changes nothing.
+func (q *QP) CheckModify(a *Attr, mask AttrMask) error {
 	if mask == 0 {
 		return nil
 	}
@@ -51,12 +64,14 @@ func (q *QP) Modify(a *Attr, mask AttrMask) error {
 	if e.checkTransition(a, mask) || e.checkDraining(q, mask) || e.checkValues(a, mask) {
 		return &e
 	}
-	if e.To == RESET {
-		q.Attr = Attr{}
-		return nil
-	}
-	q.Attr.assign(a, mask)
 	return nil
+}
+
+// Query returns the attributes with what a query alone tells: CurState and SQDraining.
+func (q *QP) Query() Attr {
+	a := q.Attr
+	a.CurState, a.SQDraining = a.State, q.SQDraining()
+	return a
 }
 
 // SQDraining is true in SQD while work that was started before is not finished, as

@@ -170,17 +170,12 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
-	out, path := q.out, q.path
-	if mask&qp.AttrAV != 0 {
-		g, p, err := s.dev.route(&a.AV, false)
-		if err != nil {
-			return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), err)
-		}
-		out, path = s.out[g.index], p
+	if err := q.attr.CheckModify(a, mask); err != nil {
+		return err
 	}
-	if mask&qp.AttrPathMTU != 0 && out != nil && a.PathMTU.Valid() && a.PathMTU > out.mtu {
-		return fmt.Errorf("queue pair %#06x: path MTU %d does not fit %v, whose MTU of %d bytes allows at most %d: give both ends %d or less, or raise the MTU of the network device",
-			uint32(q.attr.Num), int(a.PathMTU), out.local, out.caps.MTU, int(out.mtu), int(out.mtu))
+	out, path, err := q.way(a, mask)
+	if err != nil {
+		return err
 	}
 	if err := q.attr.Modify(a, mask); err != nil {
 		return err
@@ -214,7 +209,7 @@ func (q *QP) State() qp.State {
 func (q *QP) Query() (qp.Attr, qp.Cap) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	return q.attr.Attr, q.attr.Cap
+	return q.attr.Query(), q.attr.Cap
 }
 
 // Counters returns what the queue pair's transport has counted.
