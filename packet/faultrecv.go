@@ -1,10 +1,32 @@
 package packet
 
+import "net/netip"
+
 // Recv does to what is received what the configuration says. A frame waits for others of its batch at most.
 // A duplicate is the same Data again.
-func (l *FaultLink) Recv(rb *RecvBatch) error {
+func (l *FaultLink) Recv(rb *RecvBatch) error { return l.recv(l.Link, rb) }
+
+// Join lets what comes to the group meet the faults in what is received.
+func (l *FaultLink) Join(group netip.Addr) (Receiver, error) {
+	r, err := Join(l.Link, group)
+	if err != nil {
+		return nil, err
+	}
+	return &faultReceiver{r, l}, nil
+}
+
+type faultReceiver struct {
+	Receiver
+	link *FaultLink
+}
+
+func (r *faultReceiver) Stats() Stats { return statsOf(r.Receiver) }
+
+func (r *faultReceiver) Recv(rb *RecvBatch) error { return r.link.recv(r.Receiver, rb) }
+
+func (l *FaultLink) recv(from Receiver, rb *RecvBatch) error {
 	for {
-		if err := l.Link.Recv(rb); err != nil || l.rx.idle() {
+		if err := from.Recv(rb); err != nil || l.rx.idle() {
 			return err
 		}
 		l.harm(rb)

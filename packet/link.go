@@ -102,7 +102,7 @@ func (e *SendError) result() error {
 }
 
 // statsOf returns what l counted, zeros if it does not count.
-func statsOf(l Link) Stats {
+func statsOf(l any) Stats {
 	if c, ok := l.(Counted); ok {
 		return c.Stats()
 	}

@@ -20,15 +20,18 @@ type PipeNet struct {
 	// HideHeader makes links opened from now on deliver frames as a UDP socket does, with HeaderSeen false.
 	HideHeader bool
 
-	mu    sync.Mutex
-	links map[netip.Addr]*pipe
-	lost  atomic.Uint64
+	mu     sync.Mutex
+	links  map[netip.Addr]*pipe
+	groups map[netip.Addr][]*pipeMember
+	lost   atomic.Uint64
 }
 
 // NewPipeNet returns a network without links.
-func NewPipeNet() *PipeNet { return &PipeNet{links: make(map[netip.Addr]*pipe)} }
+func NewPipeNet() *PipeNet {
+	return &PipeNet{links: make(map[netip.Addr]*pipe), groups: make(map[netip.Addr][]*pipeMember)}
+}
 
-// Lost returns how many frames went to an address that has no link.
+// Lost returns how many frames went to an address that has no link, or to a group that has no member.
 func (n *PipeNet) Lost() uint64 { return n.lost.Load() }
 
 // Open adds a link at addr. mtu is that of its network device in bytes, IP header included, 576 to 65535.
@@ -121,6 +124,12 @@ func (l *pipe) Send(b *Batch) error {
 			continue
 		}
 		l.stats.tx(1, 1, size)
+		if f.Path.Dst.IsMulticast() {
+			if !l.net.spread(f, l.bare) {
+				l.net.lost.Add(1)
+			}
+			continue
+		}
 		to := l.net.lookup(f.Path.Dst)
 		if to == nil || size+headerLen(l.addr) > to.mtu {
 			l.net.lost.Add(1)
@@ -199,16 +208,21 @@ func (l *pipe) Recv(rb *RecvBatch) error {
 type pipeRecv struct{ bufs [][]byte }
 
 func (l *pipe) Close() error {
-	l.mu.Lock()
-	already := l.closed
-	l.closed = true
-	l.queue, l.head, l.used = nil, 0, 0
-	l.ready.Broadcast()
-	l.mu.Unlock()
-	if !already {
+	if l.shut() {
 		l.net.mu.Lock()
 		delete(l.net.links, l.bare)
 		l.net.mu.Unlock()
 	}
 	return nil
+}
+
+// shut ends the queue and reports whether it was open.
+func (l *pipe) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	already := l.closed
+	l.closed = true
+	l.queue, l.head, l.used = nil, 0, 0
+	l.ready.Broadcast()
+	return !already
 }

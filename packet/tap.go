@@ -81,6 +81,35 @@ func (t *tap) Recv(rb *RecvBatch) error {
 	if err := t.Link.Recv(rb); err != nil {
 		return err
 	}
+	t.seeAll(rb)
+	return nil
+}
+
+// Join lets the tap see what comes to the group, too.
+func (t *tap) Join(group netip.Addr) (Receiver, error) {
+	r, err := Join(t.Link, group)
+	if err != nil {
+		return nil, err
+	}
+	return &tapReceiver{r, t}, nil
+}
+
+type tapReceiver struct {
+	Receiver
+	tap *tap
+}
+
+func (r *tapReceiver) Stats() Stats { return statsOf(r.Receiver) }
+
+func (r *tapReceiver) Recv(rb *RecvBatch) error {
+	if err := r.Receiver.Recv(rb); err != nil {
+		return err
+	}
+	r.tap.seeAll(rb)
+	return nil
+}
+
+func (t *tap) seeAll(rb *RecvBatch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range rb.Frames {
@@ -91,5 +120,4 @@ func (t *tap) Recv(rb *RecvBatch) error {
 			TrafficClass: f.TrafficClass, HopLimit: f.HopLimit,
 		})
 	}
-	return nil
 }

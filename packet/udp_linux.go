@@ -34,7 +34,7 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
 	}
-	l := &udp{addr: addr, bare: addr.WithZone(""), mtu: 1500}
+	l := &udp{opts: opts, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}, mtu: 1500}
 	network, host := "udp4", addr.String()
 	if addr.Is6() {
 		network = "udp6"
@@ -47,8 +47,8 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 			host = l.bare.String() + "%" + strconv.Itoa(int(scope))
 		}
 	}
-	if _, mtu, _, err := HostAddrs(addr.String()); err == nil {
-		l.mtu = mtu
+	if _, mtu, ifname, err := HostAddrs(addr.String()); err == nil {
+		l.mtu, l.ifname = mtu, ifname
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
@@ -61,28 +61,51 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	if err != nil {
 		return nil, listenError(addr, err)
 	}
-	l.conn = conn
-	l.raw, err = conn.(*net.UDPConn).SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("packet: udp %v: %w", addr, err)
+	if err := l.use(conn); err != nil {
+		return nil, err
 	}
 	l.tx.init(sendmmsg)
 	return l, nil
 }
 
-// udp is a link over one unconnected socket.
-type udp struct {
-	addr, bare netip.Addr // bare: without zone
-	scope      uint32     // interface index of a link-local addr
-	mtu        int
+// udpSocket is an unconnected socket, and all it takes to receive from it.
+type udpSocket struct {
+	addr, bare netip.Addr // it is bound to; bare: without zone
 	conn       net.PacketConn
 	raw        syscall.RawConn
 	gro        bool
-	gso        atomic.Int32 // a gsoState
 	stats      stats
-	tx         udpTx
-	zones      sync.Map // zone name to interface index, of link-local destinations
+}
+
+// use makes s the owner of conn.
+func (s *udpSocket) use(conn net.PacketConn) (err error) {
+	s.conn = conn
+	if s.raw, err = conn.(*net.UDPConn).SyscallConn(); err != nil {
+		conn.Close()
+		return fmt.Errorf("packet: udp %v: %w", s.addr, err)
+	}
+	return nil
+}
+
+func (s *udpSocket) Stats() Stats { return s.stats.load() }
+
+func (s *udpSocket) Close() error {
+	if err := s.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("packet: udp %v: %w", s.addr, err)
+	}
+	return nil
+}
+
+// udp is a link over one socket, and another for each group it has joined.
+type udp struct {
+	udpSocket
+	scope  uint32 // interface index of a link-local addr
+	ifname string // network interface of addr, "" if that is not known
+	mtu    int
+	opts   UDPOptions
+	gso    atomic.Int32 // a gsoState
+	tx     udpTx
+	zones  sync.Map // zone name to interface index, of link-local destinations
 }
 
 // gsoState says whether frames may leave in trains.
@@ -96,43 +119,70 @@ const (
 
 // configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
 func (l *udp) configure(fd int, opts UDPOptions) error {
-	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
-	type option struct {
-		name       string
-		level, opt int
-		value      int
-	}
 	must := []option{
 		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
-		{"IP_RECVTOS", unix.SOL_IP, unix.IP_RECVTOS, 1},
-		{"IP_RECVTTL", unix.SOL_IP, unix.IP_RECVTTL, 1},
 		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},
+		{"IP_MULTICAST_TTL", unix.SOL_IP, unix.IP_MULTICAST_TTL, DefaultHopLimit},
 	}
 	if l.addr.Is6() {
 		must = []option{
-			{"IPV6_V6ONLY", unix.SOL_IPV6, unix.IPV6_V6ONLY, 1},
 			{"IPV6_MTU_DISCOVER", unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
-			{"IPV6_RECVTCLASS", unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1},
-			{"IPV6_RECVHOPLIMIT", unix.SOL_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
 			{"IPV6_UNICAST_HOPS", unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, DefaultHopLimit},
-			{"UDP_NO_CHECK6_RX", unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1},
+			{"IPV6_MULTICAST_HOPS", unix.SOL_IPV6, unix.IPV6_MULTICAST_HOPS, DefaultHopLimit},
 		}
 	}
-	for _, o := range must {
-		if err := unix.SetsockoptInt(fd, o.level, o.opt, o.value); err != nil {
-			return fmt.Errorf("socket option %s: %w", o.name, err)
-		}
+	if err := setOptions(fd, must); err != nil {
+		return err
 	}
-	// What follows older kernels do without.
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
-	if !opts.NoGRO {
-		l.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
+	if err := l.multicastFrom(fd); err != nil {
+		return err
 	}
 	if !opts.NoGSO {
 		// A kernel that does not know UDP_SEGMENT would send a train as one datagram.
 		if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil {
 			l.gso.Store(gsoOn)
+		}
+	}
+	return l.receive(fd, opts)
+}
+
+// receive sets the options that have to do with receiving.
+func (s *udpSocket) receive(fd int, opts UDPOptions) error {
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
+	must := []option{
+		{"IP_RECVTOS", unix.SOL_IP, unix.IP_RECVTOS, 1},
+		{"IP_RECVTTL", unix.SOL_IP, unix.IP_RECVTTL, 1},
+	}
+	if s.addr.Is6() {
+		must = []option{
+			{"IPV6_V6ONLY", unix.SOL_IPV6, unix.IPV6_V6ONLY, 1},
+			{"IPV6_RECVTCLASS", unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1},
+			{"IPV6_RECVHOPLIMIT", unix.SOL_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+			{"UDP_NO_CHECK6_RX", unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1},
+		}
+	}
+	if err := setOptions(fd, must); err != nil {
+		return err
+	}
+	// What follows older kernels do without.
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
+	if !opts.NoGRO {
+		s.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
+	}
+	return nil
+}
+
+type option struct {
+	name       string
+	level, opt int
+	value      int
+}
+
+func setOptions(fd int, options []option) error {
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.opt, o.value); err != nil {
+			return fmt.Errorf("socket option %s: %w", o.name, err)
 		}
 	}
 	return nil
@@ -201,12 +251,3 @@ func (l *udp) Caps() Caps {
 }
 
 func (l *udp) Local() netip.Addr { return l.addr }
-
-func (l *udp) Stats() Stats { return l.stats.load() }
-
-func (l *udp) Close() error {
-	if err := l.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("packet: udp %v: %w", l.addr, err)
-	}
-	return nil
-}

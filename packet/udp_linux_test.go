@@ -82,6 +82,14 @@ func TestUDPVeth(t *testing.T) {
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 						in(t, hosts.left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
+					}), linktest.WithJoin(func(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
+						// A membership is of the namespace in which it is entered.
+						ns := hosts.right
+						if l.Local() == netip.MustParseAddr(pair.left) {
+							ns = hosts.left
+						}
+						in(t, ns, func() error { r, err = packet.Join(l, group); return nil })
+						return r, err
 					}))
 				})
 			}

@@ -44,7 +44,7 @@ func newUDPRecv(capacity, size int) *udpRecv {
 	return s
 }
 
-func (l *udp) Recv(rb *RecvBatch) error {
+func (l *udpSocket) Recv(rb *RecvBatch) error {
 	size := datagramBuffer
 	if l.gro {
 		size = trainBuffer
@@ -107,7 +107,7 @@ func (s *udpRecv) readReady(fd uintptr) bool {
 }
 
 // take turns the received messages into frames.
-func (l *udp) take(rb *RecvBatch, s *udpRecv) {
+func (l *udpSocket) take(rb *RecvBatch, s *udpRecv) {
 	total := 0
 	for i := range s.got {
 		m := &s.msgs[i]

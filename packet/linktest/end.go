@@ -40,6 +40,7 @@ func payload(n uint32, size int) []byte {
 type end struct {
 	t     *testing.T
 	link  packet.Link
+	from  packet.Receiver // where its frames come from: link, or a group that it is a member of
 	to    packet.Path
 	batch *packet.Batch
 	in    *packet.RecvBatch
@@ -109,7 +110,7 @@ func (e *end) mustFlush() {
 func (e *end) recv() (*packet.Received, error) {
 	if e.next == len(e.in.Frames) {
 		e.next = 0
-		if err := e.link.Recv(e.in); err != nil {
+		if err := e.from.Recv(e.in); err != nil {
 			return nil, err
 		}
 		if len(e.in.Frames) == 0 {

@@ -14,6 +14,11 @@ import (
 // announced compares the IP header on the wire with what Prepare announced: the ICRC of a sealed frame covers it.
 func (s *suite) announced(t *testing.T) {
 	a, b := s.ends(t)
+	s.checkAnnounced(t, a, b)
+}
+
+// checkAnnounced sends from a to a.to, which comes to b.
+func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	var wire Wire
 	if s.wire != nil {
 		wire = s.wire(t)

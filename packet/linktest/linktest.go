@@ -2,6 +2,7 @@
 package linktest
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
@@ -27,14 +28,22 @@ type Option func(*suite)
 // IP headers itself. open is called after Open and may skip the test; closing is up to t.Cleanup.
 func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.wire = open } }
 
+// WithJoin names how to join a group with a link for which [packet.Join] alone will not do.
+func WithJoin(join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)) Option {
+	return func(s *suite) { s.join = join }
+}
+
 type suite struct {
 	open Open
 	wire func(t *testing.T) Wire
+	join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)
 }
 
 // Run runs the suite.
 func Run(t *testing.T, open Open, options ...Option) {
-	s := &suite{open: open}
+	s := &suite{open: open, join: func(_ *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error) {
+		return packet.Join(l, group)
+	}}
 	for _, o := range options {
 		o(s)
 	}
@@ -62,6 +71,11 @@ func Run(t *testing.T, open Open, options ...Option) {
 		})
 	}
 	t.Run("the announced header is what stands on the wire", s.announced)
+	t.Run("what is sent to a group comes to each member once, and to nobody else", s.group)
+	t.Run("a member that has left gets nothing, the others go on", s.leave)
+	t.Run("what is no group of the link's family cannot be joined", s.noGroup)
+	t.Run("the announced header to a group is what stands on the wire", s.announcedToGroup)
+	t.Run("sending to a group and receiving allocates nothing", s.groupAllocation)
 	t.Run("Close wakes a waiting Recv", s.closeWakes)
 	t.Run("a closed link says so", s.closed)
 	t.Run("Close leaves no goroutine", s.noGoroutine)
@@ -70,8 +84,8 @@ func Run(t *testing.T, open Open, options ...Option) {
 // ends opens the links for a test and closes them after it.
 func (s *suite) ends(t *testing.T) (a, b *end) {
 	la, lb := s.open(t)
-	a = &end{t: t, link: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
-	b = &end{t: t, link: lb, to: packet.Path{Src: lb.Local(), Dst: la.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
+	a = &end{t: t, link: la, from: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
+	b = &end{t: t, link: lb, from: lb, to: packet.Path{Src: lb.Local(), Dst: la.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
 	t.Cleanup(func() {
 		closeLink(t, la)
 		closeLink(t, lb)

@@ -1,0 +1,53 @@
+package packet
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// pipeMember is a link's membership in a group: a queue of its own that only the network puts into.
+type pipeMember struct{ pipe }
+
+// Join makes the link a member of group on its network.
+func (l *pipe) Join(group netip.Addr) (Receiver, error) {
+	group, err := checkGroup(l.addr, group)
+	if err != nil {
+		return nil, err
+	}
+	m := &pipeMember{pipe{net: l.net, addr: group, bare: group, mtu: l.mtu, hide: l.hide, limit: l.limit}}
+	m.ready.L = &m.mu
+	n := l.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	// Send goes over the list without the lock: a changed list is another one.
+	n.groups[group] = append(slices.Clip(n.groups[group]), m)
+	return m, nil
+}
+
+func (m *pipeMember) Close() error {
+	m.shut()
+	n := m.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(n.groups[m.bare]), func(o *pipeMember) bool { return o == m })
+	if n.groups[m.bare] = left; len(left) == 0 {
+		delete(n.groups, m.bare)
+	}
+	return nil
+}
+
+// spread gives f to every member of the group it is sent to and reports whether there is one.
+func (n *PipeNet) spread(f *Frame, src netip.Addr) bool {
+	n.mu.Lock()
+	members := n.groups[f.Path.Dst.WithZone("")]
+	n.mu.Unlock()
+	size := f.Len()
+	took := false
+	for _, m := range members {
+		if size+headerLen(m.addr) <= m.mtu {
+			m.deliver(f, src)
+			took = true
+		}
+	}
+	return took
+}
