@@ -116,6 +116,10 @@ func (g *generator) program(conn int, c *ConnSpec) {
 		case g.one(60):
 			g.disturb(a)
 			continue
+		case g.one(30) && c.Type == qp.RC:
+			a.Kind, a.Imm = ActGhost, g.r.Uint32()
+			g.sc.Acts = append(g.sc.Acts, a)
+			continue
 		case g.one(20):
 			a.Kind = ActRevive
 			a.At += g.upTo(3 * millisecond)

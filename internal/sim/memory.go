@@ -27,7 +27,6 @@ type memory struct {
 	real, ref []byte
 	watch     bool   // the machines reach it by calls, each of which is seen
 	log       []span // writes of this step, data not copied
-	err       error
 }
 
 // watched is memory that is not addressable, so that each write is a call.

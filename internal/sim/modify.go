@@ -53,7 +53,7 @@ func (c *conn) connect() {
 		e.register()
 		e.psn = e.spec.PSN.Add(uint32(c.epoch-1) * 0x2f0000)
 		e.sends, e.oldest, e.cause = nil, 0, ""
-		e.requester = requester{progress: e.w.now, window: e.window()}
+		e.requester = requester{window: e.window()}
 		e.responder = responder{}
 	}
 	for _, e := range c.ends {
@@ -130,6 +130,9 @@ func (e *end) act(a *Act) {
 		}
 	case ActResume:
 		e.resume()
+	case ActGhost:
+		e.ghost(a)
+		return
 	case ActDeregister:
 		e.deregister(&e.remote)
 	case ActUnpin:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // requester is the model of the sending half of a reliable connection. PSNs are counted
@@ -20,9 +21,12 @@ type requester struct {
 	reads    []extent // READs and atomics that wait for data, since it last went back
 	sinceAck int      // packets since the last that asked for an acknowledgement
 
-	progress Time // when una last moved
-	retries  int  // reasons to try again since then
-	rnrs     int  // RNR NAKs since then
+	armed    bool // the local ACK timer runs
+	deadline Time // of it
+	backoff  int  // times that it has fired since una last moved
+
+	retries int // reasons to try again since una last moved
+	rnrs    int // RNR NAKs since then
 }
 
 // goBack makes the oldest unacknowledged PSN the next to be sent.
@@ -30,6 +34,27 @@ func (r *requester) goBack() {
 	r.cursor = r.una
 	r.reads = r.reads[:0]
 	r.sinceAck = 0
+}
+
+// arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), longer each time
+// that nothing has moved.
+func (e *end) arm() {
+	r := &e.requester
+	t := transport.AckTimeout(e.spec.Timeout) * min(1<<min(r.backoff, 2), Time(e.spec.Config.BackoffLimit))
+	r.armed, r.deadline = true, e.w.now+t
+}
+
+// alarm is when the machine must want its timeout, 0 is never.
+func (e *end) alarm() Time {
+	switch r := &e.requester; {
+	case !e.alive():
+		return 0
+	case r.waiting:
+		return r.rnrUntil
+	case r.armed:
+		return r.deadline
+	}
+	return 0
 }
 
 // extent is the PSNs [first, end) that one READ or atomic takes.
@@ -79,6 +104,9 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.fail("%s is sent %d ns before the RNR timer ends", info.Name, r.rnrUntil-e.w.now)
 	}
 	r.cursor = seq + n
+	if !r.armed {
+		e.arm()
+	}
 	if r.cursor > r.next {
 		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
 			return waitsForData(o.op) && o.end > r.una

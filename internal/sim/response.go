@@ -84,7 +84,7 @@ func (e *end) notReady(st *step, code uint8) {
 		return
 	}
 	r.goBack()
-	r.waiting = true
+	r.waiting, r.armed = true, false
 	r.rnrUntil = e.w.now + Time(bth.RNRDelay(code))
 }
 
@@ -110,8 +110,11 @@ func (e *end) advance(una int64) {
 	r := &e.requester
 	r.una = una
 	r.cursor = max(r.cursor, una)
-	r.progress = e.w.now
 	r.retries, r.rnrs, r.went, r.waiting, r.rnrUntil = 0, 0, false, false, 0
+	r.armed, r.backoff = false, 0
+	if r.cursor != una {
+		e.arm()
+	}
 }
 
 // stored is the data of a READ or an atomic that comes in its turn.

@@ -57,9 +57,10 @@ const (
 	ActResume                    // and back to RTS
 	ActDeregister                // the region that the peer uses goes away
 	ActUnpin                     // the region that the queue pair itself uses goes away
+	ActGhost                     // an answer to something that the queue pair has not asked, or not lately
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost"}
 
 // String names the act.
 func (k ActKind) String() string { return actNames[k] }

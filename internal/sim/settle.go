@@ -159,6 +159,9 @@ func (e *end) atRest(st *step) {
 	if n := e.qp.RQ.Len() + held; n != len(e.recvs) {
 		e.fail("the receive queue and the message in progress have %d receives, %d are outstanding", n, len(e.recvs))
 	}
+	if at, _ := e.m.NextTimeout(); at != e.alarm() {
+		e.fail("the machine wants its timeout at %d, it should at %d (0 is never)", at, e.alarm())
+	}
 	if e.cq.Overflowed() {
 		e.fail("the CQ has overflowed")
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/sim"
@@ -38,12 +39,17 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 	}
 }
 
+// shrinkOne lets the first failure alone be made smaller.
+var shrinkOne sync.Once
+
 // play runs a seed. One that fails is made smaller and says how to see it again.
 func play(t *testing.T, seed uint64) *sim.Stats {
 	t.Helper()
 	r := sim.Run(sim.Generate(seed), nil)
 	if r.Err != nil {
-		t.Error(capture.Failure(seed, os.TempDir()))
+		text := fmt.Sprintf("seed %d: %v", seed, r.Err)
+		shrinkOne.Do(func() { text = capture.Failure(seed, os.TempDir()) })
+		t.Fatal(text)
 	}
 	return &r.Stats
 }
