@@ -69,6 +69,7 @@ type end struct {
 	taken  bool      // a message is being stored in recvs[0]
 	want   []qp.WC   // completions of receives that this step must bring
 	cause  string    // why the queue pair may be in ERR
+	broken string    // why it may be in SQE
 	nextID uint64
 
 	requester requester
@@ -117,20 +118,21 @@ type posted struct {
 
 const recvID = 1 << 63 // in WRIDs of receives
 
-// at returns the request that the PSN at seq belongs to, or nil.
+// at returns the request that the PSN at seq belongs to, or nil. One that failed before all
+// of it was sent keeps its PSNs up to where the next one begins.
 func (e *end) at(seq int64) *sent {
 	lo, hi := 0, len(e.sends)
 	for lo < hi {
-		if mid := (lo + hi) / 2; e.sends[mid].end <= seq {
+		if mid := (lo + hi) / 2; e.sends[mid].first <= seq {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	if lo == len(e.sends) || seq < e.sends[lo].first {
+	if lo == 0 || seq >= e.sends[lo-1].end {
 		return nil
 	}
-	return e.sends[lo]
+	return e.sends[lo-1]
 }
 
 // head returns the oldest request that has not completed, or nil.

@@ -32,7 +32,8 @@ func (e *end) toError(why string) {
 func (e *end) toReset() {
 	e.must(e.modify(&qp.Attr{State: qp.RESET}, qp.AttrState))
 	e.oldest = len(e.sends)
-	e.recvs, e.taken, e.want, e.cause = nil, false, nil, ""
+	e.recvs, e.taken, e.want = nil, false, nil
+	e.cause, e.broken = "", ""
 	e.settle()
 	e.responder = responder{}
 }
@@ -52,7 +53,7 @@ func (c *conn) connect() {
 		e.toReset()
 		e.register()
 		e.psn = e.spec.PSN.Add(uint32(c.epoch-1) * 0x2f0000)
-		e.sends, e.oldest, e.cause = nil, 0, ""
+		e.sends, e.oldest = nil, 0
 		e.requester = requester{window: e.window()}
 		e.responder = responder{}
 	}
@@ -120,6 +121,10 @@ func (e *end) act(a *Act) {
 		e.conn.connect()
 		return
 	case ActRevive:
+		if e.state() == qp.SQE {
+			e.broken = ""
+			e.must(e.modify(&qp.Attr{State: qp.RTS}, qp.AttrState))
+		}
 		if !e.alive() || !e.peer().alive() {
 			e.conn.connect()
 			return

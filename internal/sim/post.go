@@ -44,8 +44,9 @@ func (e *end) post(a *Act) {
 	}
 	e.nextID++
 	s.signaled = e.spec.SigAll || a.Flags&qp.Signaled != 0
-	if n := len(e.sends); n > 0 {
-		s.first = e.sends[n-1].end
+	s.first = e.requester.cursor
+	if e.head() != nil {
+		s.first = e.sends[len(e.sends)-1].end
 	}
 	s.end = s.first + e.packets(s.length)
 	e.sends = append(e.sends, s)

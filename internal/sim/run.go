@@ -160,9 +160,6 @@ func (e *end) transmit() {
 	if s, ok := e.m.(interface{ Sent(Time) bool }); ok {
 		more = s.Sent(w.now) || more
 		e.requester.una = e.requester.cursor
-		for s := e.head(); s != nil && s.first < e.requester.una && s.end > e.requester.una; {
-			e.requester.una = s.first
-		}
 	}
 	e.settle()
 	if more && !e.turn {

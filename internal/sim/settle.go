@@ -25,6 +25,9 @@ func (e *end) settleStep(st step) {
 	}
 	e.retire()
 	e.atRest(&st)
+	for n := len(e.sends); e.state() == qp.SQE && n > 0 && e.sends[n-1].first >= e.requester.cursor; n-- {
+		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before anything of it was sent
+	}
 }
 
 // complete reports whether the model has all that s needs to complete.
@@ -72,15 +75,19 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 // unjust says why s must not complete with this error, "" if it may.
 func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
 	if status == qp.WCWRFlushErr {
-		if e.cause == "" {
-			return "nothing has brought the queue pair into ERR"
+		if e.cause == "" && e.broken == "" {
+			return "nothing has brought the queue pair into ERR or SQE"
 		}
 		return ""
 	}
-	if e.cause != "" {
-		return "after " + e.cause
+	if e.cause != "" || e.broken != "" {
+		return "after " + e.cause + e.broken
 	}
-	e.cause = status.Name()
+	if e.qp.Type == qp.RC {
+		e.cause = status.Name()
+	} else {
+		e.broken = status.Name()
+	}
 	switch {
 	case st.status != qp.WCSuccess:
 		if status != st.status {
@@ -147,6 +154,10 @@ func (e *end) atRest(st *step) {
 		e.fail("work is left in ERR: %d requests, %d receives", len(e.sends)-e.oldest, len(e.recvs))
 	case state == qp.ERR && e.cause == "":
 		e.fail("nothing has brought the queue pair into ERR")
+	case state == qp.SQE && (s != nil || e.broken == ""):
+		e.fail("in SQE with %d requests; it may be there for %q", len(e.sends)-e.oldest, e.broken)
+	case state != qp.SQE && e.broken != "" && e.cause == "":
+		e.fail("after %s the queue pair is in %v", e.broken, state)
 	case state != qp.ERR && e.cause != "":
 		e.fail("after %s the queue pair is in %v", e.cause, state)
 	case e.qp.SQ.Len() != len(e.sends)-e.oldest:
