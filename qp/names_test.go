@@ -22,9 +22,11 @@ func TestNumbersAndNamesAreThoseOfVerbs(t *testing.T) {
 		{qp.WRSendImm, 3, "SEND_WITH_IMM"}, {qp.WRRead, 4, "RDMA_READ"}, {qp.WRCmpSwap, 5, "ATOMIC_CMP_AND_SWP"},
 		{qp.WRFetchAdd, 6, "ATOMIC_FETCH_AND_ADD"}, {qp.WRLocalInv, 7, "LOCAL_INV"}, {qp.WRBindMW, 8, "BIND_MW"},
 		{qp.WRSendInv, 9, "SEND_WITH_INV"}, {qp.WRFlush, 14, "FLUSH"}, {qp.WRAtomicWrite, 15, "ATOMIC_WRITE"},
+		{qp.WRRegMR, 32, "REG_MR"},
 		{qp.WCSend, 0, "SEND"}, {qp.WCWrite, 1, "RDMA_WRITE"}, {qp.WCRead, 2, "RDMA_READ"}, {qp.WCCmpSwap, 3, "COMP_SWAP"},
 		{qp.WCFetchAdd, 4, "FETCH_ADD"}, {qp.WCBindMW, 5, "BIND_MW"}, {qp.WCLocalInv, 6, "LOCAL_INV"},
 		{qp.WCFlush, 8, "FLUSH"}, {qp.WCAtomicWrite, 9, "ATOMIC_WRITE"},
+		{qp.WCRegMR, 10, "REG_MR"},
 		{qp.WCRecv, 128, "RECV"}, {qp.WCRecvWriteImm, 129, "RECV_RDMA_WITH_IMM"},
 		{qp.AttrState, 1, "IBV_QP_STATE"}, {qp.AttrCurState, 2, "IBV_QP_CUR_STATE"},
 		{qp.AttrSQDAsyncNotify, 4, "IBV_QP_EN_SQD_ASYNC_NOTIFY"}, {qp.AttrAccess, 8, "IBV_QP_ACCESS_FLAGS"},
@@ -102,7 +104,7 @@ func TestRequestsCompleteAsTheirOperation(t *testing.T) {
 	for o, want := range map[qp.WROpcode]qp.WCOpcode{
 		qp.WRSend: qp.WCSend, qp.WRSendImm: qp.WCSend, qp.WRSendInv: qp.WCSend,
 		qp.WRWrite: qp.WCWrite, qp.WRWriteImm: qp.WCWrite, qp.WRRead: qp.WCRead,
-		qp.WRCmpSwap: qp.WCCmpSwap, qp.WRFetchAdd: qp.WCFetchAdd, qp.WRAtomicWrite: qp.WCAtomicWrite,
+		qp.WRCmpSwap: qp.WCCmpSwap, qp.WRFetchAdd: qp.WCFetchAdd, qp.WRAtomicWrite: qp.WCAtomicWrite, qp.WRRegMR: qp.WCRegMR,
 		qp.WRFlush: qp.WCFlush, qp.WRLocalInv: qp.WCLocalInv, qp.WRBindMW: qp.WCBindMW,
 		qp.WROpcode(99): qp.WCSend,
 	} {

@@ -13,7 +13,7 @@ import (
 
 // The table of ibv_post_send(3), without SEND_WITH_INV on UC.
 func TestOpcodesATypeTakes(t *testing.T) {
-	connected := []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRLocalInv, qp.WRBindMW}
+	connected := []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRLocalInv, qp.WRBindMW, qp.WRRegMR}
 	allowed := map[qp.Type][]qp.WROpcode{
 		qp.RC: append([]qp.WROpcode{qp.WRRead, qp.WRCmpSwap, qp.WRFetchAdd, qp.WRSendInv, qp.WRFlush, qp.WRAtomicWrite},
 			connected...),
@@ -22,9 +22,12 @@ func TestOpcodesATypeTakes(t *testing.T) {
 		qp.GSI: {qp.WRSend, qp.WRSendImm},
 	}
 	for _, typ := range allTypes {
-		for o := qp.WROpcode(0); o < 20; o++ {
+		for o := qp.WROpcode(0); o < 40; o++ {
 			q := &qp.QP{Type: typ, Attr: qp.Attr{State: qp.RTS}}
 			wr := &qp.SendWR{Opcode: o, SGList: []qp.SGE{{Length: 8}}, AH: &handle{}}
+			if o.IsLocal() || o == qp.WRFlush {
+				wr = &qp.SendWR{Opcode: o, Bind: &mr.Bind{}, Reg: &mr.FastReg{}, Flush: qp.Flush{Type: qp.FlushToGlobal}, AH: wr.AH}
+			}
 			want := slices.Contains(allowed[typ], o)
 			err := q.CheckPost(wr)
 			if (err == nil) != want || o.Allowed(typ) != want {
@@ -78,6 +81,17 @@ func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
 		{"atomic of 4 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4)}, "works on 8 bytes, not 4"},
 		{"atomic write inline", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: make([]byte, 8)}, ""},
 		{"atomic write of 9 bytes", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, SGList: sg(9)}, "works on 8 bytes, not 9"},
+		{"atomic write without data", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite}, "works on 8 bytes, not 0"},
+		{"flush with data", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1}, SGList: sg(8)}, "FLUSH has no data and takes no SGEs, not 1"},
+		{"flush of both types, whole region", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 3, Level: qp.FlushRegion}}, ""},
+		{"flush without a type", qp.RC, qp.SendWR{Opcode: qp.WRFlush}, "flush of type 0x0"},
+		{"flush of an unknown type", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 5}}, "flush of type 0x5"},
+		{"flush of an unknown level", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Level: 2}}, "flush of level 2"},
+		{"flush of too much", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1<<31 + 1}}, "flush of 2147483649 bytes"},
+		{"bind without a window", qp.RC, qp.SendWR{Opcode: qp.WRBindMW}, "BIND_MW needs Bind"},
+		{"registration without a region", qp.RC, qp.SendWR{Opcode: qp.WRRegMR}, "REG_MR needs Reg"},
+		{"invalidation with data", qp.UC, qp.SendWR{Opcode: qp.WRLocalInv, SGList: sg(0)}, "LOCAL_INV has no data"},
+		{"invalidation inline", qp.RC, qp.SendWR{Opcode: qp.WRLocalInv, Flags: qp.Inline}, "LOCAL_INV has no data to send inline"},
 		{"datagram with a way", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}}, ""},
 		{"datagram without a way", qp.UD, qp.SendWR{Opcode: qp.WRSend}, "needs AH"},
 		{"datagram by a way of another domain", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Domain: &mr.PD{ID: 9}}}, "protection domain"},

@@ -85,6 +85,9 @@ func (q *QP) CheckPost(wr *SendWR) error {
 	if op.flags&wrExact != 0 && wr.length() != uint64(op.length) {
 		return fmt.Errorf("qp: %w: %v works on %d bytes, not %d", ErrBadWR, wr.Opcode, op.length, wr.length())
 	}
+	if err := wr.checkMemory(); err != nil {
+		return err
+	}
 	if !q.Type.Connected() {
 		return q.checkReceiver(wr)
 	}

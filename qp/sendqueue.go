@@ -20,6 +20,8 @@ type SendWQE struct {
 	Imm        uint32
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
+	Flush      Flush
+	Local      *LocalWork // kept for the slot's next use; holds for WRBindMW and WRRegMR only
 	Flags      SendFlags
 	Opcode     WROpcode
 
@@ -46,6 +48,10 @@ type SendQueue struct {
 func NewSendQueue(depth, maxSGE int, sigAll bool) *SendQueue {
 	return &SendQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), sigAll: sigAll}
 }
+
+// atomicBytes is what an ATOMIC_WRITE writes. It may always come inline, as ibv_wr_atomic_write
+// demands.
+const atomicBytes = 8
 
 // SetMaxInline sets how many bytes a request may carry inline; it is 0 in a new queue.
 func (q *SendQueue) SetMaxInline(n int) { q.maxInline = max(n, 0) }
@@ -85,6 +91,8 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.RemoteAddr, w.RKey, w.Imm = wr.RemoteAddr, wr.RKey, wr.Imm
 	w.CompareAdd, w.Swap = wr.CompareAdd, wr.Swap
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
+	w.Flush = wr.Flush
+	w.keep(wr)
 	w.Started, w.FirstPSN, w.Packets = false, 0, 0
 	w.SG = room(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {
@@ -92,7 +100,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	}
 	w.Inline = w.Inline[:0]
 	if wr.Flags&Inline != 0 {
-		w.Inline = room(w.Inline, len(wr.InlineData), q.maxInline)
+		w.Inline = room(w.Inline, len(wr.InlineData), max(q.maxInline, atomicBytes))
 		copy(w.Inline, wr.InlineData)
 	}
 	q.tail++
@@ -116,6 +124,9 @@ func (q *SendQueue) check(wr *SendWR) (uint64, error) {
 	if len(wr.SGList) > 0 {
 		return 0, fmt.Errorf("qp: %w: inline request with %d SGEs; put the bytes in InlineData", ErrBadWR, len(wr.SGList))
 	}
+	if wr.Opcode == WRAtomicWrite && len(wr.InlineData) <= atomicBytes {
+		return uint64(len(wr.InlineData)), nil
+	}
 	if len(wr.InlineData) > q.maxInline {
 		return 0, fmt.Errorf("qp: %w: %d bytes inline, the limit of this queue pair is %d", ErrTooLarge, len(wr.InlineData), q.maxInline)
 	}
@@ -124,13 +135,21 @@ func (q *SendQueue) check(wr *SendWR) (uint64, error) {
 
 // Pop removes the oldest request; on an empty queue it does nothing.
 func (q *SendQueue) Pop() {
-	if q.head != q.tail {
-		q.head++
+	if q.head == q.tail {
+		return
 	}
+	if l := q.At(q.head).Local; l != nil {
+		l.Reg.Memory = nil // the slot must not keep it alive
+	}
+	q.head++
 }
 
 // Reset removes all requests without a completion, as the RESET state demands.
-func (q *SendQueue) Reset() { q.head = q.tail }
+func (q *SendQueue) Reset() {
+	for q.head != q.tail {
+		q.Pop()
+	}
+}
 
 func (q *SendQueue) grow() {
 	ring := make([]SendWQE, grown(len(q.ring), q.depth))

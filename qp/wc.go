@@ -94,6 +94,7 @@ const (
 	WCLocalInv     WCOpcode = 6
 	WCFlush        WCOpcode = 8
 	WCAtomicWrite  WCOpcode = 9
+	WCRegMR        WCOpcode = 10 // IB_WC_REG_MR
 	WCRecv         WCOpcode = 128
 	WCRecvWriteImm WCOpcode = 129
 )
@@ -108,6 +109,7 @@ var wcOpcodeNames = map[WCOpcode]string{
 	WCLocalInv:     "LOCAL_INV",
 	WCFlush:        "FLUSH",
 	WCAtomicWrite:  "ATOMIC_WRITE",
+	WCRegMR:        "REG_MR",
 	WCRecv:         "RECV",
 	WCRecvWriteImm: "RECV_RDMA_WITH_IMM",
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 )
 
-// WROpcode is the operation of a send work request. Values are those of ibv_wr_opcode.
+// WROpcode is the operation of a send work request. Values are those of ibv_wr_opcode and
+// of the kernel's ib_wr_opcode.
 type WROpcode uint8
 
 const (
@@ -22,6 +24,7 @@ const (
 	WRSendInv     WROpcode = 9
 	WRFlush       WROpcode = 14
 	WRAtomicWrite WROpcode = 15
+	WRRegMR       WROpcode = 0x20 // IB_WR_REG_MR; libibverbs has no name for it
 )
 
 // SendFlags modify a send work request. Values are those of ibv_send_flags.
@@ -44,8 +47,8 @@ type SGE struct {
 	LKey   uint32
 }
 
-// SendWR is a work request for the send queue. Posting copies it; the caller may reuse it,
-// its SGList and its InlineData at once.
+// SendWR is a work request for the send queue. Posting copies it; the caller may reuse it
+// and what it points to, but AH, at once.
 type SendWR struct {
 	ID     uint64
 	Opcode WROpcode
@@ -62,6 +65,10 @@ type SendWR struct {
 
 	CompareAdd uint64 // WRCmpSwap: compared value; WRFetchAdd: what is added
 	Swap       uint64
+
+	Flush Flush       // for WRFlush, with RemoteAddr and RKey
+	Bind  *mr.Bind    // for WRBindMW
+	Reg   *mr.FastReg // for WRRegMR
 
 	// The receiver, for UD and GSI. RemoteQPN is bth.MulticastQPN for a multicast group. A
 	// RemoteQKey whose highest bit is set stands for the sending queue pair's own Q_Key.
@@ -101,6 +108,8 @@ type wrFlags uint8
 const (
 	wrInline wrFlags = 1 << iota // data may be inline
 	wrExact                      // the message has one length only
+	wrNoData                     // there is no message
+	wrLocal                      // nothing goes over the wire
 )
 
 var (
@@ -119,11 +128,12 @@ var wrOpcodes = [...]wrOpcode{
 	WRRead:        {"RDMA_READ", reliable, WCRead, 0, 0},
 	WRCmpSwap:     {"ATOMIC_CMP_AND_SWP", reliable, WCCmpSwap, wrExact, 8},
 	WRFetchAdd:    {"ATOMIC_FETCH_AND_ADD", reliable, WCFetchAdd, wrExact, 8},
-	WRLocalInv:    {"LOCAL_INV", connected, WCLocalInv, 0, 0},
-	WRBindMW:      {"BIND_MW", connected, WCBindMW, 0, 0},
+	WRLocalInv:    {"LOCAL_INV", connected, WCLocalInv, wrNoData | wrLocal, 0},
+	WRBindMW:      {"BIND_MW", connected, WCBindMW, wrNoData | wrLocal, 0},
 	WRSendInv:     {"SEND_WITH_INV", reliable, WCSend, wrInline, 0},
-	WRFlush:       {"FLUSH", reliable, WCFlush, 0, 0},
+	WRFlush:       {"FLUSH", reliable, WCFlush, wrNoData, 0},
 	WRAtomicWrite: {"ATOMIC_WRITE", reliable, WCAtomicWrite, wrInline | wrExact, 8},
+	WRRegMR:       {"REG_MR", connected, WCRegMR, wrNoData | wrLocal, 0},
 }
 
 // Valid is true for the opcodes above.

@@ -111,5 +111,9 @@ func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n u
 		wc.Flags |= qp.WithImm
 		wc.Imm = p.Imm
 	}
+	if info.Headers&bth.HasIETH != 0 {
+		wc.Flags |= qp.WithInv
+		wc.Imm = p.InvalidateRKey
+	}
 	c.completeReceive(wc)
 }

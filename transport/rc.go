@@ -52,7 +52,7 @@ func (c *RC) Modified(now Time) {
 		}
 	case qp.SQD:
 		c.req.allow(a.RetryCnt, a.RNRRetry)
-		c.rsp.reads.resize(int(a.MaxDestRdAtomic))
+		c.rsp.reads.resize(&c.rsp.reads.ring, int(a.MaxDestRdAtomic))
 	case qp.ERR:
 		if was != qp.ERR {
 			c.flush()

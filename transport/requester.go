@@ -72,7 +72,12 @@ func packets(n uint64, mtu uint32) uint32 {
 	return max(1, uint32((n+uint64(mtu)-1)/uint64(mtu)))
 }
 
-// waitsForData reports whether w is complete only when its response data arrived.
+// usesReadSlot reports whether w counts against max_rd_atomic.
+func usesReadSlot(w *qp.SendWQE) bool { return waitsForData(w) || w.Opcode == qp.WRAtomicWrite }
+
+// waitsForData reports whether w is complete only when its response data arrived. FLUSH and
+// ATOMIC WRITE have responses too, but those are empty: an acknowledgement of what follows
+// them says as much.
 func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead || isAtomic(w) }
 
 // isAtomic reports whether w is a compare and swap or a fetch and add.

@@ -54,7 +54,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		r.reads--
 	}
 	r.una = r.una.Add(1)
-	c.completeHead(qp.WCSuccess)
+	c.finishHead()
 	c.progressed(now)
 	return Accepted
 }

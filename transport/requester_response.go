@@ -54,7 +54,10 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 			break
 		}
 		r.una = stop
-		c.completeHead(qp.WCSuccess)
+		if usesReadSlot(w) && r.reads > 0 {
+			r.reads--
+		}
+		c.finishHead()
 	}
 	if r.una != was {
 		c.progressed(now)
@@ -160,6 +163,9 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		return c.impliedNAK()
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
+	if w.Opcode == qp.WRFlush || w.Opcode == qp.WRAtomicWrite {
+		return c.emptyResponse(now, p, info)
+	}
 	if w.Opcode != qp.WRRead {
 		return BadResponse
 	}
@@ -186,7 +192,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	}
 	r.una = r.una.Add(1)
 	if i == w.Packets-1 {
-		c.completeHead(qp.WCSuccess)
+		c.finishHead()
 	}
 	c.progressed(now)
 	return Accepted

@@ -13,8 +13,11 @@ type opcodes struct{ first, middle, last, only bth.Opcode }
 var requestOps = [256]*opcodes{
 	qp.WRSend:     {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLast, bth.RCSendOnly},
 	qp.WRSendImm:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastImm, bth.RCSendOnlyImm},
+	qp.WRSendInv:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastInv, bth.RCSendOnlyInv},
 	qp.WRWrite:    {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCWriteOnly},
 	qp.WRWriteImm: {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLastImm, bth.RCWriteOnlyImm},
+
+	qp.WRAtomicWrite: {only: bth.RCAtomicWrite},
 }
 
 // pick returns the opcode of a packet that begins or ends the message, or both.
@@ -40,6 +43,12 @@ func (c *RC) send(x *transmission) {
 			if c.state == qp.SQD || w.Flags&qp.Fence != 0 && r.reads > 0 {
 				return
 			}
+			if w.Opcode.IsLocal() {
+				if !c.local(w) {
+					return
+				}
+				continue
+			}
 			if status := c.startWQE(w, r.next); status != qp.WCSuccess {
 				c.failAt(r.cur, status)
 				return
@@ -56,6 +65,10 @@ func (c *RC) send(x *transmission) {
 			took = c.sendRead(x, w, i)
 		case isAtomic(w):
 			took = c.sendAtomic(x, w)
+		case w.Opcode == qp.WRAtomicWrite:
+			took = c.sendAtomicWrite(x, w)
+		case w.Opcode == qp.WRFlush:
+			took = c.sendFlush(x, w)
 		default:
 			took = c.sendPacket(x, w, i)
 		}
@@ -84,19 +97,21 @@ func (c *RC) sent(now Time, n uint32) {
 // startWQE gives w its PSNs, from psn on, and looks up its memory. A local fault is found here,
 // before anything of the message has left.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
-	if waitsForData(w) {
-		if c.qp.Attr.MaxRdAtomic == 0 {
-			return qp.WCLocQPOpErr
-		}
-		if f := resolve(c.keys, c.qp.PD, w.SG, mr.LocalWrite); f != mr.OK {
-			return qp.WCLocProtErr
-		}
-	} else if requestOps[w.Opcode] == nil {
+	if usesReadSlot(w) && c.qp.Attr.MaxRdAtomic == 0 {
 		return qp.WCLocQPOpErr
-	} else if w.Flags&qp.Inline == 0 {
-		if f := resolve(c.keys, c.qp.PD, w.SG, 0); f != mr.OK {
-			return qp.WCLocProtErr
-		}
+	}
+	fault := mr.OK
+	switch {
+	case waitsForData(w):
+		fault = resolve(c.keys, c.qp.PD, w.SG, mr.LocalWrite)
+	case w.Opcode == qp.WRFlush:
+	case requestOps[w.Opcode] == nil:
+		return qp.WCLocQPOpErr
+	case w.Flags&qp.Inline == 0:
+		fault = resolve(c.keys, c.qp.PD, w.SG, 0)
+	}
+	if fault != mr.OK {
+		return qp.WCLocProtErr
 	}
 	w.FirstPSN = psn
 	w.Packets = packets(w.Length, c.mtu)
@@ -160,6 +175,9 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 	}
 	if headers&bth.HasImmDt != 0 {
 		p.Imm = w.Imm
+	}
+	if headers&bth.HasIETH != 0 {
+		p.InvalidateRKey = w.Imm
 	}
 	// SE means something only where the responder consumes a receive (IBA 9.2.3).
 	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite

@@ -5,8 +5,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// resource remembers a READ or an atomic so that it can be answered again
-// (IBA 9.7.5.1).
+// resource remembers a request that has a response of its own, so that it can be answered
+// again (IBA 9.7.5.1).
 type resource struct {
 	op         bth.Operation
 	first, end bth.PSN // the PSNs of its responses: [first, end)
@@ -28,19 +28,27 @@ type job struct {
 	again  bool    // all of it went out before
 }
 
-// resources holds the responder resources of a queue pair, a ring of
-// max_dest_rd_atomic entries, and the jobs on them, ordered by PSN. There is at
-// most one job for each resource.
+// resources holds the responder resources of a queue pair and the jobs on them, ordered by
+// PSN. There is at most one job for each resource.
 type resources struct {
-	ring  []resource
+	ring    ring // of max_dest_rd_atomic entries
+	flushes ring // of FLUSH, which max_dest_rd_atomic does not limit
+	jobs    []job
+	len     int
+}
+
+// ring is a set of resources of which the oldest is taken for the next request.
+type ring struct {
+	slots []resource
 	write int
-	jobs  []job
-	len   int
 }
 
 func (r *resources) reset() {
-	clear(r.ring)
-	r.write, r.len = 0, 0
+	for _, g := range []*ring{&r.ring, &r.flushes} {
+		clear(g.slots)
+		g.write = 0
+	}
+	r.len = 0
 }
 
 // drop forgets the jobs.
@@ -53,54 +61,63 @@ func (r *resources) remove(i int) {
 	r.len--
 }
 
-// claim returns the oldest resource for a new READ, or nil while its responses were
-// not all sent: the peer has more outstanding than it may. If they were and are being
-// repeated, the peer that sends a new READ has got them by now.
-func (r *resources) claim(limit int) *resource {
-	r.resize(limit)
-	res := &r.ring[r.write]
+// claim returns the oldest resource of g, of limit in all, for a new request, or nil while
+// its responses were not all sent: the peer has more outstanding than it may. If they were
+// and are being repeated, the peer that sends a new request has got them by now.
+func (r *resources) claim(g *ring, limit int) *resource {
+	r.resize(g, limit)
+	res := &g.slots[g.write]
 	if i := r.find(res); i >= 0 {
 		if !r.jobs[i].again {
 			return nil
 		}
 		r.remove(i)
 	}
-	r.write = (r.write + 1) % limit
+	g.write = (g.write + 1) % limit
 	return res
 }
 
-// resize makes room for limit resources. The newest of those there are stay, as many as
+// resize makes room for n resources in g. The newest of those there are stay, as many as
 // fit, and so do their jobs; the peer must have no more outstanding than the new limit.
-func (r *resources) resize(limit int) {
-	if len(r.ring) == limit {
+func (r *resources) resize(g *ring, n int) {
+	if len(g.slots) == n {
 		return
 	}
-	ring, jobs := make([]resource, limit), make([]job, limit)
-	kept := 0
-	for i := range r.ring {
-		old := &r.ring[(r.write+i)%len(r.ring)] // oldest first
-		if i < len(r.ring)-limit || !old.valid {
-			continue
+	slots, kept := make([]resource, n), 0
+	for i := range g.slots {
+		old := &g.slots[(g.write+i)%len(g.slots)] // oldest first
+		at := r.find(old)
+		switch {
+		case i >= len(g.slots)-n && old.valid:
+			slots[kept] = *old
+			if at >= 0 {
+				r.jobs[at].res = &slots[kept]
+			}
+			kept++
+		case at >= 0:
+			r.remove(at)
 		}
-		ring[kept] = *old
-		if at := r.find(old); at >= 0 {
-			r.jobs[at].res = &ring[kept]
-		}
-		kept++
 	}
-	n := 0
-	for i := range r.len {
-		for k := range kept {
-			if r.jobs[i].res == &ring[k] {
-				jobs[n] = r.jobs[i]
-				n++
+	*g = ring{slots: slots}
+	if n > 0 {
+		g.write = kept % n
+	}
+	jobs := make([]job, len(r.ring.slots)+len(r.flushes.slots))
+	copy(jobs, r.jobs[:r.len])
+	r.jobs = jobs
+}
+
+// at returns the resource that the response with this PSN belongs to, or nil.
+func (r *resources) at(psn bth.PSN) *resource {
+	for _, slots := range [...][]resource{r.ring.slots, r.flushes.slots} {
+		for i := range slots {
+			res := &slots[i]
+			if res.valid && distance(res.first, psn) < distance(res.first, res.end) {
+				return res
 			}
 		}
 	}
-	*r = resources{ring: ring, jobs: jobs, len: n}
-	if limit > 0 {
-		r.write = kept % limit
-	}
+	return nil
 }
 
 // find returns the index of the job for res, or -1.
@@ -127,8 +144,14 @@ func (r *resources) insert(j job) {
 // asked reports whether a repeated request names the memory that the first one named,
 // off bytes into it.
 func (res *resource) asked(p *bth.Packet, off uint64) bool {
-	if res.op != bth.OpReadRequest {
+	switch res.op {
+	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return p.AtomicETH.RKey == res.rkey && p.AtomicETH.VA == res.va
+	case bth.OpFlush, bth.OpAtomicWrite:
+		return p.RETH.RKey == res.rkey && p.RETH.VA == res.va
 	}
 	return p.RETH.RKey == res.rkey && p.RETH.VA == res.va+off && uint64(p.RETH.DMALen) == res.length-off
 }
+
+// gone reports whether the memory of a READ was taken away.
+func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() }

@@ -57,13 +57,7 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		c.count.DuplicateRequests++
 		return c.duplicate(p, info)
 	case d > 0:
-		c.count.OutOfSequence++
-		if !r.nakSent {
-			r.nakSent = true
-			c.count.SequenceNAKsSent++
-			r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.NakPSNSequence}
-		}
-		return OutOfSequence
+		return c.missed()
 	}
 	c.communicates()
 	if !c.inOrder(p, info) {
@@ -78,8 +72,24 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.takeRead(p)
 	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return c.takeAtomic(p, info)
+	case bth.OpAtomicWrite:
+		return c.takeAtomicWrite(p, info)
+	case bth.OpFlush:
+		return c.takeFlush(p, info)
 	}
 	return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+}
+
+// missed asks for the packet at expected, once until it comes.
+func (c *RC) missed() Verdict {
+	r := &c.rsp
+	c.count.OutOfSequence++
+	if !r.nakSent {
+		r.nakSent = true
+		c.count.SequenceNAKsSent++
+		r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.NakPSNSequence}
+	}
+	return OutOfSequence
 }
 
 // inOrder checks that the packet continues or begins a message as the one before
@@ -177,6 +187,9 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
 	r.got += uint64(len(p.Payload))
+	if info.Headers&bth.HasIETH != 0 && c.keys.InvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey) != nil {
+		return c.refuse(bth.NakRemoteAccess, qp.WCRemInvReqErr)
+	}
 	if ends {
 		c.received(p, info, qp.WCRecv, r.got)
 	}

@@ -23,7 +23,7 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if region == nil {
 		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
 	}
-	res := r.reads.claim(limit)
+	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -37,15 +37,20 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if err != nil {
 		return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
 	}
-	r.expected = r.expected.Add(1)
+	c.answer(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey, value: old}, 1)
+	return Accepted
+}
+
+// answer moves past a request that has a response of n packets, remembers in res what v
+// says of it, and owes the peer the response.
+func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
+	r := &c.rsp
+	r.expected = r.expected.Add(n)
 	r.nakSent = false
 	r.msn = (r.msn + 1) & 0xffffff
-	*res = resource{
-		op: info.Op, first: p.PSN, end: r.expected, va: h.VA, rkey: h.RKey,
-		value: old, msn: r.msn, valid: true,
-	}
+	v.first, v.end, v.msn, v.valid = p.PSN, r.expected, r.msn, true
+	*res = v
 	r.reads.insert(job{res: res, next: p.PSN})
-	return Accepted
 }
 
 // sendAtomicAck answers the atomic of the job at the head and reports whether there was

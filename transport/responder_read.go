@@ -19,19 +19,12 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
 		}
 	}
-	res := r.reads.claim(limit)
+	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
-	n := packets(uint64(p.RETH.DMALen), c.mtu)
-	r.expected = r.expected.Add(n)
-	r.nakSent = false
-	r.msn = (r.msn + 1) & 0xffffff
-	*res = resource{
-		op: bth.OpReadRequest, first: p.PSN, end: r.expected, va: p.RETH.VA, length: uint64(p.RETH.DMALen),
-		rkey: p.RETH.RKey, region: region, msn: r.msn, valid: true,
-	}
-	r.reads.insert(job{res: res, next: p.PSN})
+	n := uint64(p.RETH.DMALen)
+	c.answer(p, res, resource{op: bth.OpReadRequest, va: p.RETH.VA, length: n, rkey: p.RETH.RKey, region: region}, packets(n, c.mtu))
 	return Accepted
 }
 
@@ -44,49 +37,49 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			c.acknowledgeAll()
 		}
 		return Duplicate
-	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd:
+	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd, bth.OpAtomicWrite, bth.OpFlush:
 		return c.replay(p, info)
 	}
 	return UnknownDuplicate
 }
 
-// replay answers a READ again, from where the peer asks for it, or an atomic, which is
-// not executed again.
+// replay answers a READ again, from where the peer asks for it, or one of the others, which
+// are not executed again.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
-	for i := range rs.ring {
-		res := &rs.ring[i]
-		k := distance(res.first, p.PSN)
-		if !res.valid || k >= distance(res.first, res.end) {
-			continue
-		}
-		off := uint64(k) * uint64(c.mtu)
-		if res.op != info.Op || !res.asked(p, off) {
-			return UnknownDuplicate
-		}
-		c.count.ReadsReplayed++
-		// RNICs begin the answer to a repeated READ with FIRST wherever it starts.
-		// Linux rxe, which never sets MigReq, takes that for an error when the READ
-		// began earlier.
-		resume := k > 0 && !p.MigReq
-		at := rs.find(res)
-		if at < 0 {
-			rs.insert(job{res: res, next: p.PSN, resume: resume, again: true})
-		} else if j := &rs.jobs[at]; p.PSN.Before(j.next) {
-			j.next, j.begun, j.resume = p.PSN, false, resume
-		}
-		return Duplicate
+	res := rs.at(p.PSN)
+	if res == nil || res.op != info.Op {
+		return UnknownDuplicate
 	}
-	return UnknownDuplicate
+	k := distance(res.first, p.PSN)
+	if !res.asked(p, uint64(k)*uint64(c.mtu)) {
+		return UnknownDuplicate
+	}
+	c.count.ReadsReplayed++
+	// RNICs begin the answer to a repeated READ with FIRST wherever it starts.
+	// Linux rxe, which never sets MigReq, takes that for an error when the READ
+	// began earlier.
+	resume := k > 0 && !p.MigReq
+	at := rs.find(res)
+	if at < 0 {
+		rs.insert(job{res: res, next: p.PSN, resume: resume, again: true})
+	} else if j := &rs.jobs[at]; p.PSN.Before(j.next) {
+		j.next, j.begun, j.resume = p.PSN, false, resume
+	}
+	return Duplicate
 }
 
-// sendResponse emits the next packet of j and reports whether there was room.
+// sendResponse emits the next packet of j and reports whether there was room. FLUSH and
+// ATOMIC WRITE are answered as a READ of nothing is.
 func (c *RC) sendResponse(x *transmission, j *job) bool {
 	res := j.res
-	if res.op != bth.OpReadRequest {
+	if res.op == bth.OpCmpSwap || res.op == bth.OpFetchAdd {
 		return c.sendAtomicAck(x, res)
 	}
-	if res.length > 0 && !res.region.Valid() {
+	if res.gone() && j.again {
+		return c.sendReadGone(x, j)
+	}
+	if res.gone() {
 		c.rsp.reads.drop()
 		c.count.ErrorNAKsSent++
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteAccess}
@@ -117,6 +110,20 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if ends {
 		c.rsp.reads.remove(0)
 	}
+	return true
+}
+
+// sendReadGone refuses the duplicate of a READ whose memory was taken away since. That is
+// no fault of the peer's and leaves the queue pair as it is: the READ may long be complete,
+// and the request a copy that took its time. A peer that does wait for it has its answer.
+func (c *RC) sendReadGone(x *transmission, j *job) bool {
+	p := c.packetOf(bth.RCAck, j.next)
+	p.AETH = bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: c.rsp.msn}
+	if x.frame(p, 0) == nil {
+		return false
+	}
+	c.count.ErrorNAKsSent++
+	c.rsp.reads.remove(0)
 	return true
 }
 

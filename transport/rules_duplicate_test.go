@@ -120,13 +120,15 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
-		{"a duplicate READ whose memory is gone is a remote access error at its PSN", nil, `
+		{"a duplicate READ whose memory is gone is a remote access error at its PSN; the connection stays", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			< RDMA_WRITE_ONLY psn=101 len=0
 			dereg rw
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> ACKNOWLEDGE psn=100 syn=acc msn=2
-			state ERR`},
+			state RTS
+			< RDMA_WRITE_ONLY psn=102 len=0 ack
+			> ACKNOWLEDGE psn=102 syn=ack msn=3`},
 	})
 }

@@ -148,7 +148,6 @@ func TestResponderRefuses(t *testing.T) {
 		refusal("an atomic on a queue pair without remote atomics is an invalid request", "inv", `< COMPARE_SWAP psn=100 va=0x10008 rkey=rw ack`, no(mr.RemoteAtomic)),
 		refusal("an atomic on memory without remote atomics is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x200000 add=1 rkey=ro ack`, nil),
 		refusal("an atomic over the end of the region is a remote access error", "acc", `< FETCH_ADD psn=100 va=0x110000 add=1 rkey=rw ack`, nil),
-		refusal("FLUSH is not supported and so an invalid request", "inv", `< FLUSH psn=100 ack`, nil),
 		{"memory deregistered under a WRITE is a remote access error", nil, `
 			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=300 rkey=rw
 			dereg rw

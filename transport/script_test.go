@@ -27,7 +27,8 @@ import (
 //	state ERR            the queue pair's state
 //	dereg rw             a memory region goes away
 //
-// and those of script_queue_test.go and, for datagrams, script_datagram_test.go.
+// and those of script_queue_test.go, script_memory_test.go and, for datagrams,
+// script_datagram_test.go.
 //
 // What the machine puts out must be asked for by the following >, wc steps in the
 // same order; anything that nobody asked for fails the test at the next other step.
@@ -45,6 +46,7 @@ type script struct {
 	got     []string // packets and completions not asked for yet
 	verdict Verdict
 	line    string
+	keyed
 }
 
 // scripted is what the machines of all service types offer.
@@ -69,6 +71,12 @@ func (c completions) Complete(wc *qp.WC) {
 		}
 		if wc.Flags&qp.WithImm != 0 {
 			l += fmt.Sprintf(" imm=%d", wc.Imm)
+		}
+		if wc.Flags&qp.WithInv != 0 {
+			l += " inv"
+			if wc.Imm != c.s.invalidated {
+				l += fmt.Sprintf("=%#x", wc.Imm)
+			}
 		}
 		if wc.Solicited {
 			l += " se"
@@ -121,6 +129,7 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	default:
 		s.rc = NewRC(s.qp, s.keys, &cfg)
 	}
+	s.makeKeyed()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		s.qp.Attr = attr
 		s.qp.Attr.State = st
@@ -212,7 +221,7 @@ func (s *script) step(line string) {
 			s.fatalf("%v", err)
 		}
 	default:
-		if !s.queueStep(verb, rest) {
+		if !s.queueStep(verb, rest) && !s.memoryStep(verb, rest) {
 			s.fatalf("unknown step")
 		}
 	}
@@ -275,6 +284,9 @@ func (s *script) post(words []string) {
 	if f.has("badkey") {
 		wr.SGList[0].LKey ^= 0x55
 	}
+	if key, ok := s.key(f["lkey"]); ok {
+		wr.SGList[0] = qp.SGE{Addr: 0x300000, Length: wr.SGList[0].Length, LKey: key}
+	}
 	if f.has("fence") {
 		wr.Flags |= qp.Fence
 	}
@@ -287,6 +299,7 @@ func (s *script) post(words []string) {
 	if !s.qp.Type.Connected() {
 		s.address(&wr, f)
 	}
+	s.postMemory(&wr, f)
 	if err := s.qp.SQ.Push(&wr); err != nil {
 		s.fatalf("%v", err)
 	}
@@ -342,6 +355,7 @@ func (s *script) parse(words []string) *bth.Packet {
 	if r := s.regions[f["rkey"]]; r != nil {
 		p.RETH.RKey = r.RKey()
 	}
+	s.parseMemory(p, f)
 	p.AtomicETH = bth.AtomicETH{VA: p.RETH.VA, RKey: p.RETH.RKey, SwapAdd: f.num("add"), Compare: f.num("cmp")}
 	p.AtomicAck = f.num("value")
 	if f.has("syn") {
@@ -388,6 +402,7 @@ func (s *script) format(p *bth.Packet) string {
 	if info.Headers&bth.HasImmDt != 0 {
 		l += fmt.Sprintf(" imm=%d", p.Imm)
 	}
+	l += s.formatMemory(p, info)
 	if p.AckReq {
 		l += " ack"
 	}

@@ -88,6 +88,12 @@ func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 			if c.state == qp.SQD {
 				break
 			}
+			if w.Opcode.IsLocal() {
+				if !c.local(w) {
+					break
+				}
+				continue
+			}
 			if status := c.start(w); status != qp.WCSuccess {
 				c.failAt(status)
 				break
@@ -102,10 +108,26 @@ func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 
 // start gives w its PSNs if UC can carry it at all.
 func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
-	if requestOps[w.Opcode] == nil {
+	if !w.Opcode.Allowed(qp.UC) {
 		return qp.WCLocQPOpErr
 	}
 	return c.startWQE(w, c.next)
+}
+
+// local executes the work request at cur, of which nothing is sent, and reports whether the
+// next may begin.
+func (c *UC) local(w *qp.SendWQE) bool {
+	if w.Opcode == qp.WRLocalInv && c.cur != c.qp.SQ.Head() {
+		return false
+	}
+	if status := c.execute(w); status != qp.WCSuccess {
+		c.failAt(status)
+		return false
+	}
+	w.Started = true
+	c.cur++
+	c.sent = c.cur
+	return true
 }
 
 // Sent completes the work requests whose last packet has left, and reports whether

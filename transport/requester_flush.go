@@ -1,0 +1,49 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
+// count against max_rd_atomic.
+func (c *RC) sendFlush(x *transmission, w *qp.SendWQE) uint32 {
+	if c.room() == 0 {
+		return 0
+	}
+	p := c.packetOf(bth.RCFlush, c.req.send)
+	p.AckReq = true
+	p.FETH = bth.FETH{Type: uint8(w.Flush.Type), Level: uint8(w.Flush.Level)}
+	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: w.Flush.Length}
+	if x.frame(p, 0) == nil {
+		return 0
+	}
+	c.req.sinceAck = 0
+	return 1
+}
+
+// sendAtomicWrite emits an ATOMIC WRITE and returns the PSNs taken, 0 or 1.
+func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE) uint32 {
+	r := &c.req
+	if r.reads >= int(c.qp.Attr.MaxRdAtomic) {
+		return 0
+	}
+	took := c.sendPacket(x, w, 0)
+	r.reads += int(took)
+	return took
+}
+
+// emptyResponse takes the answer to the FLUSH or ATOMIC WRITE at the head of the queue: a
+// READ response without data (IBA A19).
+func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	if info.Pos != bth.Only {
+		c.fail(qp.WCBadRespErr)
+		return BadResponse
+	}
+	if len(p.Payload) > 0 {
+		c.fail(qp.WCLocLenErr)
+		return BadResponse
+	}
+	c.acknowledge(now, p.PSN.Add(1))
+	return Accepted
+}
