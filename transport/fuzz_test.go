@@ -271,8 +271,8 @@ func (b *bench) check() {
 	if r.reads < 0 || r.reads > 3 {
 		b.fail("%d READs and atomics are outstanding, max_rd_atomic is 3", r.reads)
 	}
-	if rs.len > len(rs.ring) || len(rs.ring) > 3 {
-		b.fail("%d answers for %d resources, max_dest_rd_atomic is 3", rs.len, len(rs.ring))
+	if rs.len > len(rs.jobs) || len(rs.ring.slots) > 3 {
+		b.fail("%d answers for %d resources, max_dest_rd_atomic is 3", rs.len, len(rs.ring.slots))
 	}
 }
 

@@ -44,19 +44,24 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 }
 
 // refusing checks an error NAK: the model has refused what it refuses, or the memory of a
-// READ went away before all of it was sent.
+// READ went away before all of it was sent. Where all of it was, and this is the answer to a
+// duplicate, the queue pair lives on.
 func (e *end) refusing(s bth.Syndrome, seq int64) {
 	r := &e.responder
-	e.cause = "the error NAK that it sent"
 	if r.refused == s && seq == r.expected {
+		e.cause = "the error NAK that it sent"
 		return
 	}
-	r.refused = s
 	if s == bth.NakRemoteAccess || s == bth.NakRemoteOperational {
 		for _, a := range r.reads {
-			if seq >= a.first && seq < a.end && a.s.op == qp.WRRead && !e.grants(a.s.rkey, a.s.act.Remote, a.s.length) {
-				return
+			if seq < a.first || seq >= a.end || a.s.op != qp.WRRead || e.grants(a.s.rkey, a.s.act.Remote, a.s.length) {
+				continue
 			}
+			if a.sent < a.end {
+				e.cause = "the error NAK that it sent"
+				r.refused = s
+			}
+			return
 		}
 	}
 	e.fail("%v for %d: the model refuses nothing there", s, seq)
