@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -49,6 +50,9 @@ type Device struct {
 	maxMR   int
 	skipped []error
 	pds     atomic.Uint32
+
+	watching func() // ends what watchPort began
+	closing  sync.Once
 }
 
 // Open starts a device. The error says what is wrong with which interface or address.
@@ -80,6 +84,7 @@ func Open(cfg Config) (*Device, error) {
 		closeLinks(links)
 		return nil, err
 	}
+	d.watchPort(links)
 	if cfg.Logger != nil {
 		for _, err := range d.skipped {
 			cfg.Logger.Warn("address left out", "device", d.name, "error", err)
@@ -132,7 +137,15 @@ func closeLinks(links []packet.Link) {
 
 // Close ends the device: outstanding work completes with WR_FLUSH_ERR, links are closed,
 // every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
-func (d *Device) Close() error { return d.engine.Close() }
+func (d *Device) Close() error {
+	err := d.engine.Close()
+	d.closing.Do(func() {
+		if d.watching != nil {
+			d.watching()
+		}
+	})
+	return err
+}
 
 // Name returns the device's name.
 func (d *Device) Name() string { return d.name }

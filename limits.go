@@ -75,26 +75,32 @@ const atomicHCA = 1
 
 // PortAttr describes port 1 as ibv_port_attr does.
 type PortAttr struct {
-	State       string // "PORT_ACTIVE"
+	State       string // "PORT_ACTIVE", or "PORT_DOWN" while the network interface is down
 	MaxMTU      MTU
 	ActiveMTU   MTU // the largest that fits every link of the device
 	GIDTableLen int
 	MaxMsgSize  uint64 // bytes
 	PkeyTblLen  int
 	LID         uint16 // 0: RoCE has none
-	PhysState   string // "LINK_UP"
+	PhysState   string // "LINK_UP" or "DISABLED"
 	LinkLayer   string // "Ethernet"
 }
 
-// PortAttr returns the description of the device's port.
+// PortAttr returns the description of the device's port. Its state is that of the network
+// interface of a device opened by Config.Device, on Linux, and of the links that tell it
+// otherwise (see [packet.StateWatcher]); [EventPortErr] and [EventPortActive] tell of changes.
 func (d *Device) PortAttr() PortAttr {
 	gids := d.engine.GIDs()
 	active := qp.MaxMTU
 	for _, g := range gids {
 		active = min(active, g.MTU)
 	}
+	state, phys := "PORT_ACTIVE", "LINK_UP"
+	if !d.engine.PortActive() {
+		state, phys = "PORT_DOWN", "DISABLED"
+	}
 	return PortAttr{
-		State: "PORT_ACTIVE", PhysState: "LINK_UP", LinkLayer: "Ethernet",
+		State: state, PhysState: phys, LinkLayer: "Ethernet",
 		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: len(gids),
 		MaxMsgSize: qp.MaxMessage, PkeyTblLen: 1,
 	}

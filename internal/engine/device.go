@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorxe/gorxe/mr"
@@ -43,7 +44,9 @@ type Device struct {
 	keys  *mr.Table // read under one shard's lock, changed under all
 	srqs  int       // shared receive queues, guarded by the shard's lock
 
-	events *events
+	events   *events
+	portDown atomic.Bool
+	ending   atomic.Bool // Close has begun: links may say that they are closed
 
 	mu  sync.Mutex
 	cqs map[*CQ]struct{} // guarded by mu, nil once closed
@@ -93,6 +96,7 @@ func (d *Device) GUID() uint64 { return d.guid }
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
+		d.ending.Store(true)
 		// The links first: it wakes a poster that waits in Send with the lock held.
 		var errs []error
 		for _, g := range d.gids {

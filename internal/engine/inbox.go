@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"net"
 	"net/netip"
 	"time"
 
@@ -37,16 +35,13 @@ func newInbox(g *gid, s *shard) *inbox {
 func (in *inbox) run() {
 	for failures := 0; ; {
 		err := in.link.Recv(in.rb)
-		switch {
-		case err == nil:
+		if err == nil {
 			failures = 0
 			in.deliver()
-		case errors.Is(err, net.ErrClosed):
+			continue
+		}
+		if failures++; !in.shard.dev.failed(failures, err) {
 			return
-		default:
-			if failures++; !in.shard.dev.pause(failures, err) {
-				return
-			}
 		}
 	}
 }
