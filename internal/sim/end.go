@@ -34,6 +34,7 @@ type node struct {
 	keys  *mr.Table
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
+	srqs  [2]*receives // for reliable and for unreliable queue pairs
 }
 
 // A conn is two queue pairs that are connected, perhaps several times in a row.
@@ -65,8 +66,8 @@ type end struct {
 
 	sends  []*sent   // of this epoch, in the order they were posted
 	oldest int       // index of the first that has not completed
-	recvs  []*posted // not completed, in the order they were posted
-	taken  bool      // a message is being stored in recvs[0]
+	recvs  *receives // of its own or shared
+	held   *posted   // the receive that a message is being stored in
 	want   []qp.WC   // completions of receives that this step must bring
 	cause  string    // why the queue pair may be in ERR
 	broken string    // why it may be in SQE
@@ -114,6 +115,20 @@ type posted struct {
 	id   uint64
 	sg   []qp.SGE
 	room uint64
+}
+
+// receives are what was posted to a receive queue and not taken, the oldest first.
+type receives struct {
+	list []*posted
+	srq  *qp.SRQ // nil for that of a queue pair
+}
+
+// take makes the oldest receive the held one, unless one is held.
+func (e *end) take() bool {
+	if e.held == nil && len(e.recvs.list) > 0 {
+		e.held, e.recvs.list = e.recvs.list[0], e.recvs.list[1:]
+	}
+	return e.held != nil
 }
 
 const recvID = 1 << 63 // in WRIDs of receives

@@ -88,7 +88,7 @@ func (g *generator) conn() {
 		e := &c.Ends[i]
 		*e = EndSpec{
 			Node: g.r.IntN(len(g.sc.Nodes)), PSN: bth.PSN(g.r.Uint32()) & bth.MaxPSN,
-			SigAll: g.one(2), MaxRdAtomic: uint8(1 + g.r.IntN(6)),
+			SigAll: g.one(2), SRQ: g.one(4), MaxRdAtomic: uint8(1 + g.r.IntN(6)),
 			Timeout: timeout, RetryCnt: pick[uint8](g, 0, 1, 5, 7, 7, 7, 7, 7), RNRRetry: pick[uint8](g, 0, 1, 6, 7, 7, 7, 7, 7), MinRNRTimer: uint8(1 + g.r.IntN(14)),
 			Config: transport.Config{
 				Window: pick(g, 1, 2, 5, 16, 64, 128), AckEvery: 1 + g.r.IntN(40), BackoffLimit: 1 + g.r.IntN(4),

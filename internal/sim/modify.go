@@ -32,7 +32,10 @@ func (e *end) toError(why string) {
 func (e *end) toReset() {
 	e.must(e.modify(&qp.Attr{State: qp.RESET}, qp.AttrState))
 	e.oldest = len(e.sends)
-	e.recvs, e.taken, e.want = nil, false, nil
+	e.held, e.want = nil, nil
+	if e.recvs.srq == nil {
+		e.recvs.list = nil
+	}
 	e.cause, e.broken = "", ""
 	e.settle()
 	e.responder = responder{}

@@ -72,10 +72,11 @@ func (e *end) keyed(sg []qp.SGE, wrong bool) []qp.SGE {
 
 // postReceive queues a receive for a message of the peer.
 func (e *end) postReceive(a *Act) {
-	if e.qp.CheckPostRecv() != nil || e.qp.RQ.Len() == maxQueue {
+	srq := e.recvs.srq
+	if srq == nil && e.qp.CheckPostRecv() != nil || len(e.recvs.list) == maxQueue {
 		return
 	}
-	p := &posted{id: e.nextID | recvID, sg: e.keyed(a.Recv, a.Wrong == WrongRecvKey)}
+	p := &posted{id: e.nextID | recvID | uint64(e.qp.Num)<<32, sg: e.keyed(a.Recv, a.Wrong == WrongRecvKey)}
 	if a.Wrong == WrongRoom {
 		for i := range p.sg {
 			if p.sg[i].Length > 0 {
@@ -87,11 +88,17 @@ func (e *end) postReceive(a *Act) {
 	for _, s := range p.sg {
 		p.room += uint64(s.Length)
 	}
-	if err := e.qp.RQ.Push(&qp.RecvWR{ID: p.id, SGList: p.sg}); err != nil {
+	push := e.qp.RQ.Push
+	if srq != nil {
+		push = srq.Push
+	}
+	if err := push(&qp.RecvWR{ID: p.id, SGList: p.sg}); err != nil {
 		e.fail("receive %d is refused: %v", p.id&^recvID, err)
 		return
 	}
 	e.nextID++
-	e.recvs = append(e.recvs, p)
-	e.m.Posted()
+	e.recvs.list = append(e.recvs.list, p)
+	if srq == nil {
+		e.m.Posted()
+	}
 }

@@ -47,6 +47,9 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 		} else if g.one(2) {
 			room += g.r.IntN(300)
 		}
+		if c.Ends[1-a.End].SRQ || a.Conn%4 > 0 {
+			room = maxRequest // whichever message it may serve
+		}
 		a.Recv = g.pieces(g.target(room), room)
 		if g.one(4) {
 			a.Lag = 1 + g.upTo(pick(g, 20*microsecond, 500*microsecond, 5*millisecond))

@@ -109,11 +109,10 @@ func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
 	imm := s.op == qp.WRWriteImm && seq == s.end-1
-	if imm && len(e.recvs) == 0 {
+	if imm && !e.take() {
 		e.responder.notReady = true
 		return transport.NoReceive
 	}
-	e.taken = imm
 	if !granted {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
@@ -146,13 +145,12 @@ func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
 
 func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
 	if seq == s.first {
-		if len(e.recvs) == 0 {
+		if !e.take() {
 			e.responder.notReady = true
 			return transport.NoReceive
 		}
-		e.taken = true
 	}
-	recv := e.recvs[0]
+	recv := e.held
 	if seq == s.first && !e.pinned(recv.sg) {
 		e.complete(qp.WC{Status: qp.WCLocProtErr})
 		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
@@ -184,9 +182,9 @@ func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 	e.complete(wc)
 }
 
-// complete says that this step completes the oldest receive.
+// complete says that this step completes the receive that is held.
 func (e *end) complete(wc qp.WC) {
-	wc.WRID, wc.QPN, wc.SrcQP = e.recvs[0].id, e.qp.Num, e.peer().qp.Num
+	wc.WRID, wc.QPN, wc.SrcQP = e.held.id, e.qp.Num, e.peer().qp.Num
 	e.want = append(e.want, wc)
-	e.recvs, e.taken = e.recvs[1:], false
+	e.held = nil
 }

@@ -130,11 +130,10 @@ func (e *end) timer() {
 	if at, ok := e.m.NextTimeout(); ok && at <= e.w.now {
 		r := &e.requester
 		var st step
-		before := e.m.Counters().Timeouts
+		fires := r.armed && e.w.now >= r.deadline
 		e.m.Timeout(e.w.now)
 		r.waiting = r.waiting && e.w.now < r.rnrUntil
-		if e.m.Counters().Timeouts != before {
-			r.armed = false
+		if r.armed = r.armed && !fires; fires && r.cursor != r.una {
 			e.again(&st)
 			r.backoff++
 			r.went = false

@@ -35,6 +35,7 @@ type ConnSpec struct {
 // EndSpec is one queue pair of a connection.
 type EndSpec struct {
 	Node                        int
+	SRQ                         bool    // it takes receives from one of the node's
 	PSN                         bth.PSN // first PSN it sends
 	Config                      transport.Config
 	SigAll                      bool
@@ -77,6 +78,7 @@ const (
 	WrongAlign         // an atomic at an odd address
 	WrongRoom          // the receive is one byte short
 	WrongRecvKey       // the receive names a local key that nobody has
+	WrongQKey          // a datagram with another Q_Key than the receiver's
 )
 
 // Act is one thing that a program does. Addresses are final, keys are filled in when it

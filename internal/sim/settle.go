@@ -121,7 +121,7 @@ func (e *end) recvDone(wc *qp.WC) {
 			same = same && *wc == w
 		} else {
 			e.w.stats.Errors++
-			if e.qp.Type == qp.UC && e.cause == "" {
+			if e.qp.Type != qp.RC && w.Status == qp.WCLocProtErr && e.cause == "" {
 				e.cause = "the receive that failed"
 			}
 		}
@@ -130,14 +130,17 @@ func (e *end) recvDone(wc *qp.WC) {
 		}
 		return
 	}
-	if len(e.recvs) == 0 || wc.WRID != e.recvs[0].id || wc.Status != qp.WCWRFlushErr || wc.QPN != e.qp.Num {
+	if e.recvs.srq == nil {
+		e.take()
+	}
+	if e.held == nil || wc.WRID != e.held.id || wc.Status != qp.WCWRFlushErr || wc.QPN != e.qp.Num {
 		e.fail("receive completes with %+v, nothing is to complete", *wc)
 		return
 	}
 	if e.cause == "" {
 		e.fail("receive %d is flushed and nothing has brought the queue pair into ERR", wc.WRID&^recvID)
 	}
-	e.recvs, e.taken = e.recvs[1:], false
+	e.held = nil
 }
 
 // atRest compares the queues after a step with the model.
@@ -150,8 +153,8 @@ func (e *end) atRest(st *step) {
 		e.fail("request %d should complete in this step", s.id)
 	case st.status != qp.WCSuccess:
 		e.fail("the oldest request should complete with %s in this step", st.status.Name())
-	case state == qp.ERR && (s != nil || len(e.recvs) > 0):
-		e.fail("work is left in ERR: %d requests, %d receives", len(e.sends)-e.oldest, len(e.recvs))
+	case state == qp.ERR && (s != nil || e.held != nil || e.recvs.srq == nil && len(e.recvs.list) > 0):
+		e.fail("work is left in ERR: %d requests, %d receives", len(e.sends)-e.oldest, len(e.recvs.list))
 	case state == qp.ERR && e.cause == "":
 		e.fail("nothing has brought the queue pair into ERR")
 	case state == qp.SQE && (s != nil || e.broken == ""):
@@ -163,12 +166,12 @@ func (e *end) atRest(st *step) {
 	case e.qp.SQ.Len() != len(e.sends)-e.oldest:
 		e.fail("the send queue holds %d requests, %d are outstanding", e.qp.SQ.Len(), len(e.sends)-e.oldest)
 	}
-	held := 0
-	if e.taken {
-		held = 1
+	n := e.qp.RQ.Len()
+	if srq := e.recvs.srq; srq != nil {
+		n += srq.Len()
 	}
-	if n := e.qp.RQ.Len() + held; n != len(e.recvs) {
-		e.fail("the receive queue and the message in progress have %d receives, %d are outstanding", n, len(e.recvs))
+	if n != len(e.recvs.list) {
+		e.fail("the receive queue holds %d receives, %d were posted and not taken", n, len(e.recvs.list))
 	}
 	if at, _ := e.m.NextTimeout(); at != e.alarm() {
 		e.fail("the machine wants its timeout at %d, it should at %d (0 is never)", at, e.alarm())

@@ -66,13 +66,13 @@ func (e *end) beginUC(s *sent) transport.Verdict {
 
 // readyUC takes a receive.
 func (e *end) readyUC() transport.Verdict {
-	if e.taken {
+	if e.held != nil {
 		return transport.Accepted
 	}
-	if len(e.recvs) == 0 {
+	if !e.take() {
 		return transport.NoReceive
 	}
-	if e.taken = true; !e.pinned(e.recvs[0].sg) {
+	if !e.pinned(e.held.sg) {
 		e.complete(qp.WC{Status: qp.WCLocProtErr})
 		return transport.LocalError
 	}
@@ -84,8 +84,8 @@ func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
 	ends := seq == s.end-1
 	if s.op == qp.WRSend || s.op == qp.WRSendImm {
-		spans, ok := scattered(nil, e.recvs[0].sg, off, p.Payload)
-		if len(p.Payload) > 0 && !e.pinned(e.recvs[0].sg) {
+		spans, ok := scattered(nil, e.held.sg, off, p.Payload)
+		if len(p.Payload) > 0 && !e.pinned(e.held.sg) {
 			return transport.InvalidRequest
 		}
 		st.memory = spans
