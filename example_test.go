@@ -14,6 +14,7 @@ import (
 // node is one end of the examples: a device with one queue pair and one buffer.
 type node struct {
 	dev  *gorxe.Device
+	pd   *gorxe.PD
 	cq   *gorxe.CQ
 	qp   *gorxe.QP
 	mr   *gorxe.MR
@@ -35,10 +36,10 @@ func check(err error) {
 func newNode(link packet.Link, psn gorxe.PSN) *node {
 	n := &node{buf: make([]byte, 4096)}
 	n.dev = must(gorxe.Open(gorxe.Config{Links: []packet.Link{link}}))
-	pd := n.dev.AllocPD()
-	n.mr = must(pd.RegMR(n.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.RemoteRead|gorxe.RemoteAtomic))
+	n.pd = n.dev.AllocPD()
+	n.mr = must(n.pd.RegMR(n.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.RemoteRead|gorxe.RemoteAtomic))
 	n.cq = must(n.dev.CreateCQ(64))
-	n.qp = must(pd.CreateQP(gorxe.QPInitAttr{SendCQ: n.cq}))
+	n.qp = must(n.pd.CreateQP(gorxe.QPInitAttr{SendCQ: n.cq}))
 	n.info = must(n.qp.Local(0, psn))
 	return n
 }

@@ -1,6 +1,9 @@
 package gorxe
 
-import "github.com/gorxe/gorxe/qp"
+import (
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
 
 // Limits of a device; where rxe has the same they are rxe's.
 const (
@@ -62,7 +65,7 @@ func (d *Device) Attr() DeviceAttr {
 		NodeGUID: guid, SysImageGUID: guid,
 		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffff000, VendorID: rxeVendor,
 		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
-		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxPD: maxPD,
+		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxMW: mr.MaxWindows, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,

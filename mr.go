@@ -2,6 +2,7 @@ package gorxe
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/mr"
@@ -13,7 +14,7 @@ type Memory = mr.Memory
 // MR is a registered memory region.
 type MR struct {
 	dev    *Device
-	region *mr.Region
+	region atomic.Pointer[mr.Region]
 }
 
 // An MROption changes how [PD.RegMR] registers.
@@ -33,12 +34,14 @@ func WithIOVA(addr uint64) MROption {
 // its bytes under the region's keys, at addresses that begin with the buffer's own. The
 // region keeps buf alive until [MR.Dereg].
 func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
-	iova := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
+	iova := addressOf(buf)
 	if access&ZeroBased != 0 {
 		iova = 0
 	}
 	return p.register(mr.Bytes(buf), iova, uint64(len(buf)), access, opts)
 }
+
+func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
 // RegMemory registers memory that is not a slice of this process. Its addresses begin at 0
 // without [WithIOVA].
@@ -61,20 +64,22 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	if err != nil {
 		return nil, err
 	}
-	return &MR{dev: p.dev, region: r}, nil
+	m := &MR{dev: p.dev}
+	m.region.Store(r)
+	return m, nil
 }
 
 // Addr returns the address of the region's first byte, as peers and work requests name it.
-func (m *MR) Addr() uint64 { return m.region.IOVA() }
+func (m *MR) Addr() uint64 { return m.region.Load().IOVA() }
 
 // Len returns the region's length in bytes.
-func (m *MR) Len() int { return int(m.region.Length()) }
+func (m *MR) Len() int { return int(m.region.Load().Length()) }
 
 // LKey returns the key for this device's own work requests.
-func (m *MR) LKey() uint32 { return m.region.LKey() }
+func (m *MR) LKey() uint32 { return m.region.Load().LKey() }
 
 // RKey returns the key for a peer.
-func (m *MR) RKey() uint32 { return m.region.RKey() }
+func (m *MR) RKey() uint32 { return m.region.Load().RKey() }
 
 // SGE returns the piece of n bytes at offset off. A piece that is not inside the region
 // makes the work request that names it fail with LOC_PROT_ERR.
@@ -89,7 +94,7 @@ func (m *MR) LoadByte(off int) byte {
 	if off < 0 || off >= m.Len() {
 		return 0
 	}
-	return m.region.LoadByte(m.Addr() + uint64(off))
+	return m.region.Load().LoadByte(m.Addr() + uint64(off))
 }
 
 // LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order and
@@ -98,11 +103,11 @@ func (m *MR) LoadUint64(off int) uint64 {
 	if off < 0 || off > m.Len()-8 {
 		return 0
 	}
-	return m.region.LoadUint64(m.Addr() + uint64(off))
+	return m.region.Load().LoadUint64(m.Addr() + uint64(off))
 }
 
 // Dereg ends the region. When it returns nothing reads or writes its memory any more; work
-// that still names it ends in an error.
+// that still names it ends in an error. A region that memory windows are bound to is refused.
 func (m *MR) Dereg() error {
-	return m.dev.engine.Deregister(m.region)
+	return m.dev.engine.Deregister(m.region.Load())
 }

@@ -29,6 +29,12 @@ type (
 	WCStatus      = qp.WCStatus
 	WCOpcode      = qp.WCOpcode
 	WCFlags       = qp.WCFlags
+	Bind          = mr.Bind    // what a WRBindMW binds
+	FastReg       = mr.FastReg // what a WRRegMR registers
+	MWType        = mr.WindowType
+	Flush         = qp.Flush // what a WRFlush flushes
+	FlushType     = qp.FlushType
+	FlushLevel    = qp.FlushLevel
 	SRQAttr       = qp.SRQAttr // attributes of a shared receive queue
 	SRQAttrMask   = qp.SRQAttrMask
 	EventType     = qp.EventType // kind of an asynchronous event
@@ -66,7 +72,10 @@ const (
 	RemoteWrite     = mr.RemoteWrite
 	RemoteRead      = mr.RemoteRead
 	RemoteAtomic    = mr.RemoteAtomic
+	MWBind          = mr.MWBind // memory windows may be bound to the region
 	ZeroBased       = mr.ZeroBased
+	FlushGlobal     = mr.FlushGlobal
+	FlushPersistent = mr.FlushPersistent
 	RelaxedOrdering = mr.RelaxedOrdering
 )
 
@@ -79,6 +88,27 @@ const (
 	WRRead     = qp.WRRead
 	WRCmpSwap  = qp.WRCmpSwap
 	WRFetchAdd = qp.WRFetchAdd
+
+	WRSendInv     = qp.WRSendInv     // SEND that invalidates the peer's key in Imm
+	WRAtomicWrite = qp.WRAtomicWrite // 8 bytes, in one piece
+	WRFlush       = qp.WRFlush
+	WRLocalInv    = qp.WRLocalInv // invalidates the key in Imm
+	WRBindMW      = qp.WRBindMW
+	WRRegMR       = qp.WRRegMR
+)
+
+// Types of memory windows.
+const (
+	MWType1 = mr.WindowType1 // for every queue pair of the domain, bound by [QP.BindMW]
+	MWType2 = mr.WindowType2 // 2B: for one queue pair, bound by work requests
+)
+
+// What a flush brings about, and how much it flushes.
+const (
+	FlushToGlobal     = qp.FlushToGlobal
+	FlushToPersistent = qp.FlushToPersistent
+	FlushRange        = qp.FlushRange
+	FlushRegion       = qp.FlushRegion
 )
 
 // Flags of send work requests.
@@ -96,6 +126,11 @@ const (
 	WCRead         = qp.WCRead
 	WCCmpSwap      = qp.WCCmpSwap
 	WCFetchAdd     = qp.WCFetchAdd
+	WCBindMW       = qp.WCBindMW
+	WCLocalInv     = qp.WCLocalInv
+	WCFlush        = qp.WCFlush
+	WCAtomicWrite  = qp.WCAtomicWrite
+	WCRegMR        = qp.WCRegMR
 	WCRecv         = qp.WCRecv
 	WCRecvWriteImm = qp.WCRecvWriteImm
 )
@@ -135,6 +170,7 @@ const (
 	WCLocQPOpErr     = qp.WCLocQPOpErr
 	WCLocProtErr     = qp.WCLocProtErr
 	WCWRFlushErr     = qp.WCWRFlushErr
+	WCMWBindErr      = qp.WCMWBindErr
 	WCBadRespErr     = qp.WCBadRespErr
 	WCLocAccessErr   = qp.WCLocAccessErr
 	WCRemInvReqErr   = qp.WCRemInvReqErr

@@ -30,7 +30,8 @@
 // stands behind it.
 // A link is called under shard.mu for Prepare and Send only.
 //
-// The key table belongs to the device: machines read it under their own shard's lock,
+// The key table belongs to the device: machines read it under their own shard's lock, and
+// change it there where work requests bind, register and invalidate keys. Calls such as
 // Register and Deregister take the lock of every shard, in order. So when Deregister
 // returns, no machine, no packet and no system call can reach the memory any more.
 //

@@ -12,6 +12,17 @@ func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access 
 	return d.keys.Register(pd, mem, iova, length, access)
 }
 
+// Reregister changes a region; see [mr.Table.Reregister]. When it returns nothing reads or
+// writes through the former region any more.
+func (d *Device) Reregister(r *mr.Region, q *mr.Rereg) (*mr.Region, error) {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	if d.shard.closed {
+		return nil, ErrClosed
+	}
+	return d.keys.Reregister(r, q)
+}
+
 // Deregister takes a region out of the key table. When it returns nothing reads or writes
 // its memory any more: work that still names it ends in an error.
 func (d *Device) Deregister(r *mr.Region) error {

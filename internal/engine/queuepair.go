@@ -138,6 +138,7 @@ func (q *QP) close() {
 	q.closed = true
 	s := q.shard
 	delete(s.qps, q.attr.Num)
+	s.dev.keys.ForgetQP(uint32(q.attr.Num))
 	s.timers.remove(q)
 	if q.out != nil {
 		q.out.remove(q)
@@ -228,9 +229,14 @@ const pipelined = 8
 // what may leave at once. It returns how many it has taken: with an error, the one at that
 // index was refused and those after it were not looked at.
 func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.postSend(wrs)
+}
+
+// postSend is PostSend with the lock held.
+func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := q.usable(); err != nil {
 		return 0, err
 	}
