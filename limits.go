@@ -67,11 +67,15 @@ func (d *Device) Attr() DeviceAttr {
 		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
 		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxMW: mr.MaxWindows, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
-		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
+		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA, DeviceCapFlags: deviceCaps,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
 		MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }
+
+// deviceCaps are the bits of ibv_device_cap_flags that hold: IBV_DEVICE_CURR_QP_STATE_MOD,
+// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN and SRQ_RESIZE.
+const deviceCaps = 1<<7 | 1<<10 | 1<<11 | 1<<12 | 1<<13
 
 // atomicHCA is IBV_ATOMIC_HCA: atomics are atomic among all queue pairs of the device.
 const atomicHCA = 1
