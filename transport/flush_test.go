@@ -39,6 +39,11 @@ func TestRequesterFlushes(t *testing.T) {
 			wc 3 SUCCESS FLUSH
 			< RDMA_READ_RESPONSE_ONLY psn=103 len=0
 			wc 4 SUCCESS ATOMIC_WRITE`},
+		{"ATOMIC WRITE consumes no receive and asks for no solicited event (9.2.3)", nil, `
+			post atomwrite id=1 len=8 se
+			> ATOMIC_WRITE psn=100 len=8 va=0x40000 dma=8 ack
+			< RDMA_READ_RESPONSE_ONLY psn=100 len=0
+			wc 1 SUCCESS ATOMIC_WRITE`},
 		{"READ, atomic and ATOMIC WRITE share max_rd_atomic", nil, `
 			post atomwrite id=1 len=8
 			> ATOMIC_WRITE psn=100 len=8 va=0x40000 dma=8 ack

@@ -180,7 +180,7 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 		p.InvalidateRKey = w.Imm
 	}
 	// SE means something only where the responder consumes a receive (IBA 9.2.3).
-	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite
+	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite && w.Opcode != qp.WRAtomicWrite
 }
 
 // sendRead emits the READ request for the chunk that packet i of w begins or lies
