@@ -54,6 +54,7 @@ type end struct {
 	spec *EndSpec
 	node *node
 	path packet.Path
+	ah   *transport.AH // of datagrams to the peer
 
 	qp            *qp.QP
 	m             machine
@@ -131,6 +132,9 @@ func (e *end) take() bool {
 	return e.held != nil
 }
 
+// qkey is the Q_Key of all datagram queue pairs.
+const qkey = 0x1111
+
 const recvID = 1 << 63 // in WRIDs of receives
 
 // at returns the request that the PSN at seq belongs to, or nil. One that failed before all
@@ -161,6 +165,9 @@ func (e *end) head() *sent {
 // packets is how many PSNs a message of n bytes takes.
 func (e *end) packets(n uint64) int64 {
 	mtu := uint64(e.conn.spec.MTU)
+	if e.qp.Type == qp.UD {
+		return 1
+	}
 	return max(1, int64((n+mtu-1)/mtu))
 }
 

@@ -80,8 +80,11 @@ func (g *generator) faults() Faults {
 // conn makes a connection and the programs of its two ends.
 func (g *generator) conn() {
 	c := ConnSpec{Type: qp.RC, MTU: qp.MTU(256 << g.r.IntN(5))}
-	if g.one(5) {
+	switch g.r.IntN(10) {
+	case 0:
 		c.Type = qp.UC
+	case 1:
+		c.Type = qp.UD
 	}
 	timeout := uint8(6 + g.r.IntN(6)) // 0.26 to 8.4 ms
 	for i := range c.Ends {

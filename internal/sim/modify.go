@@ -63,7 +63,7 @@ func (c *conn) connect() {
 	for _, e := range c.ends {
 		peer := e.peer()
 		a := qp.Attr{
-			State: qp.INIT, Port: 1, Access: allAccess,
+			State: qp.INIT, Port: 1, Access: allAccess, QKey: qkey,
 			AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
 			PathMTU: c.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
 			MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,

@@ -34,6 +34,16 @@ func (e *end) post(a *Act) {
 			wr.CompareAdd = binary.NativeEndian.Uint64(e.peer().node.mem.at(a.Remote&^7, 8))
 		}
 	}
+	if a.Op == qp.WRFlush {
+		wr.Flush = flushOf(a)
+		s.length = 0
+	}
+	if e.ah != nil {
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ah, e.peer().qp.Num, qkey
+		if a.Wrong == WrongQKey {
+			wr.RemoteQKey++
+		}
+	}
 	s.compareAdd, s.swap = wr.CompareAdd, wr.Swap
 	if e.qp.CheckPost(&wr) != nil || e.qp.SQ.Len() == maxQueue {
 		return
@@ -55,6 +65,18 @@ func (e *end) post(a *Act) {
 	if takesReceive(a.Op) {
 		e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: e.peer(), act: a})
 	}
+}
+
+// flushOf is what a FLUSH asks for: Add bytes, or with the top bit of Imm all of the region.
+func flushOf(a *Act) qp.Flush {
+	f := qp.Flush{Length: uint32(a.Add), Type: qp.FlushToGlobal}
+	if a.Imm&1 != 0 {
+		f.Type = qp.FlushToPersistent
+	}
+	if a.Imm>>31 != 0 {
+		f.Level = qp.FlushRegion
+	}
+	return f
 }
 
 // keyed returns sg with the local key filled in.

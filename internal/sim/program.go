@@ -3,17 +3,22 @@ package sim
 import (
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // allAccess is what a peer may do with the region it is given.
-const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic
+const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal | mr.FlushPersistent
 
 // maxRequest is the longest message that programs send, in bytes.
 const maxRequest = 24 << 10
 
 var verbs = map[qp.Type][]qp.WROpcode{
-	qp.RC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap},
+	qp.RC: {
+		qp.WRSend, qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap,
+		qp.WRAtomicWrite, qp.WRFlush,
+	},
 	qp.UC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm},
+	qp.UD: {qp.WRSend, qp.WRSendImm},
 }
 
 // request fills in a random work request.
@@ -26,10 +31,22 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 		}
 	}
 	n := g.size(int(c.MTU))
+	if c.Type == qp.UD && !g.one(12) {
+		n = min(n, int(c.MTU)) // a longer one is dropped without a word
+	}
 	switch a.Op {
 	case qp.WRRead:
 		a.SG = g.pieces(g.target(n), n)
 		a.Remote = g.anywhere(n)
+	case qp.WRFlush:
+		a.Remote, a.Add = g.anywhere(n), uint64(n)
+		if g.one(3) {
+			a.Imm |= 1 << 31 // the whole region
+		}
+	case qp.WRAtomicWrite:
+		a.SG = g.pieces(memBase+uint64(g.r.IntN(memSource-8)), 8)
+		a.Remote = memBase + memSource + uint64(8*g.r.IntN(64))
+		a.Inline = g.one(2)
 	case qp.WRFetchAdd, qp.WRCmpSwap:
 		a.SG = g.pieces(g.target(8), 8)
 		// Few places, so that the connections meet.
@@ -50,23 +67,32 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 		if c.Ends[1-a.End].SRQ || a.Conn%4 > 0 {
 			room = maxRequest // whichever message it may serve
 		}
+		if c.Type == qp.UD {
+			room += transport.GRHLen
+		}
 		a.Recv = g.pieces(g.target(room), room)
 		if g.one(4) {
 			a.Lag = 1 + g.upTo(pick(g, 20*microsecond, 500*microsecond, 5*millisecond))
 		}
 	}
 	if g.one(80) {
-		g.spoil(a, n)
+		g.spoil(a, c, n)
 	}
 }
 
 // spoil makes a request that must fail.
-func (g *generator) spoil(a *Act, n int) {
+func (g *generator) spoil(a *Act, c *ConnSpec, n int) {
 	switch a.Op {
 	case qp.WRSend, qp.WRSendImm:
+		if c.Type == qp.UD && g.one(2) {
+			a.Wrong = WrongQKey
+			return
+		}
 		a.Wrong = pick(g, WrongLKey, WrongRoom, WrongRecvKey)
-	case qp.WRFetchAdd, qp.WRCmpSwap:
+	case qp.WRFetchAdd, qp.WRCmpSwap, qp.WRAtomicWrite:
 		a.Wrong = pick(g, WrongLKey, WrongRKey, WrongAlign)
+	case qp.WRFlush:
+		a.Wrong = WrongRKey
 	default:
 		a.Wrong = pick(g, WrongLKey, WrongRKey, WrongBounds)
 	}

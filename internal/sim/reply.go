@@ -88,8 +88,14 @@ func (e *end) responded(p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
 		e.fail("%s carries %+v, the MSN was %d", info.Name, p.AETH, a.msn)
 	}
 	if info.Op == bth.OpAtomicAck {
-		if a.s.op == qp.WRRead || p.AtomicAck != a.s.old {
+		if a.s.op == qp.WRRead || !waitsForData(a.s.op) || p.AtomicAck != a.s.old {
 			e.fail("%s with %#x answers a %v, which found %#x", info.Name, p.AtomicAck, a.s.op, a.s.old)
+		}
+		return
+	}
+	if !waitsForData(a.s.op) {
+		if info.Pos != bth.Only || len(p.Payload) > 0 {
+			e.fail("%s with %d bytes answers a %v", info.Name, len(p.Payload), a.s.op)
 		}
 		return
 	}

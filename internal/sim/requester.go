@@ -64,6 +64,12 @@ func waitsForData(op qp.WROpcode) bool {
 	return op == qp.WRRead || op == qp.WRFetchAdd || op == qp.WRCmpSwap
 }
 
+// usesSlot reports whether max_rd_atomic limits the operation.
+func usesSlot(op qp.WROpcode) bool { return waitsForData(op) || op == qp.WRAtomicWrite }
+
+// answers reports whether the operation has a response of its own.
+func answers(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
+
 // place of a packet in its message.
 func place(s *sent, seq int64) bth.Position {
 	switch begins, ends := seq == s.first, seq == s.end-1; {
@@ -81,6 +87,7 @@ func place(s *sent, seq int64) bth.Position {
 var requestOps = map[qp.WROpcode]bth.Operation{
 	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
 	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
+	qp.WRFlush: bth.OpFlush, qp.WRAtomicWrite: bth.OpAtomicWrite,
 }
 
 // emitted checks a request that e sends and moves the cursor behind it.
@@ -109,7 +116,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	}
 	if r.cursor > r.next {
 		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
-			return waitsForData(o.op) && o.end > r.una
+			return usesSlot(o.op) && o.end > r.una
 		}) {
 			e.fail("%s is fenced and does not wait for the READs and atomics before it", info.Name)
 		}
@@ -118,7 +125,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	if r.cursor-r.una > r.window {
 		e.fail("%s makes %d PSNs unacknowledged, the window is %d", info.Name, r.cursor-r.una, r.window)
 	}
-	if waitsForData(s.op) {
+	if usesSlot(s.op) {
 		r.reads = slices.DeleteFunc(r.reads, func(x extent) bool { return x.end <= r.una })
 		r.reads = append(r.reads, extent{seq, r.cursor})
 		if len(r.reads) > int(e.spec.MaxRdAtomic) {
@@ -184,6 +191,13 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 		mtu := uint64(e.conn.spec.MTU)
 		if p.RETH.VA != s.act.Remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
 			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.act.Remote)
+		}
+		return
+	case s.op == qp.WRFlush:
+		f := flushOf(s.act)
+		h, g := bth.RETH{VA: s.act.Remote, RKey: s.rkey, DMALen: f.Length}, bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
+		if p.RETH != h || p.FETH != g {
+			e.fail("%s carries %+v and %+v, want %+v and %+v", info.Name, p.RETH, p.FETH, h, g)
 		}
 		return
 	case info.Headers&bth.HasRETH != 0:

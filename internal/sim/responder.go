@@ -69,7 +69,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	if s.op == qp.WRRead || seq == s.end-1 {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
-	if waitsForData(s.op) {
+	if answers(s.op) {
 		if len(r.reads) > 200 {
 			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
 		}
@@ -99,6 +99,19 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 		}
 	case qp.WRFetchAdd, qp.WRCmpSwap:
 		return e.executeAtomic(st, s)
+	case qp.WRAtomicWrite:
+		if s.act.Remote%8 != 0 {
+			return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+		}
+		return e.executeWrite(st, p, s, seq, off)
+	case qp.WRFlush:
+		n := s.act.Add
+		if flushOf(s.act).Level == qp.FlushRegion {
+			n = 0
+		}
+		if !e.grants(s.rkey, s.act.Remote, n) {
+			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+		}
 	}
 	return transport.Accepted
 }

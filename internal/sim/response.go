@@ -120,6 +120,10 @@ func (e *end) advance(una int64) {
 // stored is the data of a READ or an atomic that comes in its turn.
 func (e *end) stored(st *step, p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
 	s := e.at(seq)
+	if !waitsForData(s.op) {
+		e.acknowledged(seq + 1) // the empty answer to a FLUSH or an ATOMIC WRITE
+		return
+	}
 	data := p.Payload
 	if info.Op == bth.OpAtomicAck {
 		if s.executed && p.AtomicAck != s.old {

@@ -182,6 +182,8 @@ func (e *end) check(raw []byte) {
 	switch {
 	case info.Service == bth.ServiceUC && e.qp.Type == qp.UC:
 		e.emittedUC(&p, info)
+	case info.Service == bth.ServiceUD && e.qp.Type == qp.UD:
+		e.emittedUD(&p, info)
 	case info.Service != bth.ServiceRC || e.qp.Type != qp.RC:
 		e.fail("%s is sent by a queue pair of type %v", info.Name, e.qp.Type)
 	case info.Response():
@@ -210,14 +212,16 @@ func (w *World) arrive(f *frame) {
 	}
 	stale := f.epoch != e.conn.epoch
 	info := p.Opcode.Info()
-	if stale && e.qp.Type == qp.UC {
-		return // the time wait of an unreliable connection: nothing else protects it
+	if stale && e.qp.Type != qp.RC {
+		return // the time wait of unreliable queue pairs: nothing else protects them
 	}
 	var st step
 	want, judged := transport.Accepted, true
 	switch {
 	case e.qp.Type == qp.UC:
 		st, want = e.arrivedUC(&p, info)
+	case e.qp.Type == qp.UD:
+		st, want = e.arrivedUD(&p, f.raw)
 	case info.Response():
 		judged = false
 		if !stale {
@@ -229,7 +233,12 @@ func (w *World) arrive(f *frame) {
 	if w.bad != nil {
 		return
 	}
-	got := e.m.Receive(w.now, &p)
+	var got transport.Verdict
+	if ud, ok := e.m.(*transport.UD); ok {
+		got = ud.ReceiveFrom(w.now, &p, header(f))
+	} else {
+		got = e.m.Receive(w.now, &p)
+	}
 	if want == transport.Duplicate && got == transport.UnknownDuplicate {
 		got = want
 	}

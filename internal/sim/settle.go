@@ -35,7 +35,7 @@ func (e *end) isComplete(s *sent) bool { return s.end <= e.requester.una }
 
 // retire drops requests that are complete and leave no completion.
 func (e *end) retire() {
-	for s := e.head(); s != nil && !s.signaled && e.isComplete(s); s = e.head() {
+	for s := e.head(); s != nil && !s.signaled && (e.isComplete(s) || e.vanished(s)); s = e.head() {
 		e.oldest++
 	}
 }
@@ -51,6 +51,9 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 	case wc.WRID != s.id || wc.QPN != e.qp.Num:
 		e.fail("completion %d %s of QP %#x, the oldest request is %d of QP %#x", wc.WRID, wc.Status.Name(), wc.QPN, s.id, e.qp.Num)
 		return
+	}
+	if wc.Status == qp.WCSuccess {
+		e.vanished(s)
 	}
 	e.oldest++
 	if wc.Status == qp.WCSuccess {

@@ -125,6 +125,9 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 		switch spec.Type {
 		case qp.UC:
 			e.m = transport.NewUC(e.qp, n.keys)
+		case qp.UD:
+			e.m = transport.NewUD(e.qp, n.keys)
+			e.ah = transport.NewAH(n.pd, qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst)}, 0, e.path, spec.MTU)
 		default:
 			e.m = transport.NewRC(e.qp, n.keys, &es.Config)
 		}
