@@ -51,6 +51,11 @@ func atomicPlayers(t *testing.T, o playerOptions) (client, server *player) {
 func atomicTraffic(t *testing.T, op gorxe.WROpcode, receiverVal, senderVal byte) {
 	t.Helper()
 	client, server := atomicPlayers(t, playerOptions{})
+	atomicsOf(client, server, op, receiverVal, senderVal)
+}
+
+func atomicsOf(client, server *player, op gorxe.WROpcode, receiverVal, senderVal byte) {
+	client.Helper()
 	there, operand := eightTimes(receiverVal), eightTimes(senderVal)
 	for i := range rdmaCoreIters {
 		p := []*player{client, server}[i%2]
@@ -67,10 +72,10 @@ func atomicTraffic(t *testing.T, op gorxe.WROpcode, receiverVal, senderVal byte)
 		p.qp.State()
 		p.peer.qp.State()
 		if got := binary.NativeEndian.Uint64(p.peer.buf); got != want {
-			t.Fatalf("the peer holds %#x after %v, want %#x", got, op, want)
+			p.Fatalf("the peer holds %#x after %v, want %#x", got, op, want)
 		}
 		if got := binary.NativeEndian.Uint64(p.buf); got != there {
-			t.Fatalf("%v returned %#x, want %#x", op, got, there)
+			p.Fatalf("%v returned %#x, want %#x", op, got, there)
 		}
 	}
 }

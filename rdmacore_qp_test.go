@@ -16,6 +16,12 @@ var rdmaCoreQP = map[string]func(*testing.T){
 	"test_create_rc_qp_ex_with_attr": createQPInInit(gorxe.RC),
 	"test_create_uc_qp_with_attr":    createQPInInit(gorxe.UC),
 	"test_create_uc_qp_ex_with_attr": createQPInInit(gorxe.UC),
+	"test_create_ud_qp_no_attr":      createQP(gorxe.UD),
+	"test_create_ud_qp_ex_no_attr":   createQP(gorxe.UD),
+	"test_create_ud_qp_with_attr":    startDatagrams,
+	"test_create_ud_qp_ex_with_attr": startDatagrams,
+	"test_query_ud_qp":               createQP(gorxe.UD),
+	"test_modify_ud_qp":              startDatagrams,
 	"test_query_rc_qp":               createQP(gorxe.RC),
 	"test_query_uc_qp":               createQP(gorxe.UC),
 	"test_modify_rc_qp_rd_atomic": func(t *testing.T) {
@@ -54,6 +60,17 @@ func createQPInInit(service gorxe.QPType) func(*testing.T) {
 		if err != nil || q.State() != gorxe.INIT {
 			t.Errorf("the queue pair is in %v, want INIT: %v", q.State(), err)
 		}
+	}
+}
+
+// startDatagrams takes a queue pair to RTS, where it has what it was given.
+func startDatagrams(t *testing.T) {
+	q := newQPOf(t, gorxe.UD, testCap)
+	if err := q.StartDatagrams(0x123, 0x45); err != nil {
+		t.Fatal(err)
+	}
+	if attr, _ := q.Query(); attr.State != gorxe.RTS || attr.QKey != 0x123 || attr.SQPSN != 0x45 {
+		t.Errorf("the attributes are %+v, want RTS, Q_Key 0x123, PSN 0x45", attr)
 	}
 }
 

@@ -7,6 +7,13 @@ import (
 )
 
 var rdmaCoreQPEx = map[string]func(*testing.T){
+	"test_qp_ex_ud_send":     sendTraffic(playerOptions{service: gorxe.UD}, gorxe.WRSend),
+	"test_qp_ex_ud_send_imm": sendTraffic(playerOptions{service: gorxe.UD}, gorxe.WRSendImm),
+	"test_qp_ex_ud_zero_size": func(t *testing.T) {
+		client, server := newPlayers(t, playerOptions{service: gorxe.UD})
+		client.size, server.size = 0, 0
+		traffic(client, server, gorxe.WRSend)
+	},
 	"test_qp_ex_rc_send":                 sendTraffic(playerOptions{}, gorxe.WRSend),
 	"test_qp_ex_rc_send_imm":             sendTraffic(playerOptions{}, gorxe.WRSendImm),
 	"test_qp_ex_rc_rdma_write":           oneSidedTraffic(gorxe.RemoteWrite, -1, gorxe.WRWrite),
@@ -16,15 +23,44 @@ var rdmaCoreQPEx = map[string]func(*testing.T){
 	"test_qp_ex_rc_rdma_read_zero_size":  oneSidedTraffic(gorxe.RemoteRead, 0, gorxe.WRRead),
 	"test_qp_ex_rc_atomic_cmp_swp":       func(t *testing.T) { atomicTraffic(t, gorxe.WRCmpSwap, 1, 2) },
 	"test_qp_ex_rc_atomic_fetch_add":     func(t *testing.T) { atomicTraffic(t, gorxe.WRFetchAdd, 1, 2) },
+	"test_qp_ex_rc_atomic_write": func(t *testing.T) {
+		client, server := newPlayers(t, playerOptions{size: 8, mrAccess: gorxe.LocalWrite | gorxe.RemoteWrite, qpAccess: gorxe.RemoteWrite})
+		rdmaTraffic(client, server, gorxe.WRAtomicWrite)
+	},
+	"test_qp_ex_rc_flush": func(t *testing.T) {
+		client, server := flushPlayers(t)
+		rdmaTraffic(client, server, gorxe.WRWrite)
+		for _, level := range []gorxe.FlushLevel{gorxe.FlushRange, gorxe.FlushRegion} {
+			client.flush(gorxe.FlushToGlobal, level)
+			client.want(gorxe.WCSuccess)
+		}
+	},
+	"test_qp_ex_rc_flush_type_violate": func(t *testing.T) {
+		client, _ := flushPlayers(t)
+		client.flush(gorxe.FlushToPersistent, gorxe.FlushRange)
+		client.want(gorxe.WCRemAccessErr)
+	},
+	"test_qp_ex_rc_bind_mw": func(t *testing.T) {
+		client, server := newPlayers(t, playerOptions{mrAccess: gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.MWBind})
+		w := server.window(gorxe.MWType2)
+		bind := w.Bind(server.mr, server.mr.Addr(), uint64(server.size), gorxe.RemoteRead)
+		server.postBare(gorxe.WRBindMW, func(wr *gorxe.SendWR) { wr.Bind = bind })
+		server.want(gorxe.WCSuccess)
+		server.fill(1)
+		client.rkey = bind.NewKey
+		client.post(gorxe.WRWrite, nil)
+		client.want(gorxe.WCRemAccessErr)
+		server.holds(server.size, 1)
+	},
 	"test_post_receive_qp_state_bad_flow": func(t *testing.T) {
 		_, server := newPlayers(t, playerOptions{})
 		server.reset()
-		server.refused(server.qp.PostRecv(&gorxe.RecvWR{SGList: server.sge()}), "RESET")
+		server.refused(server.qp.PostRecv(&gorxe.RecvWR{SGList: server.sge(server.size)}), "RESET")
 	},
 	"test_post_send_qp_state_bad_flow": func(t *testing.T) {
 		client, _ := newPlayers(t, playerOptions{})
 		client.reset()
-		client.refused(client.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRSend, SGList: client.sge()}), "RESET")
+		client.refused(client.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRSend, SGList: client.sge(client.size)}), "RESET")
 	},
 	"test_full_rq_bad_flow": func(t *testing.T) {
 		_, server := newPlayers(t, playerOptions{})
@@ -32,7 +68,7 @@ var rdmaCoreQPEx = map[string]func(*testing.T){
 		for range sizes.MaxRecvWR {
 			server.postRecv()
 		}
-		server.refused(server.qp.PostRecv(&gorxe.RecvWR{SGList: server.sge()}), "full", "256")
+		server.refused(server.qp.PostRecv(&gorxe.RecvWR{SGList: server.sge(server.size)}), "full", "256")
 	},
 	"test_rq_with_larger_sgl_bad_flow": func(t *testing.T) {
 		_, server := newPlayers(t, playerOptions{})
@@ -69,4 +105,42 @@ func oneSidedTraffic(access gorxe.Access, size int, op gorxe.WROpcode) func(*tes
 		}
 		rdmaTraffic(client, server, op)
 	}
+}
+
+func flushPlayers(t *testing.T) (client, server *player) {
+	t.Helper()
+	return newPlayers(t, playerOptions{
+		mrAccess: gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.FlushGlobal,
+		qpAccess: gorxe.RemoteWrite | gorxe.FlushGlobal | gorxe.FlushPersistent,
+	})
+}
+
+func (p *player) flush(to gorxe.FlushType, level gorxe.FlushLevel) {
+	p.Helper()
+	n := uint32(p.size)
+	if level == gorxe.FlushRegion {
+		n = 0
+	}
+	p.postBare(gorxe.WRFlush, func(wr *gorxe.SendWR) {
+		wr.RemoteAddr, wr.RKey, wr.Flush = p.addr, p.rkey, gorxe.Flush{Type: to, Level: level, Length: n}
+	})
+}
+
+// postBare posts a work request without a message.
+func (p *player) postBare(op gorxe.WROpcode, fill func(*gorxe.SendWR)) {
+	p.Helper()
+	wr := &gorxe.SendWR{ID: 7, Opcode: op, Flags: gorxe.Signaled}
+	fill(wr)
+	if err := p.qp.PostSend(wr); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *player) window(typ gorxe.MWType) *gorxe.MW {
+	p.Helper()
+	w, err := p.pd.AllocMW(typ)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return w
 }

@@ -14,13 +14,14 @@ import (
 // The scenarios of rdma-core's own tests (linux-rdma/rdma-core, tests/*.py) that need no
 // kernel, by file and name. docs/rdma-core-tests.md lists them all.
 var rdmaCore = map[string]map[string]func(*testing.T){
-	"test_atomic": rdmaCoreAtomic,
-	"test_cq":     rdmaCoreCQ,
-	"test_cqex":   rdmaCoreCQEx,
-	"test_mr":     rdmaCoreMR,
-	"test_qp":     rdmaCoreQP,
-	"test_qpex":   rdmaCoreQPEx,
-	"test_srq":    rdmaCoreSRQ,
+	"test_atomic":    rdmaCoreAtomic,
+	"test_cq":        rdmaCoreCQ,
+	"test_cq_events": rdmaCoreCQEvents,
+	"test_cqex":      rdmaCoreCQEx,
+	"test_mr":        rdmaCoreMR,
+	"test_qp":        rdmaCoreQP,
+	"test_qpex":      rdmaCoreQPEx,
+	"test_srq":       rdmaCoreSRQ,
 }
 
 func TestRDMACore(t *testing.T) {
@@ -51,6 +52,9 @@ type player struct {
 	rkey uint32
 	addr uint64 // of the peer's buffer
 	lkey uint32
+	grh  int                // bytes of network header before what is received
+	ah   *gorxe.AH          // the way to the peer of datagrams
+	ch   *gorxe.CompChannel // where completions are awaited, if not on the CQ itself
 }
 
 // playerOptions are what the tests vary; the zero value is the default.
@@ -61,6 +65,8 @@ type playerOptions struct {
 	qpAccess gorxe.Access
 	rdAtomic uint8
 	withSRQ  bool
+	channel  bool // await completions on a completion channel
+	cqDepth  int
 }
 
 const (
@@ -76,15 +82,27 @@ func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 	o.mrAccess = cmp.Or(o.mrAccess, anyRemote)
 	o.qpAccess = cmp.Or(o.qpAccess, anyRemote)
 	var ps [2]*player
+	grh := 0
+	if o.service == gorxe.UD {
+		grh = gorxe.GRHLen
+	}
 	for i, cfg := range pipeLinks(t) {
-		n := openNode(t, cfg, o.size)
-		p := &player{T: t, dev: n.dev, pd: n.pd, cq: n.cq, buf: n.buf, size: o.size, attr: gorxe.DefaultConnAttr()}
+		n := openNode(t, cfg, o.size+grh)
+		p := &player{T: t, dev: n.dev, pd: n.pd, buf: n.buf, size: o.size, grh: grh, attr: gorxe.DefaultConnAttr()}
+		var opts []gorxe.CQOption
+		if o.channel {
+			p.ch = p.dev.CreateCompChannel()
+			opts = append(opts, gorxe.OnChannel(p.ch))
+		}
+		var err error
+		if p.cq, err = p.dev.CreateCQ(cmp.Or(o.cqDepth, 1000), opts...); err != nil {
+			t.Fatal(err)
+		}
 		p.attr.Access = o.qpAccess
 		if o.rdAtomic > 0 {
 			p.attr.MaxRdAtomic, p.attr.MaxDestRdAtomic = o.rdAtomic, o.rdAtomic
 		}
 		if o.withSRQ {
-			var err error
 			if p.srq, err = p.pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: testCap.MaxRecvWR, MaxSGE: testCap.MaxRecvSGE}); err != nil {
 				t.Fatal(err)
 			}
@@ -111,9 +129,25 @@ func connectPlayers(a, b *player, service gorxe.QPType) {
 		p.learn()
 	}
 	for _, p := range []*player{a, b} {
+		p.connect()
+	}
+}
+
+// connect takes p's queue pair from RESET to RTS.
+func (p *player) connect() {
+	p.Helper()
+	if p.grh == 0 {
 		if err := p.qp.Connect(p.info, p.peer.info, p.attr); err != nil {
 			p.Fatal(err)
 		}
+		return
+	}
+	if err := p.qp.StartDatagrams(udQKey, p.info.PSN); err != nil {
+		p.Fatal(err)
+	}
+	var err error
+	if p.ah, err = p.pd.CreateAH(gorxe.AddressVector{DGID: p.peer.info.GID}); err != nil {
+		p.Fatal(err)
 	}
 }
 
@@ -130,17 +164,21 @@ func (p *player) register(access gorxe.Access) {
 // learn takes over where the peer's region is.
 func (p *player) learn() { p.rkey, p.addr = p.peer.mr.RKey(), p.peer.mr.Addr() }
 
-func (p *player) sge() []gorxe.SGE {
-	if p.size == 0 {
+// sge is the first n bytes of p's buffer.
+func (p *player) sge(n int) []gorxe.SGE {
+	if n == 0 {
 		return nil
 	}
-	return []gorxe.SGE{{Addr: p.mr.Addr(), Length: uint32(p.size), LKey: p.lkey}}
+	return []gorxe.SGE{{Addr: p.mr.Addr(), Length: uint32(n), LKey: p.lkey}}
 }
 
 // post posts a send work request for p's message.
 func (p *player) post(op gorxe.WROpcode, change func(*gorxe.SendWR)) {
 	p.Helper()
-	wr := &gorxe.SendWR{ID: 5, Opcode: op, Flags: gorxe.Signaled, SGList: p.sge(), RemoteAddr: p.addr, RKey: p.rkey}
+	wr := &gorxe.SendWR{ID: 5, Opcode: op, Flags: gorxe.Signaled, SGList: p.sge(p.size), RemoteAddr: p.addr, RKey: p.rkey}
+	if p.ah != nil {
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.peer.qp.QPN(), udQKey
+	}
 	if change != nil {
 		change(wr)
 	}
@@ -155,7 +193,7 @@ func (p *player) postRecv() {
 	if p.srq != nil {
 		post = p.srq.PostRecv
 	}
-	if err := post(&gorxe.RecvWR{ID: 6, SGList: p.sge()}); err != nil {
+	if err := post(&gorxe.RecvWR{ID: 6, SGList: p.sge(p.grh + p.size)}); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -164,8 +202,23 @@ func (p *player) postRecv() {
 func (p *player) poll() gorxe.WC {
 	p.Helper()
 	var wc [1]gorxe.WC
-	if _, err := p.cq.Wait(p.Context(), wc[:]); err != nil {
-		p.Fatal(err)
+	if p.ch == nil {
+		if _, err := p.cq.Wait(p.Context(), wc[:]); err != nil {
+			p.Fatal(err)
+		}
+		return wc[0]
+	}
+	for p.cq.Poll(wc[:]) == 0 {
+		if err := p.cq.ReqNotify(false); err != nil {
+			p.Fatal(err)
+		}
+		// What came before the notification was asked for makes no event.
+		if p.cq.Poll(wc[:]) == 1 {
+			break
+		}
+		if cq, err := p.ch.Wait(p.Context()); err != nil || cq != p.cq {
+			p.Fatalf("an event of %v, %v", cq, err)
+		}
 	}
 	return wc[0]
 }
@@ -182,12 +235,13 @@ func (p *player) want(status gorxe.WCStatus) gorxe.WC {
 
 func (p *player) fill(b byte) { copy(p.buf, bytes.Repeat([]byte{b}, len(p.buf))) }
 
-// holds fails the test unless the first n bytes of p's buffer are all b.
+// holds fails the test unless n bytes of p's buffer are all b, behind a network header if
+// there is one.
 func (p *player) holds(n int, b byte) {
 	p.Helper()
 	p.qp.State() // orders this read behind the device's writes
-	if !bytes.Equal(p.buf[:n], bytes.Repeat([]byte{b}, n)) {
-		p.Fatalf("the buffer begins with %x, want %d times %x", p.buf[:min(n, 8)], n, b)
+	if data := p.buf[p.grh:]; !bytes.Equal(data[:n], bytes.Repeat([]byte{b}, n)) {
+		p.Fatalf("the buffer begins with %x, want %d times %x", data[:min(n, 8)], n, b)
 	}
 }
 
@@ -207,7 +261,7 @@ func traffic(client, server *player, op gorxe.WROpcode) {
 		from.want(gorxe.WCSuccess)
 		wc := to.want(gorxe.WCSuccess)
 		to.holds(to.size, 'c')
-		if wc.ByteLen != uint32(from.size) || wc.QPN != to.qp.QPN() || wc.SrcQP != from.qp.QPN() {
+		if wc.ByteLen != uint32(to.grh+from.size) || wc.QPN != to.qp.QPN() || wc.SrcQP != from.qp.QPN() {
 			client.Fatalf("the receive completion is %+v", wc)
 		}
 		if withImm := op == gorxe.WRSendImm || op == gorxe.WRWriteImm; withImm != (wc.Flags&gorxe.WCWithImm != 0) || withImm && wc.Imm != imm {
@@ -243,4 +297,21 @@ func (p *player) refused(err error, words ...string) {
 		p.Fatalf("the error is %v, want a PostError", err)
 	}
 	says(p.T, err, words...)
+}
+
+// restate takes both queue pairs from ERR over RESET back to RTS.
+func restate(ps ...*player) {
+	for _, p := range ps {
+		p.Helper()
+		if err := p.qp.Modify(&gorxe.QPAttr{State: gorxe.RESET}, gorxe.AttrState); err != nil {
+			p.Fatal(err)
+		}
+	}
+	for _, p := range ps {
+		p.connect()
+		p.learn()
+		var wcs [64]gorxe.WC
+		for p.cq.Poll(wcs[:]) > 0 {
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -114,6 +115,33 @@ func TestHostilePeerNeedsTheRightForEachOperation(t *testing.T) {
 			if !c.ok {
 				v.unwritten(t)
 			}
+			v.breached()
+		})
+	}
+}
+
+// What the queue pair does not permit is refused, whatever the region grants.
+func TestHostilePeerNeedsTheRightOfTheQueuePair(t *testing.T) {
+	for op, right := range map[bth.Opcode]mr.Access{
+		bth.RCWriteOnly: mr.RemoteWrite, bth.RCWriteFirst: mr.RemoteWrite, bth.RCWriteOnlyImm: mr.RemoteWrite,
+		bth.RCReadRequest: mr.RemoteRead, bth.RCFetchAdd: mr.RemoteAtomic, bth.RCCmpSwap: mr.RemoteAtomic,
+	} {
+		t.Run(op.String(), func(t *testing.T) {
+			v := newFortress(t)
+			defer closeAll(t, v.end)
+			attr := qp.Attr{State: qp.RTS, Access: (mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic) &^ right}
+			if err := v.rc.Modify(&attr, qp.AttrState|qp.AttrAccess); err != nil {
+				t.Fatal(err)
+			}
+			p := v.write(v.rc, op, peerPSN)
+			if op.Info().Pos == bth.First {
+				p.RETH.DMALen = 2048
+			}
+			v.deliver(p)
+			if n := v.counter("verdict_invalid_request"); n != 1 {
+				t.Errorf("%d packets were refused as invalid requests, want 1", n)
+			}
+			v.unwritten(t)
 			v.breached()
 		})
 	}
