@@ -26,7 +26,7 @@ func newPump(mtu qp.MTU) *pump {
 	for i := range w.rc {
 		pd := &mr.PD{}
 		keys := mr.NewTable(1, 4)
-		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite
+		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.FlushGlobal
 		w.reg[i], _ = keys.Register(pd, mr.Bytes(make([]byte, 1<<20)), 0, 1<<20, all)
 		w.cq[i] = qp.NewCQ(256)
 		w.qp[i] = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SQ: qp.NewSendQueue(64, 2, true),

@@ -28,7 +28,8 @@ const (
 	modelYours = 0x80000  // where the peer WRITEs
 	modelCount = 0xc0000  // counters for atomics, each changed by the peer only
 	modelOld   = 0xc1000  // where atomics return what was there
-	modelEnd   = 0xc2000
+	modelWin   = 0xc2000  // what the window covers: a page the peer writes, a page it reads
+	modelEnd   = 0xc4000
 )
 
 type modelNode struct {
@@ -44,6 +45,7 @@ type modelNode struct {
 	recvDone  uint64
 	ready     bool
 	wantRecvs []uint32 // lengths of the messages the peer will send
+	modelWindow
 }
 
 type arrival struct {
@@ -73,11 +75,16 @@ func newModel(seed uint64, f faults) *model {
 		for j := range e.mem[:modelMine] {
 			e.mem[j] = byte(m.rng.Uint32())
 		}
+		for j := modelWin + 4096; j < modelEnd; j++ {
+			e.mem[j] = byte(m.rng.Uint32())
+		}
 		e.want = bytes.Clone(e.mem)
 		pd := &mr.PD{}
 		keys := mr.NewTable(uint64(i), 10)
-		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic
-		e.region, _ = keys.Register(pd, mr.Bytes(e.mem), 0, modelEnd, all)
+		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic | mr.FlushGlobal | mr.MWBind
+		e.flushed.Addressable = mr.Bytes(e.mem).(mr.Addressable)
+		e.region, _ = keys.Register(pd, &e.flushed, 0, modelEnd, all)
+		e.window, _ = keys.AllocWindow(pd, mr.WindowType2)
 		e.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SigAll: true,
 			SQ: qp.NewSendQueue(512, 4, true), RQ: qp.NewRecvQueue(512, 4), SendCQ: e.cq, RecvCQ: e.cq}
 		cfg := Config{Window: 1 + m.rng.IntN(64), AckEvery: 1 + m.rng.IntN(16)}
@@ -112,23 +119,45 @@ func (m *model) post(i int) error {
 	if m.rng.IntN(8) == 0 {
 		wr.Flags |= qp.Fence
 	}
-	switch wr.Opcode = []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap}[m.rng.IntN(7)]; wr.Opcode {
-	case qp.WRSend, qp.WRSendImm:
+	switch wr.Opcode = m.opcode(e, peer); wr.Opcode {
+	case qp.WRSend, qp.WRSendImm, qp.WRSendInv:
 		wr.SGList = sge(src, n)
 		dst := modelMine + modelBuf*2 + peer.recvs%16*4096
 		copy(peer.want[dst:], e.want[src:src+uint64(n)])
 		m.expectReceive(peer, uint32(n))
+		if wr.Opcode == qp.WRSendInv {
+			m.invalidate(peer, &wr)
+		}
 	case qp.WRWrite, qp.WRWriteImm:
 		wr.SGList = sge(src, n)
 		wr.RemoteAddr = modelYours + slot
+		if m.through(peer, &wr) {
+			wr.RemoteAddr = modelWin
+		}
 		copy(peer.want[wr.RemoteAddr:], e.want[src:src+uint64(n)])
 		if wr.Opcode == qp.WRWriteImm {
 			m.expectReceive(peer, uint32(n))
 		}
 	case qp.WRRead:
 		wr.RemoteAddr = src
+		if m.through(peer, &wr) {
+			wr.RemoteAddr = modelWin + 4096
+		}
 		wr.SGList = sge(modelMine+slot, n)
-		copy(e.want[modelMine+slot:], peer.want[src:src+uint64(n)])
+		copy(e.want[modelMine+slot:], peer.want[wr.RemoteAddr:wr.RemoteAddr+uint64(n)])
+	case qp.WRAtomicWrite:
+		wr.RemoteAddr = modelCount + uint64(m.rng.IntN(4)*8)
+		wr.SGList = sge(src, 8)
+		copy(peer.want[wr.RemoteAddr:], e.want[src:src+8])
+	case qp.WRFlush:
+		wr.Flush = qp.Flush{Length: uint32(n), Type: qp.FlushToGlobal, Level: qp.FlushLevel(m.rng.IntN(2))}
+		if n > 0 || wr.Flush.Level == qp.FlushRegion {
+			peer.wantFlushes++
+		}
+	case qp.WRBindMW:
+		e.bind(&wr)
+	case qp.WRLocalInv:
+		wr.Imm, e.winState = e.window.RKey(), winShutting
 	case qp.WRFetchAdd, qp.WRCmpSwap:
 		wr.RemoteAddr = modelCount + uint64(m.rng.IntN(4)*8)
 		old := modelOld + e.sent%512*8
@@ -268,10 +297,14 @@ func (m *model) check() error {
 						return fmt.Errorf("end %d: completion of request %d, want %d", i, wc.WRID, e.done)
 					}
 					e.done++
+					e.completed(&wc)
 					continue
 				}
 				if wc.WRID != 1<<32+e.recvDone || wc.ByteLen != e.wantRecvs[e.recvDone] {
 					return fmt.Errorf("end %d: receive %d of %d bytes, want %d of %d", i, wc.WRID-1<<32, wc.ByteLen, e.recvDone, e.wantRecvs[e.recvDone])
+				}
+				if err := e.received(&wc); err != nil {
+					return fmt.Errorf("end %d: receive %d: %w", i, e.recvDone, err)
 				}
 				e.recvDone++
 			}
@@ -314,6 +347,9 @@ func (m *model) run(requests int) error {
 	for i, e := range m.ends {
 		if e.sent != e.done || e.recvs != e.recvDone {
 			return fmt.Errorf("end %d: %d of %d requests and %d of %d receives complete", i, e.done, e.sent, e.recvDone, e.recvs)
+		}
+		if e.flushed.n != e.wantFlushes {
+			return fmt.Errorf("end %d: executed %d flushes, want %d", i, e.flushed.n, e.wantFlushes)
 		}
 		if !bytes.Equal(e.mem, e.want) {
 			for j := range e.mem {

@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+func TestFlushAndAtomicWriteAllocateNothing(t *testing.T) {
+	w := newPump(1024)
+	flush := &qp.SendWR{Opcode: qp.WRFlush, RKey: w.reg[1].RKey(), Flush: qp.Flush{Type: qp.FlushToGlobal, Level: qp.FlushRegion}}
+	write := &qp.SendWR{Opcode: qp.WRAtomicWrite, RKey: w.reg[1].RKey(), Flags: qp.Inline, InlineData: make([]byte, 8)}
+	w.steady(t, 0, 2, func() error {
+		if err := w.qp[0].SQ.Push(flush); err != nil {
+			return err
+		}
+		return w.qp[0].SQ.Push(write)
+	})
+}
+
+// Binding and shutting a window costs the region that its key leads to, and nothing else.
+func TestABindAllocatesOneRegion(t *testing.T) {
+	w := newPump(1024)
+	keys, pd := w.rc[0].keys, w.qp[0].PD
+	region, err := keys.Register(pd, mr.Bytes(make([]byte, 64)), 0, 64, mr.MWBind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	window, err := keys.AllocWindow(pd, mr.WindowType2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := &qp.SendWR{Opcode: qp.WRBindMW, Bind: &mr.Bind{LKey: region.LKey(), Length: 64, Access: mr.RemoteRead}}
+	inv := &qp.SendWR{Opcode: qp.WRLocalInv}
+	w.steady(t, 1, 2, func() error {
+		bind.Bind.Key = window.RKey()
+		bind.Bind.NewKey = mr.IncRKey(bind.Bind.Key)
+		inv.Imm = bind.Bind.NewKey
+		if err := w.qp[0].SQ.Push(bind); err != nil {
+			return err
+		}
+		return w.qp[0].SQ.Push(inv)
+	})
+}
+
+// steady measures the allocations of post and all that comes of it, which is so many
+// completions.
+func (w *pump) steady(t *testing.T, allocs float64, completions int, post func() error) {
+	t.Helper()
+	wcs := make([]qp.WC, 8)
+	one := func() {
+		if err := post(); err != nil {
+			t.Fatal(err)
+		}
+		w.run()
+		if n := w.cq[0].Poll(wcs); n != completions {
+			t.Fatalf("%d completions, want %d", n, completions)
+		}
+		for _, wc := range wcs[:completions] {
+			if wc.Status != qp.WCSuccess {
+				t.Fatalf("%v ends with %v", wc.Opcode, wc.Status)
+			}
+		}
+	}
+	for range 200 {
+		one()
+	}
+	if a := testing.AllocsPerRun(200, one); a != allocs {
+		t.Errorf("%v allocations, want %v", a, allocs)
+	}
+}
