@@ -14,16 +14,17 @@ func (e *end) oversize(s *sent) bool {
 	return e.qp.Type == qp.UD && s.length > uint64(e.conn.spec.MTU)
 }
 
-// vanished reports whether s is an oversize datagram that its queue pair has dropped: it
-// completes and nothing of it is ever seen.
+// vanished reports whether s, of which nothing is ever seen, is done: an oversize datagram
+// that its queue pair has dropped, or work on keys.
 func (e *end) vanished(s *sent) bool {
 	r := &e.requester
-	if !e.oversize(s) || s.first > r.una || e.cause != "" || e.broken != "" {
+	if !e.oversize(s) && !s.op.IsLocal() || s.first > r.una || e.cause != "" || e.broken != "" {
 		return false
 	}
 	if !s.signaled && e.qp.SQ.Len() >= len(e.sends)-e.oldest {
 		return false // it is still in the queue
 	}
+	s.done = true
 	r.una, r.cursor = max(r.una, s.end), max(r.cursor, s.end)
 	return true
 }

@@ -60,7 +60,10 @@ type end struct {
 	m             machine
 	cq            *qp.CQ
 	local, remote *mr.Region // what this end uses, what it lets its peer use
-	psn           bth.PSN    // first PSN of the epoch
+	fast          *mr.FastRegion
+	window        *mr.Window
+	gone          uint32  // a key that this step must end, 0 is none
+	psn           bth.PSN // first PSN of the epoch
 
 	turn bool // it waits for its turn to send
 	wake Time // of its earliest timer event, 0 is none
@@ -102,6 +105,8 @@ type sent struct {
 	data       []byte // of an inline request, else nil
 	length     uint64
 	rkey       uint32
+	imm        uint32 // immediate data or a key to invalidate
+	done       bool   // of work on keys: it was executed
 	compareAdd uint64
 	swap       uint64
 	signaled   bool
@@ -171,6 +176,14 @@ func (e *end) packets(n uint64) int64 {
 	return max(1, int64((n+mtu-1)/mtu))
 }
 
+// granted is the region by which e lets its peer use n bytes at addr, or nil.
+func (e *end) granted(rkey uint32, addr, n uint64) *mr.Region {
+	if r := e.node.keys.Lookup(rkey); r != nil && addr >= memBase && addr+n <= memBase+memSize {
+		return r
+	}
+	return nil
+}
+
 // message returns n bytes from offset off of the data that s sends.
 func (e *end) message(s *sent, off, n uint64) []byte {
 	if s.data != nil {
@@ -191,5 +204,5 @@ func (e *end) pinned(sg []qp.SGE) bool {
 
 // grants says whether e lets its peer use n bytes at addr by this key.
 func (e *end) grants(rkey uint32, addr, n uint64) bool {
-	return e.node.keys.Lookup(rkey) != nil && addr >= memBase && addr+n <= memBase+memSize
+	return e.granted(rkey, addr, n) != nil
 }

@@ -57,7 +57,7 @@ func (c *conn) connect() {
 		e.register()
 		e.psn = e.spec.PSN.Add(uint32(c.epoch-1) * 0x2f0000)
 		e.sends, e.oldest = nil, 0
-		e.requester = requester{window: e.window()}
+		e.requester = requester{window: e.psnWindow()}
 		e.responder = responder{}
 	}
 	for _, e := range c.ends {
@@ -79,8 +79,8 @@ func (c *conn) connect() {
 	}
 }
 
-// window is how many PSNs the requester may have unacknowledged.
-func (e *end) window() int64 {
+// psnWindow is how many PSNs the requester may have unacknowledged.
+func (e *end) psnWindow() int64 {
 	cfg := e.spec.Config
 	if cfg.WindowBytes == 0 {
 		cfg.WindowBytes = 256 << 10
@@ -142,7 +142,9 @@ func (e *end) act(a *Act) {
 		e.ghost(a)
 		return
 	case ActDeregister:
-		e.deregister(&e.remote)
+		if !e.window.Bound() { // else it is refused
+			e.deregister(&e.remote)
+		}
 	case ActUnpin:
 		e.deregister(&e.local)
 	}

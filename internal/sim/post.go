@@ -13,10 +13,14 @@ const noKey = 0
 // post queues the work request that a describes, if the state permits.
 func (e *end) post(a *Act) {
 	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm, RemoteAddr: a.Remote}
-	if r := e.peer().remote; r != nil && a.Wrong != WrongRKey {
-		wr.RKey = r.RKey()
+	wr.RKey = e.peer().offered(a)
+	switch a.Op {
+	case qp.WRRegMR, qp.WRBindMW:
+		e.keyWork(&wr)
+	case qp.WRSendInv:
+		e.peer().invalidates(&wr)
 	}
-	s := &sent{act: a, id: wr.ID, op: a.Op, length: a.Length(), rkey: wr.RKey}
+	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, imm: wr.Imm}
 	s.sg = e.keyed(a.SG, a.Wrong == WrongLKey)
 	if a.Inline {
 		s.data = e.node.mem.gathered([]byte{}, a.SG, 0, s.length)
@@ -58,7 +62,10 @@ func (e *end) post(a *Act) {
 	if e.head() != nil {
 		s.first = e.sends[len(e.sends)-1].end
 	}
-	s.end = s.first + e.packets(s.length)
+	s.end = s.first
+	if !s.op.IsLocal() {
+		s.end += e.packets(s.length)
+	}
 	e.sends = append(e.sends, s)
 	e.w.stats.Requests++
 	e.m.Posted()

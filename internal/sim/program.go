@@ -7,7 +7,7 @@ import (
 )
 
 // allAccess is what a peer may do with the region it is given.
-const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal | mr.FlushPersistent
+const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal | mr.FlushPersistent | mr.MWBind
 
 // maxRequest is the longest message that programs send, in bytes.
 const maxRequest = 24 << 10
@@ -15,9 +15,9 @@ const maxRequest = 24 << 10
 var verbs = map[qp.Type][]qp.WROpcode{
 	qp.RC: {
 		qp.WRSend, qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap,
-		qp.WRAtomicWrite, qp.WRFlush,
+		qp.WRAtomicWrite, qp.WRFlush, qp.WRSendInv, qp.WRRegMR, qp.WRBindMW,
 	},
-	qp.UC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm},
+	qp.UC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRegMR, qp.WRBindMW},
 	qp.UD: {qp.WRSend, qp.WRSendImm},
 }
 
@@ -25,6 +25,7 @@ var verbs = map[qp.Type][]qp.WROpcode{
 func (g *generator) request(a *Act, c *ConnSpec) {
 	a.Op = pick(g, verbs[c.Type]...)
 	a.Imm = g.r.Uint32()
+	a.Key = pick(g, KeyRegion, KeyRegion, KeyFast, KeyWindow)
 	for _, f := range []qp.SendFlags{qp.Fence, qp.Signaled, qp.Solicited} {
 		if g.one(3) {
 			a.Flags |= f
@@ -38,6 +39,8 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 	case qp.WRRead:
 		a.SG = g.pieces(g.target(n), n)
 		a.Remote = g.anywhere(n)
+	case qp.WRRegMR, qp.WRBindMW:
+		return
 	case qp.WRFlush:
 		a.Remote, a.Add = g.anywhere(n), uint64(n)
 		if g.one(3) {
@@ -83,7 +86,7 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 // spoil makes a request that must fail.
 func (g *generator) spoil(a *Act, c *ConnSpec, n int) {
 	switch a.Op {
-	case qp.WRSend, qp.WRSendImm:
+	case qp.WRSend, qp.WRSendImm, qp.WRSendInv:
 		if c.Type == qp.UD && g.one(2) {
 			a.Wrong = WrongQKey
 			return
@@ -104,8 +107,12 @@ func (g *generator) spoil(a *Act, c *ConnSpec, n int) {
 	}
 }
 
+func isSend(op qp.WROpcode) bool {
+	return op == qp.WRSend || op == qp.WRSendImm || op == qp.WRSendInv
+}
+
 func takesReceive(op qp.WROpcode) bool {
-	return op == qp.WRSend || op == qp.WRSendImm || op == qp.WRWriteImm
+	return isSend(op) || op == qp.WRWriteImm
 }
 
 // size is the length of a message, with a liking for the limits of packets.

@@ -85,7 +85,7 @@ func place(s *sent, seq int64) bth.Position {
 
 // requestOps are the wire operations of work requests.
 var requestOps = map[qp.WROpcode]bth.Operation{
-	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
+	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRSendInv: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
 	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
 	qp.WRFlush: bth.OpFlush, qp.WRAtomicWrite: bth.OpAtomicWrite,
 }
@@ -172,8 +172,11 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 		e.fail("%s is sent for packet %d of %d of a %v", info.Name, seq-s.first, s.end-s.first, s.op)
 		return
 	}
-	if imm && p.Imm != s.act.Imm || p.Solicited != se {
-		e.fail("%s with immediate %#x and SE %t, want %#x and %t", info.Name, p.Imm, p.Solicited, s.act.Imm, se)
+	if inv := ends && s.op == qp.WRSendInv; inv != (info.Headers&bth.HasIETH != 0) || inv && p.InvalidateRKey != s.imm {
+		e.fail("%s invalidates %#x, want %#x", info.Name, p.InvalidateRKey, s.imm)
+	}
+	if imm && p.Imm != s.imm || p.Solicited != se {
+		e.fail("%s with immediate %#x and SE %t, want %#x and %t", info.Name, p.Imm, p.Solicited, s.imm, se)
 	}
 	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -19,16 +20,18 @@ type responder struct {
 
 	reads []answer // READs and atomics that were executed, not older than two hundred
 
-	inside *sent // UC: the message that is being stored
+	region *mr.Region // of the WRITE that is being stored
+	inside *sent      // UC: the message that is being stored
 }
 
 // answer is a READ request or an atomic that was executed.
 type answer struct {
 	extent
-	s    *sent
-	msn  uint32
-	sent int64 // its responses before this one went out at least once
-	next int64 // its response that goes on where the last one ended
+	s      *sent
+	region *mr.Region // of a READ
+	msn    uint32
+	sent   int64 // its responses before this one went out at least once
+	next   int64 // its response that goes on where the last one ended
 }
 
 // arrived takes a request of the peer into the model before e's machine gets it. The
@@ -73,7 +76,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		if len(r.reads) > 200 {
 			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
 		}
-		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq})
+		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq, region: e.granted(s.rkey, s.act.Remote, 0)})
 	}
 	s.executed = s.executed || r.expected >= s.end
 }
@@ -89,7 +92,7 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 	mtu := uint64(e.conn.spec.MTU)
 	off := uint64(seq-s.first) * mtu
 	switch s.op {
-	case qp.WRSend, qp.WRSendImm:
+	case qp.WRSend, qp.WRSendImm, qp.WRSendInv:
 		return e.executeSend(st, p, s, seq, off)
 	case qp.WRWrite, qp.WRWriteImm:
 		return e.executeWrite(st, p, s, seq, off)
@@ -117,7 +120,12 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 }
 
 func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
-	granted := s.length == 0 || e.grants(s.rkey, s.act.Remote, s.length)
+	region := e.granted(s.rkey, s.act.Remote, s.length)
+	if seq == s.first {
+		e.responder.region = region
+	}
+	// A key that was given anew in the middle does not serve the rest.
+	granted := s.length == 0 || region != nil && region == e.responder.region
 	if seq == s.first && !granted {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
@@ -181,6 +189,13 @@ func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint6
 	}
 	st.memory = append(st.memory, spans...)
 	if seq == s.end-1 {
+		if s.op == qp.WRSendInv {
+			if !e.mayInvalidate(s.imm) {
+				e.complete(qp.WC{Status: qp.WCRemInvReqErr})
+				return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+			}
+			e.gone = s.imm
+		}
 		e.received(p, s, qp.WCRecv)
 	}
 	return transport.Accepted
@@ -190,7 +205,10 @@ func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint6
 func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 	wc := qp.WC{Opcode: op, ByteLen: uint32(s.length), Solicited: s.act.Flags&qp.Solicited != 0}
 	if s.op == qp.WRSendImm || s.op == qp.WRWriteImm {
-		wc.Flags, wc.Imm = qp.WithImm, s.act.Imm
+		wc.Flags, wc.Imm = qp.WithImm, s.imm
+	}
+	if s.op == qp.WRSendInv {
+		wc.Flags, wc.Imm = qp.WithInv, s.imm
 	}
 	e.complete(wc)
 }

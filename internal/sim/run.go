@@ -271,6 +271,7 @@ func (w *World) finish() {
 		for _, e := range c.ends {
 			if w.bad == nil {
 				e.toError("the end")
+				e.freeKeys()
 				e.deregister(&e.local)
 				e.deregister(&e.remote)
 			}

@@ -81,6 +81,16 @@ const (
 	WrongQKey          // a datagram with another Q_Key than the receiver's
 )
 
+// Key says by which key of the peer remote memory is named.
+type Key uint8
+
+// The keys.
+const (
+	KeyRegion Key = iota
+	KeyFast
+	KeyWindow
+)
+
 // Act is one thing that a program does. Addresses are final, keys are filled in when it
 // happens.
 type Act struct {
@@ -96,6 +106,7 @@ type Act struct {
 	Inline bool // SG is gathered when posted
 	Remote uint64
 	Imm    uint32
+	Key    Key // by which the remote memory is named
 	// Add is what a fetch and add adds or a compare and swap stores. One with Match
 	// compares with what the reference memory holds when it is posted.
 	Add   uint64

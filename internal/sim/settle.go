@@ -23,7 +23,7 @@ func (e *end) settleStep(st step) {
 			}
 		}
 	}
-	e.retire()
+	e.retire(nil)
 	e.atRest(&st)
 	for n := len(e.sends); e.state() == qp.SQE && n > 0 && e.sends[n-1].first >= e.requester.cursor; n-- {
 		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before anything of it was sent
@@ -31,18 +31,21 @@ func (e *end) settleStep(st step) {
 }
 
 // complete reports whether the model has all that s needs to complete.
-func (e *end) isComplete(s *sent) bool { return s.end <= e.requester.una }
+func (e *end) isComplete(s *sent) bool {
+	return s.end <= e.requester.una && (s.done || !s.op.IsLocal())
+}
 
-// retire drops requests that are complete and leave no completion.
-func (e *end) retire() {
-	for s := e.head(); s != nil && !s.signaled && (e.isComplete(s) || e.vanished(s)); s = e.head() {
+// retire drops requests that are complete and leave no completion. The next completion is
+// not for them.
+func (e *end) retire(next *qp.WC) {
+	for s := e.head(); s != nil && !s.signaled && (next == nil || next.WRID != s.id) && (e.isComplete(s) || e.vanished(s)); s = e.head() {
 		e.oldest++
 	}
 }
 
 // sendDone checks a completion of the send queue.
 func (e *end) sendDone(wc *qp.WC, st *step) {
-	e.retire()
+	e.retire(wc)
 	s := e.head()
 	switch {
 	case s == nil:
@@ -104,6 +107,8 @@ func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
 		if e.conn.disturbed <= int(e.spec.RetryCnt) && e.peer().alive() && e.peer().cause == "" {
 			return "the network has not failed as often"
 		}
+	case s.op.IsLocal():
+		return e.unjustKey(s, status)
 	case status == qp.WCLocProtErr:
 		if e.pinned(s.sg) || s.data != nil {
 			return "its local keys are good"
@@ -176,6 +181,10 @@ func (e *end) atRest(st *step) {
 	if n != len(e.recvs.list) {
 		e.fail("the receive queue holds %d receives, %d were posted and not taken", n, len(e.recvs.list))
 	}
+	if e.gone != 0 && e.node.keys.Lookup(e.gone) != nil {
+		e.fail("key %#x is still good", e.gone)
+	}
+	e.gone = 0
 	if at, _ := e.m.NextTimeout(); at != e.alarm() {
 		e.fail("the machine wants its timeout at %d, it should at %d (0 is never)", at, e.alarm())
 	}

@@ -55,10 +55,11 @@ func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transpo
 
 // beginUC is the first packet of a message.
 func (e *end) beginUC(s *sent) transport.Verdict {
-	if s.op == qp.WRSend || s.op == qp.WRSendImm {
+	r := &e.responder
+	if isSend(s.op) {
 		return e.readyUC()
 	}
-	if s.length > 0 && !e.grants(s.rkey, s.act.Remote, s.length) {
+	if r.region = e.granted(s.rkey, s.act.Remote, s.length); s.length > 0 && r.region == nil {
 		return transport.AccessRefused
 	}
 	return transport.Accepted
@@ -103,7 +104,7 @@ func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 		}
 	}
 	if len(p.Payload) > 0 {
-		if !e.grants(s.rkey, s.act.Remote, s.length) {
+		if region := e.granted(s.rkey, s.act.Remote, s.length); region == nil || region != e.responder.region {
 			return transport.AccessRefused
 		}
 		st.memory = []span{{s.act.Remote + off, p.Payload}}

@@ -121,6 +121,7 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 			}
 			e.qp.SRQ = e.recvs.srq
 		}
+		e.allocKeys()
 		e.qp.SQ.SetMaxInline(maxInline)
 		switch spec.Type {
 		case qp.UC:
