@@ -15,6 +15,7 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.responded(p, info, seq)
 		return
 	}
+	r.owesNAK, r.owesACK = false, false
 	for i := range r.reads {
 		if a := &r.reads[i]; a.sent < a.end && a.sent < seq && e.cause == "" {
 			e.fail("%v with PSN %d overtakes the response %d of a READ or atomic", p.AETH.Syndrome, p.PSN, a.sent)

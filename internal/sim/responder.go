@@ -18,6 +18,9 @@ type responder struct {
 	gap      bool         // something came ahead of its turn since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
+	owesNAK, owesACK bool  // something to say at the next turn
+	reported         int64 // one more than the expected PSN that a NAK was owed for
+
 	reads []answer // READs and atomics that were executed, not older than two hundred
 
 	region *mr.Region // of the WRITE that is being stored
@@ -46,9 +49,13 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 	case r.refused != 0:
 		return st, transport.ReplyPending
 	case seq < r.expected:
+		if info.Op == bth.OpSend || info.Op == bth.OpWrite {
+			r.owesACK = true
+		}
 		return st, transport.Duplicate
 	case seq > r.expected:
 		r.gap = true
+		r.report()
 		return st, transport.OutOfSequence
 	case stale:
 		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
@@ -57,8 +64,17 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 	s := peer.at(seq)
 	if v = e.execute(&st, p, s, seq); v == transport.Accepted {
 		e.executed(p, s, seq)
+	} else if v == transport.NoReceive {
+		r.report()
 	}
 	return st, v
+}
+
+// report owes the peer a NAK, one for each PSN that is expected.
+func (r *responder) report() {
+	if r.reported != r.expected+1 {
+		r.reported, r.owesNAK = r.expected+1, true
+	}
 }
 
 // executed moves the model past a packet.
@@ -69,6 +85,10 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		n = e.packets(uint64(p.RETH.DMALen))
 	}
 	r.expected += n
+	r.owesNAK = false
+	if p.AckReq && !answers(s.op) {
+		r.owesACK = true
+	}
 	if s.op == qp.WRRead || seq == s.end-1 {
 		r.msn = (r.msn + 1) & 0xffffff
 	}

@@ -161,6 +161,9 @@ func (e *end) transmit() {
 		e.requester.una = e.requester.cursor
 	}
 	e.settle()
+	if r := &e.responder; !more && e.alive() && (r.owesACK || r.owesNAK || r.refused != 0) {
+		e.fail("the peer is owed an acknowledgement (%t), a NAK (%t) or an error NAK (%v) and gets none", r.owesACK, r.owesNAK, r.refused)
+	}
 	if more && !e.turn {
 		e.turn = true
 		w.queue.push(event{at: max(w.now+1, l.free), kind: evTransmit, end: e})
