@@ -51,9 +51,16 @@ func TestSRQResizeKeepsWhatItHolds(t *testing.T) {
 	if !errors.Is(err, qp.ErrQueueFull) || !strings.Contains(err.Error(), "shared receive queue is full: all 3 requests") {
 		t.Errorf("post to the full queue: %v", err)
 	}
-	takeRecvs(t, s, all[17:]...)
+	if err := s.Modify(qp.SRQAttr{MaxWR: 4}, qp.SRQMaxWR); err != nil {
+		t.Fatal(err)
+	}
+	pushRecvs(t, s, 20)
+	if err := s.Push(&qp.RecvWR{}); err == nil || !strings.Contains(err.Error(), "all 4 requests") {
+		t.Errorf("post to the queue that is full after a resize: %v", err)
+	}
+	takeRecvs(t, s, append(all[17:], 20)...)
 	if s.PopInto(&qp.RecvWQE{}) {
-		t.Error("took a fourth receive")
+		t.Error("took one receive too many")
 	}
 }
 

@@ -96,6 +96,30 @@ func TestEventSleepsUntilOneComes(t *testing.T) {
 	})
 }
 
+// Two events are entered before anybody wakes, and there is one token: who takes it passes
+// it on.
+func TestEveryReaderOfEventsWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := eventDevice()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				if _, err := d.Event(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		d.events.mu.Lock()
+		for _, e := range []AsyncEvent{{Type: qp.EventDeviceFatal}, {Type: qp.EventPortErr, Port: 1}} {
+			d.events.at[e.key()] = d.events.queue.PushBack(e)
+		}
+		d.events.mu.Unlock()
+		d.events.wake()
+		wg.Wait()
+	})
+}
+
 func TestEventsEndWithTheDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := eventDevice()
