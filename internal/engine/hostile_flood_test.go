@@ -109,7 +109,7 @@ func (v *fortress) answer(op bth.Opcode, s bth.Syndrome) *bth.Packet {
 // A flood of valid packets takes no memory that stays, and does not keep another queue pair
 // waiting.
 func TestHostileFloods(t *testing.T) {
-	packets, most := uint32(20_000), int64(256<<10)
+	packets, most := uint32(10_000), int64(256<<10)
 	if testing.Short() {
 		packets = 2000
 	}
