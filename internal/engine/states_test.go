@@ -64,6 +64,17 @@ func TestRefusedModifyNamesTheAttribute(t *testing.T) {
 	}
 }
 
+func TestPathMTUMayBeTheLargestOfTheLink(t *testing.T) {
+	l, err := packet.NewPipeNet().Open(addrA, 1500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEnd(t, 1, l, 64)
+	defer closeAll(t, e)
+	// connect asks for 1024, the most that fits 1500.
+	e.connect(e.qp, addrB, 77, 1, usualRetry)
+}
+
 // Both ends move an open connection to other addresses, in SQD as the IBA permits.
 func TestAddressVectorChangedInSQDReroutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
