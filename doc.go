@@ -8,6 +8,8 @@
 // regions of memory ([PD.RegMR]), completion queues ([CQ]) and queue pairs ([QP]). Two
 // queue pairs that were told each other's [ConnInfo] exchange SEND, RDMA WRITE, RDMA READ and
 // atomics; those of type [UD] send datagrams to whoever an address handle ([AH]) leads to.
+// Memory is opened to a peer for as long as it is needed by a window ([MW]) or a fast region
+// ([FastMR]).
 //
 // Everything may be used by many goroutines at once. What a work request names (a region's
 // bytes) belongs to the device from the post to the completion.
