@@ -51,6 +51,19 @@ type Stats struct {
 	RxMalformed       uint64 // dropped as cut short
 }
 
+// Add adds o to s, count by count.
+func (s *Stats) Add(o Stats) {
+	s.TxFrames += o.TxFrames
+	s.TxBytes += o.TxBytes
+	s.TxCalls += o.TxCalls
+	s.TxRefused += o.TxRefused
+	s.RxFrames += o.RxFrames
+	s.RxBytes += o.RxBytes
+	s.RxCalls += o.RxCalls
+	s.RxDropped += o.RxDropped
+	s.RxMalformed += o.RxMalformed
+}
+
 // Counted is a link that counts. The links of this package do; decorators answer for the link they wrap.
 type Counted interface{ Stats() Stats }
 

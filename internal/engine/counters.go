@@ -11,15 +11,17 @@ import (
 
 // Why the engine itself drops a packet.
 const (
-	dropICRC       = iota // the ICRC is wrong
-	dropPKey              // not of the default partition
-	dropStranger          // not from the queue pair's peer, or not to its address
-	dropUnknownQPN        // no queue pair has the number
+	dropICRC         = iota // the ICRC is wrong
+	dropPKey                // not of the default partition
+	dropStranger            // not from the queue pair's peer, or not to its address
+	dropUnknownQPN          // no queue pair has the number
+	dropOwnMulticast        // came back to the queue pair that sent it
 	numDrops
 )
 
 var dropNames = [numDrops]string{
 	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
+	dropOwnMulticast: "own_multicast",
 }
 
 // received is what is counted of packets before the lock.
@@ -113,17 +115,20 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	d.linkStats(f)
 }
 
-// linkStats adds up what the links count themselves. link_rx_queue_full is the one to look at
-// when packets are lost on a host that sends to itself.
+// linkStats adds up what the links and the memberships in groups count themselves.
+// link_rx_queue_full is the one to look at when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
-	var sum packet.Stats
+	d.shard.mu.Lock()
+	sum := d.shard.leftGroups
+	for _, g := range d.shard.groups {
+		if l, ok := g.from.(packet.Counted); ok {
+			sum.Add(l.Stats())
+		}
+	}
+	d.shard.mu.Unlock()
 	for _, g := range d.gids {
 		if l, ok := g.link.(packet.Counted); ok {
-			s := l.Stats()
-			sum.TxCalls += s.TxCalls
-			sum.RxCalls += s.RxCalls
-			sum.RxDropped += s.RxDropped
-			sum.RxMalformed += s.RxMalformed
+			sum.Add(l.Stats())
 		}
 	}
 	f("link_tx_calls", sum.TxCalls)

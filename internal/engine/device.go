@@ -48,6 +48,8 @@ type Device struct {
 	portDown atomic.Bool
 	ending   atomic.Bool // Close has begun: links may say that they are closed
 
+	joining sync.Mutex // attaching to multicast groups goes one at a time
+
 	mu  sync.Mutex
 	cqs map[*CQ]struct{} // guarded by mu, nil once closed
 

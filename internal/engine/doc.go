@@ -3,11 +3,11 @@
 //
 // # Threads
 //
-//   - One receiving goroutine for each link. It waits in Link.Recv, decodes and checks the
-//     ICRC of what came without any lock, then takes the shard's lock once for the whole
-//     batch, gives every packet to its machine, and lets the machines that have something
-//     to say transmit before it lets go of the lock: all acknowledgements of a batch leave
-//     together.
+//   - One receiving goroutine for each link and for each multicast group joined. It waits in
+//     Recv, decodes and checks the ICRC of what came without any lock, then takes the shard's
+//     lock once for the whole batch, gives every packet to its machine, and lets the machines
+//     that have something to say transmit before it lets go of the lock: all acknowledgements
+//     of a batch leave together.
 //   - One pump for each shard. It serves timeouts, goes on transmitting where a flush
 //     stopped because its budget was used up, and sends for queue pairs that are kept so
 //     busy that sending for many posts at once is worth more than sending now.
@@ -17,6 +17,7 @@
 //
 // # Locks
 //
+//	Device.joining  taken while a device joins a multicast group, before shard.mu.
 //	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
@@ -26,9 +27,10 @@
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is shard, CompChannel, Device, CQ, events: whoever holds one takes only what
-// stands behind it.
-// A link is called under shard.mu for Prepare and Send only.
+// The order is joining, shard, CompChannel, Device, CQ, events: whoever holds one takes
+// only what stands behind it.
+// A link is called under shard.mu for Prepare and Send only, and a membership in a group
+// for Close.
 //
 // The key table belongs to the device: machines read it under their own shard's lock, and
 // change it there where work requests bind, register and invalidate keys. Calls such as

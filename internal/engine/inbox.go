@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"net"
 	"net/netip"
 	"time"
 
@@ -9,11 +11,13 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// inbox receives from one link. It belongs to its goroutine; nothing here is shared but
+// inbox receives from one link, or what comes to one multicast group. It belongs to its goroutine; nothing here is shared but
 // what stands under the shard's lock.
 type inbox struct {
 	*gid
 	shard *shard
+	from  packet.Receiver
+	to    netip.Addr // where its frames are sent to: the link's address, or the group
 	rb    *packet.RecvBatch
 
 	good  []arrival // frames of this batch that passed the checks before the lock
@@ -28,17 +32,26 @@ type arrival struct {
 }
 
 func newInbox(g *gid, s *shard) *inbox {
-	return &inbox{gid: g, shard: s, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
+	return &inbox{gid: g, shard: s, from: g.link, to: g.local, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
 }
 
-// run receives until the link is closed.
+func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *inbox {
+	in := newInbox(g, s)
+	in.from, in.to = from, group
+	return in
+}
+
+// run receives until the link is closed, or the group left.
 func (in *inbox) run() {
 	for failures := 0; ; {
-		err := in.link.Recv(in.rb)
+		err := in.from.Recv(in.rb)
 		if err == nil {
 			failures = 0
 			in.deliver()
 			continue
+		}
+		if in.to.IsMulticast() && errors.Is(err, net.ErrClosed) {
+			return
 		}
 		if failures++; !in.shard.dev.failed(failures, err) {
 			return
@@ -73,7 +86,11 @@ func (in *inbox) deliver() {
 	now := s.dev.now()
 	out := s.out[in.index]
 	for i := range in.good[:n] {
-		s.receive(now, out, &in.good[i])
+		if in.to.IsMulticast() {
+			s.receiveGroup(now, in.to, &in.good[i])
+		} else {
+			s.receive(now, out, &in.good[i])
+		}
 	}
 	s.flush(now)
 }
@@ -93,7 +110,7 @@ func (in *inbox) check() (n int) {
 			continue
 		}
 		switch {
-		case f.Dst != in.local || f.Src.Is4() != in.local.Is4():
+		case f.Dst != in.to || f.Src.Is4() != in.local.Is4():
 			in.count.drops[dropStranger]++
 		case !icrcRight(f):
 			in.count.drops[dropICRC]++

@@ -140,6 +140,9 @@ func (q *QP) close() {
 	delete(s.qps, q.attr.Num)
 	s.dev.keys.ForgetQP(uint32(q.attr.Num))
 	s.timers.remove(q)
+	if q.dgram != nil {
+		s.leaveAll(q)
+	}
 	if q.out != nil {
 		q.out.remove(q)
 		q.out = nil

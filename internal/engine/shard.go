@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"net/netip"
 	"runtime"
 	"sync"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -21,7 +23,10 @@ type shard struct {
 	out     []*outbox // one for each entry of the GID table, same index
 	timers  timers
 	count   counters
+	groups  map[netip.Addr]*group
 	failed  []*CQ // lost a completion; their queue pairs are to fail
+
+	leftGroups packet.Stats // of memberships that are over
 
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
@@ -32,6 +37,7 @@ func newShard(d *Device, seed uint64) *shard {
 		qps:     make(map[bth.QPN]*QP),
 		numbers: newQPNs(seed),
 		timers:  newTimers(),
+		groups:  make(map[netip.Addr]*group),
 		kick:    make(chan struct{}, 1),
 	}
 	for _, g := range d.gids {
