@@ -13,7 +13,7 @@ import (
 // Join makes the network interface of the link's address a member of group, which takes no privilege. A socket that is
 // bound to an address of the host does not receive what is sent to a group: the Receiver is a socket of its own, bound to
 // the group. All such sockets of a host share the address (SO_REUSEADDR) and each gets a copy. The calling thread is to be
-// in the network namespace in which the link was opened.
+// in the network namespace in which the link was opened. From the loopback interface Linux has no route to IPv6 groups.
 func (l *udp) Join(group netip.Addr) (Receiver, error) {
 	group, err := checkGroup(l.addr, group)
 	if err != nil {
