@@ -22,6 +22,7 @@ func Sniff(t testing.TB, ifname string) Wire {
 		t.Skipf("looking at the wire takes a packet socket (CAP_NET_RAW): %v", err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	widen(t, conn)
 	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -29,5 +30,22 @@ func Sniff(t testing.TB, ifname string) Wire {
 	return func() ([]byte, error) {
 		n, _, err := conn.ReadFrom(buf)
 		return buf[:n], err
+	}
+}
+
+// sniffBuffer is room for what comes by while nobody looks, that of other programs included.
+const sniffBuffer = 32 << 20
+
+func widen(t testing.TB, conn *mdpacket.Conn) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Past the host's limit takes CAP_NET_ADMIN; without it the limit must do.
+	if err := raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, sniffBuffer)
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
