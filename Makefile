@@ -8,7 +8,7 @@ DOC        ?= docs/interop.md
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop pairs bench fuzz soak
+.PHONY: help build check lint cross interop pairs bench fuzz cover soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +50,12 @@ fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends wi
 		done; \
 	done; \
 	echo; cat $$counts
+
+cover: ## branches of the machines and the queue pairs that their tests take
+	@for p in transport qp; do \
+		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./internal/branches -profile $$out; \
+		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
+	done
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

@@ -34,6 +34,7 @@ var floors = []place{
 	{dir: "internal/sim/cmd", floor: 7},
 	{dir: "internal/exchange", only: []string{}},
 	{dir: "internal/archtest", only: []string{}},
+	{dir: "internal/branches", only: []string{}},
 }
 
 // impure are the imports that a pure package must do without. A name ending in a
