@@ -251,6 +251,7 @@ func TestResponderExecutesAtomicWritesOnce(t *testing.T) {
 			<+ ATOMIC_WRITE psn=101 len=8 va=0x10008 dma=8 rkey=rw ack
 			< RDMA_READ_REQUEST psn=102 va=0x10008 dma=8 rkey=rw ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=0 syn=ack msn=2
 			> ACKNOWLEDGE psn=102 syn=inv msn=2
@@ -260,6 +261,7 @@ func TestResponderExecutesAtomicWritesOnce(t *testing.T) {
 			<+ RDMA_READ_REQUEST psn=101 va=0x10008 dma=8 rkey=rw ack
 			< ATOMIC_WRITE psn=102 len=8 va=0x10008 dma=8 rkey=rw ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=8 syn=ack msn=1
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=8 syn=ack msn=2
 			> ACKNOWLEDGE psn=102 syn=inv msn=2

@@ -220,6 +220,7 @@ func TestSendWithInvalidate(t *testing.T) {
 			key w2 shut
 			< RDMA_WRITE_ONLY psn=102 len=4 va=0x300000 dma=4 rkey=w2 ack
 			verdict access_refused
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=102 syn=acc msn=1`},
 		{"a fast region is shut as well", nil, `
 			post reg id=1 key=fast va=0x400000 n=64
@@ -264,6 +265,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=100 len=4 va=0x30003c dma=4 rkey=w2 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			< RDMA_WRITE_ONLY psn=101 len=4 va=0x30003e dma=4 rkey=w2 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=1`},
 		{"a zero-based window counts from 0", nil, `
 			post bind id=1 key=w2 to=bindable va=0x300100 n=64 zero
@@ -271,6 +273,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=100 len=4 va=0 dma=4 rkey=w2 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			< RDMA_WRITE_ONLY psn=101 len=4 va=0x300100 dma=4 rkey=w2 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=1`},
 		{"a window grants its own rights only", nil, `
 			post bind id=1 key=w1 to=bindable va=0x300000 n=64 access=read
@@ -278,6 +281,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			< RDMA_READ_REQUEST psn=100 va=0x300000 dma=4 rkey=w1 ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=4 syn=ack msn=1
 			< RDMA_WRITE_ONLY psn=101 len=4 va=0x300000 dma=4 rkey=w1 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=1`},
 		{"a window of type 2 is shut to other queue pairs, one of type 1 open to all", nil, `
 			qpn 0x12 bind w1
@@ -285,6 +289,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=100 len=4 va=0x300000 dma=4 rkey=w1 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			< RDMA_WRITE_ONLY psn=101 len=4 va=0x300000 dma=4 rkey=w2 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=1`},
 		{"a window that is bound elsewhere in the middle of a WRITE refuses the rest", nil, `
 			post bind id=1 key=w1 to=bindable va=0x300000 n=512
@@ -293,6 +298,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			post bind id=2 key=w1 to=bindable va=0x300000 n=512
 			wc 2 SUCCESS BIND_MW
 			< RDMA_WRITE_LAST psn=101 len=44 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=0
 			state ERR`},
 		{"a READ through a window that is shut meanwhile is refused where it stands", func(a *qp.Attr, c *Config) { a.RNRRetry = 7 }, `
@@ -304,6 +310,7 @@ func TestWindowsOpenMemory(t *testing.T) {
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
 			< SEND_ONLY_WITH_INVALIDATE psn=102 len=0 inv=w2 ack
 			wc 5 SUCCESS RECV len=0 inv
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=2
 			state ERR`},
 		{"no local request may name a window's key", nil, bound + `

@@ -132,12 +132,14 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=512 rkey=rw
 			< RDMA_WRITE_MIDDLE psn=101 len=256 ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=0
 			state ERR`},
 		{"a WRITE whose LAST is too short", nil, `
 			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=512 rkey=rw
 			< RDMA_WRITE_LAST psn=101 len=255 ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=0
 			state ERR`},
 		{"a WRITE of nothing needs no valid address and no valid key (C9-88)", nil, `
@@ -164,6 +166,7 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 			recv id=1 len=1000
 			< SEND_FIRST psn=100 len=256
 			< SEND_LAST psn=101 len=0 ack
+			event QP_REQ_ERR
 			wc 1 WR_FLUSH_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=0
 			state ERR`},

@@ -119,9 +119,14 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 	})
 }
 
-// refusal is a request that must end in a NAK, an error state and nothing else.
+// refused is the asynchronous event that goes with a NAK which ends a connection
+// (IBA 11.6.3.1).
+var refused = map[string]string{"inv": "QP_REQ_ERR", "acc": "QP_ACCESS_ERR"}
+
+// refusal is a request that must end in a NAK, its event, an error state and nothing else.
 func refusal(rule, nak, packets string, adjust func(*qp.Attr, *Config)) scenario {
 	return scenario{rule, adjust, packets + `
+			event ` + refused[nak] + `
 			> ACKNOWLEDGE psn=100 syn=` + nak + ` msn=0
 			state ERR
 			< RDMA_WRITE_ONLY psn=100 len=0 ack
@@ -152,12 +157,14 @@ func TestResponderRefuses(t *testing.T) {
 			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=300 rkey=rw
 			dereg rw
 			< RDMA_WRITE_LAST psn=101 len=44 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=0
 			state ERR`},
 		{"READs before a refused request are answered first", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			< SEND_LAST psn=101 len=1 ack
+			event QP_REQ_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=1
 			state ERR`},
 		{"a UC packet does not belong on an RC queue pair", nil, `
@@ -170,11 +177,13 @@ func TestResponderRefuses(t *testing.T) {
 			verdict reply_pending
 			< RDMA_WRITE_ONLY psn=100 len=0 ack
 			verdict reply_pending
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=0
 			state ERR`},
 		{"a refused request takes the place of a sequence NAK that waits", nil, `
 			<+ RDMA_WRITE_ONLY psn=101 len=0 ack
 			< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=0
 			state ERR`},
 		{"a refused request flushes both queues", nil, `
@@ -182,6 +191,7 @@ func TestResponderRefuses(t *testing.T) {
 			> SEND_ONLY psn=100 len=1 ack
 			recv id=2 len=1
 			< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack
+			event QP_ACCESS_ERR
 			wc 1 WR_FLUSH_ERR
 			wc 2 WR_FLUSH_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=0
@@ -193,6 +203,7 @@ func TestResponderRefuses(t *testing.T) {
 			send 1
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
 			dereg rw
+			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=1
 			state ERR`},
 	})

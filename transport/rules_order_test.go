@@ -99,6 +99,7 @@ func TestRequestsKeepTheirOrder(t *testing.T) {
 			recv id=2 len=1000
 			< SEND_FIRST psn=100 len=256
 			< RDMA_WRITE_ONLY psn=101 len=0 ack
+			event QP_REQ_ERR
 			wc 1 WR_FLUSH_ERR
 			wc 2 WR_FLUSH_ERR
 			> ACKNOWLEDGE psn=101 syn=inv msn=0

@@ -25,6 +25,7 @@ func TestResponderResources(t *testing.T) {
 			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
 			< RDMA_READ_REQUEST psn=102 va=0x10000 dma=1 rkey=rw ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
 			> ACKNOWLEDGE psn=102 syn=inv msn=2
@@ -60,6 +61,7 @@ func TestResponderResources(t *testing.T) {
 			<+ FETCH_ADD psn=100 va=0x10008 add=1 rkey=rw ack
 			< FETCH_ADD psn=101 va=0x10008 add=1 rkey=rw ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ATOMIC_ACKNOWLEDGE psn=100 syn=ack msn=1 value=0
 			> ACKNOWLEDGE psn=101 syn=inv msn=1
 			state ERR`},

@@ -271,6 +271,7 @@ func TestKnownScenariosOfTheResponder(t *testing.T) {
 			< RDMA_WRITE_MIDDLE psn=102 len=256
 			< RDMA_READ_REQUEST psn=103 va=0x10000 dma=1 rkey=rw ack
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ACKNOWLEDGE psn=103 syn=inv msn=0
 			state ERR`},
 		{"remote operational error: the memory of the receive is gone", nil, `

@@ -8,8 +8,7 @@ import (
 
 // Steps about queues and states:
 //
-//	events               from here on asynchronous events are output, too
-//	event COMM_EST       the machine raises this event
+//	event COMM_EST       the machine raises this event, before the packets it sends then
 //	srq depth=8 limit=2  receives come from an SRQ
 //	srq-limit 2          arms the limit of the SRQ
 //	srq-len 3            how many receives are left in the SRQ
@@ -19,8 +18,6 @@ func (s *script) queueStep(verb, rest string) bool {
 	s.t.Helper()
 	f := fields(strings.Fields(rest))
 	switch verb {
-	case "events":
-		s.qp.Events = events{s}
 	case "srq":
 		s.qp.SRQ = qp.NewSRQ(s.qp.PD, int(f.num("depth")), 4)
 		s.qp.SRQ.Events = events{s}

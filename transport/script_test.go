@@ -30,7 +30,7 @@ import (
 // and those of script_queue_test.go, script_memory_test.go and, for datagrams,
 // script_datagram_test.go.
 //
-// What the machine puts out must be asked for by the following >, wc steps in the
+// What the machine puts out must be asked for by the following >, wc, event steps in the
 // same order; anything that nobody asked for fails the test at the next other step.
 // The machine under test has QPN 0x11, the peer 0x22; both start with PSN 100; the
 // path MTU is 256. Regions: "rw" 1 MiB at 0x10000 with every access, "ro" 4 KiB at
@@ -43,7 +43,7 @@ type script struct {
 	regions map[string]*mr.Region
 	now     Time
 	batch   *packet.Batch
-	got     []string // packets and completions not asked for yet
+	got     []string // packets, completions and events not asked for yet
 	verdict Verdict
 	line    string
 	keyed
@@ -119,7 +119,7 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	s.qp = &qp.QP{
 		Num: 0x11, Type: service, PD: pd, SigAll: false,
 		SQ: qp.NewSendQueue(64, 4, false), RQ: qp.NewRecvQueue(64, 4),
-		SendCQ: completions{s}, RecvCQ: completions{s},
+		SendCQ: completions{s}, RecvCQ: completions{s}, Events: events{s},
 	}
 	switch service {
 	case qp.UC:

@@ -44,7 +44,6 @@ func TestReceivesFromASharedQueue(t *testing.T) {
 			< SEND_ONLY psn=102 len=4
 			wc 3 SUCCESS RECV len=4`},
 		{"in ERR only the receive that was taken is flushed; the others stay in the SRQ", nil, `
-			events
 			srq depth=8
 			recv id=1 len=1000
 			recv id=2 len=1000
@@ -61,13 +60,11 @@ func TestReceivesFromASharedQueue(t *testing.T) {
 			wc 10 WR_FLUSH_ERR
 			srq-len 2`},
 		{"a queue pair that took nothing tells so in ERR", nil, `
-			events
 			srq depth=8
 			modify ERR
 			event QP_LAST_WQE_REACHED
 			modify ERR`},
 		{"RESET tells nothing, and the next life can tell again", nil, `
-			events
 			srq depth=8
 			modify ERR
 			event QP_LAST_WQE_REACHED

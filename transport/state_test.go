@@ -9,7 +9,6 @@ import (
 func TestSendQueueDrained(t *testing.T) {
 	runRC(t, []scenario{
 		{"in SQD started work goes on and no other begins (10.3.1.5)", nil, `
-			events
 			post send id=1 len=4
 			> SEND_ONLY psn=100 len=4 ack
 			modify SQD notify
@@ -22,14 +21,12 @@ func TestSendQueueDrained(t *testing.T) {
 			< ACKNOWLEDGE psn=101
 			wc 2 SUCCESS SEND`},
 		{"nobody is told who did not ask", nil, `
-			events
 			post send id=1 len=4
 			> SEND_ONLY psn=100 len=4 ack
 			modify SQD
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},
 		{"a send queue with nothing started is drained at once", nil, `
-			events
 			modify SQD notify
 			event SQ_DRAINED
 			modify timeout=20
@@ -37,7 +34,6 @@ func TestSendQueueDrained(t *testing.T) {
 			modify SQD notify
 			event SQ_DRAINED`},
 		{"started work is repeated in SQD until it is done", nil, `
-			events
 			post send id=1 len=300
 			> SEND_FIRST psn=100 len=256
 			> SEND_LAST psn=101 len=44 ack
@@ -61,7 +57,6 @@ func TestSendQueueDrained(t *testing.T) {
 			wc 1 SUCCESS RECV len=4
 			> ACKNOWLEDGE psn=100 syn=ack msn=1`},
 		{"who fails in SQD is not drained", nil, `
-			events
 			post send id=1 len=4
 			> SEND_ONLY psn=100 len=4 ack
 			modify SQD notify
@@ -69,7 +64,6 @@ func TestSendQueueDrained(t *testing.T) {
 			wc 1 REM_ACCESS_ERR
 			state ERR`},
 		{"the way out by ERR flushes started and other work", nil, `
-			events
 			post send id=1 len=4
 			> SEND_ONLY psn=100 len=4 ack
 			modify SQD notify
@@ -156,6 +150,7 @@ func TestAttributesChangedInSQDHold(t *testing.T) {
 			modify dest-rd-atomic=0
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw
 			verdict invalid_request
+			event QP_REQ_ERR
 			> ACKNOWLEDGE psn=100 syn=inv msn=0`},
 	})
 }
@@ -190,7 +185,6 @@ func TestUnreliableSendQueueFails(t *testing.T) {
 			wc 1 LOC_PROT_ERR
 			state ERR`},
 		{"in SQD nothing begins; RTS goes on", nil, `
-			events
 			modify SQD notify
 			event SQ_DRAINED
 			post send id=1 len=300
@@ -214,7 +208,6 @@ func TestAsynchronousEvents(t *testing.T) {
 			rtr(s)
 			prefix := map[qp.Type]string{qp.RC: "", qp.UC: "UC_"}[service]
 			s.run(`
-				events
 				< ` + prefix + `RDMA_WRITE_ONLY psn=100 va=0x10000 dma=4 len=4 rkey=rw
 				event COMM_EST
 				< ` + prefix + `RDMA_WRITE_ONLY psn=101 va=0x10000 dma=4 len=4 rkey=rw`)
@@ -228,7 +221,6 @@ func TestAsynchronousEvents(t *testing.T) {
 		s := newScript(t, nil)
 		rtr(s)
 		s.run(`
-			events
 			< RDMA_WRITE_ONLY psn=99 va=0x10000 dma=4 len=4 rkey=rw
 			> ACKNOWLEDGE psn=99 syn=ack msn=0
 			< RDMA_WRITE_ONLY psn=105 va=0x10000 dma=4 len=4 rkey=rw
@@ -236,36 +228,30 @@ func TestAsynchronousEvents(t *testing.T) {
 	})
 	runRC(t, []scenario{
 		{"in RTS nobody has to be told of the communication", nil, `
-			events
 			< RDMA_WRITE_ONLY psn=100 va=0x10000 dma=4 len=4 rkey=rw`},
 		{"a peer that reaches for what it may not: QP_ACCESS_ERR", nil, `
-			events
 			< RDMA_WRITE_ONLY psn=100 va=0x200000 dma=4 len=4 rkey=ro
 			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=0
 			state ERR`},
 		{"a request that is not valid: QP_REQ_ERR", nil, `
-			events
 			srq depth=4
 			< SEND_LAST psn=100 len=4
 			event QP_REQ_ERR
 			event QP_LAST_WQE_REACHED
 			> ACKNOWLEDGE psn=100 syn=inv msn=0`},
 		{"memory that went away under a READ answer: QP_ACCESS_ERR", nil, `
-			events
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw
 			dereg rw
 			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=1`},
 		{"an error that a completion tells needs no event", nil, `
-			events
 			recv id=1 len=4
 			< SEND_ONLY psn=100 len=5
 			wc 1 LOC_LEN_ERR
 			> ACKNOWLEDGE psn=100 syn=inv msn=0
 			state ERR`},
 		{"nor does a requester's", nil, `
-			events
 			post send id=1 len=4 badkey
 			wc 1 LOC_PROT_ERR
 			state ERR`},

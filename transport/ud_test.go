@@ -63,7 +63,6 @@ func TestDatagramsAreSent(t *testing.T) {
 			wc 1 LOC_QP_OP_ERR
 			state SQE`},
 		{"in SQD nothing is started, and the queue is drained at once", nil, `
-			events
 			modify SQD notify
 			event SQ_DRAINED
 			post send id=1 len=4
@@ -123,7 +122,6 @@ func TestDatagramsAreReceived(t *testing.T) {
 			verdict too_long
 			state RTS`},
 		{"a receive of an SRQ that is too small completes with an error, as on rxe", nil, `
-			events
 			srq depth=8
 			recv id=1 len=49
 			recv id=2 len=50
