@@ -14,6 +14,7 @@ import (
 //	srq-len 3            how many receives are left in the SRQ
 //	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
 //	modify timeout=20    changes attributes alone, or with a state before them
+//	modify+ ...          the same, but the machine may send only after the next step
 func (s *script) queueStep(verb, rest string) bool {
 	s.t.Helper()
 	f := fields(strings.Fields(rest))
@@ -28,7 +29,7 @@ func (s *script) queueStep(verb, rest string) bool {
 		if got := s.qp.SRQ.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
 			s.fatalf("there are %d", got)
 		}
-	case "modify":
+	case "modify", "modify+":
 		s.modify(rest)
 	default:
 		return false

@@ -145,6 +145,27 @@ func TestAttributesChangedInSQDHold(t *testing.T) {
 			modify dest-rd-atomic=8
 			> RDMA_READ_RESPONSE_ONLY psn=102 len=4 syn=ack msn=2
 			> RDMA_READ_RESPONSE_ONLY psn=103 len=5 syn=ack msn=3`},
+		{"a READ that comes again when the resources became more is still answered once", nil, `
+			modify SQD
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw
+			<+ RDMA_READ_REQUEST psn=102 va=0x10000 dma=4 rkey=rw
+			modify+ dest-rd-atomic=4
+			<+ RDMA_READ_REQUEST psn=102 va=0x10000 dma=4 rkey=rw
+			verdict duplicate
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw
+			verdict duplicate
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_LAST psn=101 len=44 syn=ack msn=1
+			> RDMA_READ_RESPONSE_ONLY psn=102 len=4 syn=ack msn=2`},
+		{"a READ whose answer is on its way keeps its place when the resources become fewer", nil, `
+			modify SQD
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw
+			modify+ dest-rd-atomic=1
+			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=4 rkey=rw
+			verdict invalid_request
+			event QP_REQ_ERR
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=4 syn=ack msn=1
+			> ACKNOWLEDGE psn=101 syn=inv msn=1`},
 		{"no responder resources: READs are refused", nil, `
 			modify SQD
 			modify dest-rd-atomic=0
