@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -91,4 +93,28 @@ func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
 		return ""
 	}
 	return "the keys are as they should be"
+}
+
+// endings are the LOCAL_INVs that wait in the queue for a key that is good.
+func (e *end) endings() (waiting []*sent) {
+	for _, s := range e.sends[e.oldest:] {
+		if s.op == qp.WRLocalInv && e.node.keys.Lookup(s.imm) != nil {
+			waiting = append(waiting, s)
+		}
+	}
+	return waiting
+}
+
+// checkEndings checks after a turn to send that no key was ended before its LOCAL_INV was
+// the oldest request: those before it may still need the key.
+func (e *end) checkEndings(waiting []*sent) {
+	over := map[uint32]bool{} // keys whose LOCAL_INV completed in this turn
+	for _, s := range waiting {
+		switch outstanding := e.head() != nil && slices.Contains(e.sends[e.oldest:], s); {
+		case !outstanding:
+			over[s.imm] = true
+		case !over[s.imm] && e.node.keys.Lookup(s.imm) == nil:
+			e.fail("key %#x ends before its LOCAL_INV, request %d, is the oldest", s.imm, s.id)
+		}
+	}
 }

@@ -124,10 +124,10 @@ func (e *end) mindTimer() {
 	}
 }
 
-// timer gives the machine its timeout, if it still wants one.
+// timer gives the machine its timeout. Where it has come to want a later one, it is early.
 func (e *end) timer() {
 	e.wake = 0
-	if at, ok := e.m.NextTimeout(); ok && at <= e.w.now {
+	if _, ok := e.m.NextTimeout(); ok {
 		r := &e.requester
 		var st step
 		fires := r.armed && e.w.now >= r.deadline
@@ -148,6 +148,7 @@ func (e *end) timer() {
 func (e *end) transmit() {
 	e.turn = false
 	w := e.w
+	ends := e.endings()
 	more := e.m.Transmit(w.now, &e.path, w.batch, 1+w.rng.IntN(w.batch.Cap()))
 	l := w.links[e.node.index][e.peer().node.index]
 	for i := range w.batch.Len() {
@@ -161,6 +162,7 @@ func (e *end) transmit() {
 		e.requester.una = e.requester.cursor
 	}
 	e.settle()
+	e.checkEndings(ends)
 	if r := &e.responder; !more && e.alive() && (r.owesACK || r.owesNAK || r.refused != 0) {
 		e.fail("the peer is owed an acknowledgement (%t), a NAK (%t) or an error NAK (%v) and gets none", r.owesACK, r.owesNAK, r.refused)
 	}
