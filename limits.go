@@ -34,7 +34,7 @@ type DeviceAttr struct {
 	HWVer           uint32
 	MaxQP           int
 	MaxQPWR         int
-	DeviceCapFlags  uint32
+	DeviceCapFlags  uint32 // bits of ibv_device_cap_flags
 	MaxSGE          int
 	MaxSGERd        int
 	MaxInline       int // of a queue pair; ibv_device_attr has no field for it
@@ -56,6 +56,10 @@ type DeviceAttr struct {
 	MaxPkeys        int
 	LocalCAAckDelay int
 	PhysPortCnt     int
+
+	// DeviceCapFlagsEx is device_cap_flags_ex of ibv_device_attr_ex: DeviceCapFlags, and
+	// above it the bits of ib_uverbs_device_cap_flags that do not fit there.
+	DeviceCapFlagsEx uint64
 }
 
 // Attr returns the device's description and limits.
@@ -67,15 +71,22 @@ func (d *Device) Attr() DeviceAttr {
 		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
 		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxMW: mr.MaxWindows, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
-		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA, DeviceCapFlags: deviceCaps,
+		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
+		DeviceCapFlags: deviceCaps, DeviceCapFlagsEx: deviceCaps | deviceCapsEx,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
 		MaxMcastGrp: maxGroups, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }
 
 // deviceCaps are the bits of ibv_device_cap_flags that hold: IBV_DEVICE_CURR_QP_STATE_MOD,
-// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN and SRQ_RESIZE.
-const deviceCaps = 1<<7 | 1<<10 | 1<<11 | 1<<12 | 1<<13
+// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN, SRQ_RESIZE, MEM_WINDOW,
+// MEM_MGT_EXTENSIONS and MEM_WINDOW_TYPE_2B. Those of rxe that are not among them are the
+// counters of bad P_Keys and Q_Keys, path migration and what only devices of many ports do.
+const deviceCaps = 1<<7 | 1<<10 | 1<<11 | 1<<12 | 1<<13 | 1<<17 | 1<<21 | 1<<24
+
+// deviceCapsEx are IB_UVERBS_DEVICE_FLUSH_GLOBAL, FLUSH_PERSISTENT and ATOMIC_WRITE. As with
+// rxe, it takes memory that lasts for FLUSH_PERSISTENT to mean something (see [mr.Flusher]).
+const deviceCapsEx = 1<<38 | 1<<39 | 1<<40
 
 // atomicHCA is IBV_ATOMIC_HCA: atomics are atomic among all queue pairs of the device.
 const atomicHCA = 1

@@ -248,7 +248,7 @@ func deviceLimits(t *gorxe.DeviceAttr) []limit {
 		{"max_qp_rd_atom", t.MaxQPRdAtom, "%d"}, {"max_ee_rd_atom", t.MaxEERdAtom, "%d"}, {"max_res_rd_atom", t.MaxResRdAtom, "%d"},
 		{"max_qp_init_rd_atom", t.MaxQPInitRdAtom, "%d"}, {"atomic_cap", t.AtomicCap, atomics}, {"max_mw", t.MaxMW, "%d"},
 		{"max_mcast_grp", t.MaxMcastGrp, "%d"}, {"max_ah", t.MaxAH, "%d"}, {"max_srq", t.MaxSRQ, "%d"}, {"max_pkeys", t.MaxPkeys, "%d"},
-		{"local_ca_ack_delay", t.LocalCAAckDelay, "%d"},
+		{"local_ca_ack_delay", t.LocalCAAckDelay, "%d"}, {"device_cap_flags_ex", t.DeviceCapFlagsEx, "0x%X"},
 	}
 }
 
