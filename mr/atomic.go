@@ -12,8 +12,10 @@ const atomicSize = 8
 // they held before. The value has the byte order of the host. It is atomic towards
 // programs that use the same memory through sync/atomic, where the place is a multiple
 // of 8 in memory and the memory is addressable; elsewhere it is atomic only towards the
-// owner of the table. The error is an [*AccessError] when the range is out of bounds or
-// the region is gone, otherwise that of the memory.
+// owner of the table. The rule that addr is a multiple of 8 (IBA 9.4.5) is the caller's to
+// check, and is about addr alone: memory whose place differs from its address modulo 8, which
+// Linux does not register, is served all the same. The error is an [*AccessError] when the
+// range is out of bounds or the region is gone, otherwise that of the memory.
 func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error) {
 	return r.update(addr, func(v uint64) uint64 {
 		if v == compare {
