@@ -40,7 +40,7 @@ type Cell struct {
 
 // ID names the cell; it is unique in a matrix and fit for a file name but for its slashes.
 func (c Cell) ID() string {
-	return strings.Join([]string{c.Suite, slug(c.Condition.String()), c.Workload.Tool.Name, slug(c.Workload.Params.String()),
+	return strings.Join([]string{c.Suite, slug(c.Condition.String()), slug(c.Workload.Tool.Name), slug(c.Workload.Params.String()),
 		"gorxe-" + c.Role.String(), c.Family.String()}, "/")
 }
 
@@ -80,7 +80,7 @@ type end struct {
 
 // stock is the command line of the unmodified tool; host is empty for the server.
 func (c Cell) stock(e end, port int, host string) []string {
-	return c.arguments([]string{c.Workload.Tool.Name}, e, port, host)
+	return c.arguments([]string{c.Workload.Tool.program()}, e, port, host)
 }
 
 // gorxe is the command line of gorxe; program is its path.
@@ -92,7 +92,7 @@ func (c Cell) arguments(argv []string, e end, port int, host string) []string {
 	t := c.Workload.Tool
 	argv = append(argv, "-d", e.device, t.GIDFlag, strconv.Itoa(e.gid[c.Family]), "-p", strconv.Itoa(port))
 	argv = append(argv, t.Fixed...)
-	argv = append(argv, c.Workload.Params.flags()...)
+	argv = append(argv, c.Workload.Params.flags(t)...)
 	if host != "" {
 		argv = append(argv, host)
 	}

@@ -16,9 +16,9 @@ func testLane() *lane {
 
 func TestCommandLines(t *testing.T) {
 	tool := func(name string) *Tool {
-		for i := range Tools {
-			if Tools[i].Name == name {
-				return &Tools[i]
+		for i := range Core.Tools() {
+			if Core.Tools()[i].Name == name {
+				return &Core.Tools()[i]
 			}
 		}
 		t.Fatalf("no tool %s", name)

@@ -18,6 +18,7 @@ import (
 
 // Options say what to run and how.
 type Options struct {
+	Group  Group
 	Suites []string       // kernels, by Debian release
 	Level  Level          // how much of the matrix
 	Filter *regexp.Regexp // only cells whose ID it matches; nil: all
@@ -35,7 +36,8 @@ type Options struct {
 
 	Progress Progress
 
-	guest string
+	guest    string
+	programs map[string]*vm.Programs // of other Debian releases than the host's, by release
 }
 
 // artifacts is the directory of a cell's files.
@@ -69,7 +71,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.prepare(ctx, work); err != nil {
 		return nil, err
 	}
-	r := &Report{Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit, Host: hostName(), Versions: versions(ctx, o.Gorxe)}
+	if err := o.fetchPrograms(ctx, cells); err != nil {
+		return nil, err
+	}
+	r := &Report{Group: o.Group, Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit, Host: hostName(), Versions: versions(ctx, o.Gorxe)}
+	for _, p := range o.programs {
+		for _, v := range p.Packages {
+			r.Versions = append(r.Versions, Version{fmt.Sprintf("%s (Debian %s)", v.Name, p.Suite), v.Version})
+		}
+	}
 	var all error
 	for _, suite := range o.Suites {
 		mine := slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Suite != suite })
@@ -87,7 +97,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // cells are the cells that the options select.
 func (o *Options) cells() ([]Cell, error) {
-	cells, err := Matrix(o.Level, o.Suites)
+	cells, err := Matrix(o.Group, o.Level, o.Suites)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +105,7 @@ func (o *Options) cells() ([]Cell, error) {
 		cells = slices.DeleteFunc(cells, func(c Cell) bool { return !o.Filter.MatchString(c.ID()) })
 	}
 	if len(cells) == 0 {
-		return nil, fmt.Errorf("no cell of level %s matches %q", o.Level, o.Filter)
+		return nil, fmt.Errorf("no cell of group %s and level %s matches %q", o.Group, o.Level, o.Filter)
 	}
 	return cells, nil
 }
@@ -118,6 +128,26 @@ func (o *Options) prepare(ctx context.Context, work string) error {
 		o.Progress.Step("building gorxe")
 		o.Gorxe = filepath.Join(work, "gorxe")
 		return build(ctx, gorxePackage, o.Gorxe)
+	}
+	return nil
+}
+
+// releasePackages are what tools of another release than the host's are from.
+var releasePackages = []string{"perftest", "python3-pyverbs"}
+
+// fetchPrograms gets the programs of other releases that cells need.
+func (o *Options) fetchPrograms(ctx context.Context, cells []Cell) error {
+	o.programs = map[string]*vm.Programs{}
+	for _, c := range cells {
+		release := c.Workload.Tool.Release
+		if release == "" || o.programs[release] != nil {
+			continue
+		}
+		p, err := vm.FetchPrograms(ctx, o.Cache, release, releasePackages, o.Progress.Step)
+		if err != nil {
+			return fmt.Errorf("programs of Debian %s: %w", release, err)
+		}
+		o.programs[release] = p
 	}
 	return nil
 }
@@ -202,6 +232,9 @@ func Load(files ...string) (*Report, error) {
 		if all == nil {
 			all = &r
 			continue
+		}
+		if all.group() != r.group() {
+			return nil, fmt.Errorf("%s is of group %s, the files before it of group %s: render them apart", f, r.group(), all.group())
 		}
 		all.add(&r)
 	}

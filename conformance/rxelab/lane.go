@@ -25,6 +25,7 @@ type lane struct {
 	netdev, peerdev, ifb  string // of rxe, of gorxe, the intermediate one
 	netns                 string // of gorxe
 	condition             Condition
+	programsOf            map[string]*vm.Programs // by Debian release
 	localMAC, neighborMAC string
 }
 

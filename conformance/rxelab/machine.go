@@ -58,8 +58,14 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
+	for _, p := range o.programs {
+		if err := p.Equip(ctx, m.vm.Session); err != nil {
+			return fmt.Errorf("programs of Debian %s: %w; the cache directory must not be below /tmp or /run", p.Suite, err)
+		}
+	}
 	for i := range o.Lanes {
 		l := newLane(m.vm.Session, i)
+		l.programsOf = o.programs
 		if err := l.setup(ctx, o.MTU); err != nil {
 			return fmt.Errorf("lane %d: %w", i, err)
 		}

@@ -17,12 +17,15 @@ const (
 	LevelFull Level = "full" // every cell
 )
 
-// Matrix returns the cells of a level for the kernels, those of one condition together.
-func Matrix(level Level, suites []string) ([]Cell, error) {
+// Matrix returns the cells of a group and level for the kernels, those of one condition together.
+func Matrix(group Group, level Level, suites []string) ([]Cell, error) {
+	if err := group.Check(); err != nil {
+		return nil, err
+	}
 	var selected func(Cell) bool
 	switch level {
 	case LevelCI:
-		selected = representative()
+		selected = representative(group)
 	case LevelFull:
 		selected = func(Cell) bool { return true }
 	default:
@@ -36,8 +39,10 @@ func Matrix(level Level, suites []string) ([]Cell, error) {
 	var cells []Cell
 	for _, s := range suites {
 		for _, cond := range Conditions() {
-			for _, w := range Workloads() {
-				cells = append(cells, each(s, cond, w)...)
+			for _, w := range group.Workloads() {
+				if w.survives(cond) {
+					cells = append(cells, each(s, cond, w)...)
+				}
 			}
 		}
 	}
@@ -56,10 +61,11 @@ func each(suite string, cond Condition, w Workload) []Cell {
 //   - undisturbed: every workload in both roles, families taking turns; the long runs in one role;
 //   - disturbed: every tool under every condition once, with roles, families and parameters taking turns.
 //
+// Of Verbs it takes every undisturbed workload in one role, in turns, and what is disturbed on one of two kernels.
 // The turns depend on positions in the tables only, so that a run always has the same cells.
-func representative() func(Cell) bool {
+func representative(group Group) func(Cell) bool {
 	workload := map[Workload]int{}
-	for i, w := range Workloads() {
+	for i, w := range group.Workloads() {
 		workload[w] = i
 	}
 	condition := map[string]int{}
@@ -68,16 +74,24 @@ func representative() func(Cell) bool {
 	}
 	return func(c Cell) bool {
 		w := workload[c.Workload]
+		tool := slices.IndexFunc(group.Tools(), func(t Tool) bool { return t.Name == c.Workload.Tool.Name })
 		if !c.Condition.impaired() {
+			if group == Verbs {
+				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2
+			}
 			turn := w + int(c.Role)
 			return int(c.Family) == turn%2 && (!c.Workload.long() || int(c.Role) == w%4/2)
 		}
 		n := condition[c.Condition.String()] - 1
-		tool := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == c.Workload.Tool.Name })
-		short := slices.DeleteFunc(slices.Clone(parameters[c.Workload.Tool.Kind]), func(p Params) bool {
-			return Workload{c.Workload.Tool, p}.long()
+		if group == Verbs && slices.Index(Suites, c.Suite) != (n+tool)%len(Suites) {
+			return false
+		}
+		short := slices.DeleteFunc(slices.Clone(c.Workload.Tool.runs()), func(p Params) bool {
+			w := Workload{c.Workload.Tool, p}
+			return w.long() || !w.survives(c.Condition)
 		})
-		return c.Workload.Params == short[(n*5+tool*2)%len(short)] && int(c.Role) == (n/2+tool)%2 && int(c.Family) == (n/4+n+tool/2)%2
+		return len(short) > 0 && c.Workload.Params == short[(n*5+tool*2)%len(short)] &&
+			int(c.Role) == (n/2+tool)%2 && int(c.Family) == (n/4+n+tool/2)%2
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 func matrix(t *testing.T, level Level) []Cell {
 	t.Helper()
-	cells, err := Matrix(level, Suites)
+	cells, err := Matrix(Core, level, Suites)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,16 +106,16 @@ func covers(c Cell) []string {
 }
 
 func TestMatrixRefusesUnknownNames(t *testing.T) {
-	if _, err := Matrix("most", Suites); err == nil {
+	if _, err := Matrix(Core, "most", Suites); err == nil {
 		t.Error("level most: no error")
 	}
-	if _, err := Matrix(LevelCI, []string{"potato"}); err == nil {
+	if _, err := Matrix(Core, LevelCI, []string{"potato"}); err == nil {
 		t.Error("kernel potato: no error")
 	}
 }
 
 func TestTimeoutsGrowWithWorkAndLoss(t *testing.T) {
-	cell := func(p Params, c Condition) Cell { return Cell{Workload: Workload{&Tools[1], p}, Condition: c} }
+	cell := func(p Params, c Condition) Cell { return Cell{Workload: Workload{&Core.Tools()[1], p}, Condition: c} }
 	small, all := Params{Size: 2, Iters: 100}, Params{All: true, Iters: 5}
 	lossy := Conditions()[1]
 	if a, b := cell(small, Clean).Timeout(), cell(all, Clean).Timeout(); a >= b {

@@ -44,7 +44,7 @@ const lastRow = ` #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec
 `
 
 func TestCheckOutput(t *testing.T) {
-	pingpong, bw, lat := &Tools[0], &Tools[1], &Tools[4]
+	pingpong, bw, lat := &Core.Tools()[0], &Core.Tools()[1], &Core.Tools()[4]
 	for _, c := range []struct {
 		name     string
 		tool     *Tool

@@ -36,7 +36,7 @@ func (p Pair) Disturbance() string {
 
 // ID names the run; it is unique in a matrix.
 func (p Pair) ID() string {
-	return strings.Join([]string{string(p.Path), slug(p.Disturbance()), p.Workload.Tool.Name, slug(p.Workload.Params.String()), p.Family.String()}, "/")
+	return strings.Join([]string{string(p.Path), slug(p.Disturbance()), slug(p.Workload.Tool.Name), slug(p.Workload.Params.String()), p.Family.String()}, "/")
 }
 
 // timeout is when a run is given up.
@@ -46,6 +46,17 @@ func (p Pair) timeout() time.Duration {
 		each = packetImpaired
 	}
 	return timeoutBase + time.Duration(p.Workload.Params.packets(p.Workload.Tool.Kind))*each
+}
+
+// condition is the disturbance as a condition of the matrix.
+func (p Pair) condition() Condition {
+	for _, d := range disturbances {
+		if p.Fault != "" && d.Fault == p.Fault {
+			d.Direction = ToRxe
+			return d
+		}
+	}
+	return Clean
 }
 
 // disturbed are the ways to disturb a pair: not at all, and each disturbance of the matrix at either end.
@@ -61,17 +72,23 @@ func disturbed() []Pair {
 
 // Pairs returns the matrix with gorxe at both ends: the workloads of [Matrix], over both families and paths, undisturbed and
 // disturbed in each direction. LevelCI takes half of the undisturbed runs, a third of the disturbed, and none of the long ones.
-func Pairs(level Level, filter *regexp.Regexp) ([]Pair, error) {
+func Pairs(group Group, level Level, filter *regexp.Regexp) ([]Pair, error) {
+	if err := group.Check(); err != nil {
+		return nil, err
+	}
 	if level != LevelCI && level != LevelFull {
 		return nil, fmt.Errorf("level %q: want %s or %s", level, LevelCI, LevelFull)
 	}
 	var pairs []Pair
 	for n, d := range disturbed() {
-		for i, w := range Workloads() {
+		for i, w := range group.Workloads() {
 			for j, path := range []Path{Loopback, Veth} {
 				for k, f := range []Family{IPv4, IPv6} {
 					p := Pair{Path: path, Workload: w, Family: f, Fault: d.Fault, FaultAt: d.FaultAt}
 					turn := i + j + k + n
+					if !w.survives(p.condition()) {
+						continue
+					}
 					if level == LevelCI && (w.long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {
 						continue
 					}
@@ -84,7 +101,7 @@ func Pairs(level Level, filter *regexp.Regexp) ([]Pair, error) {
 		pairs = slices.DeleteFunc(pairs, func(p Pair) bool { return !filter.MatchString(p.ID()) })
 	}
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("no run of level %s matches %q", level, filter)
+		return nil, fmt.Errorf("no run of group %s and level %s matches %q", group, level, filter)
 	}
 	return pairs, nil
 }

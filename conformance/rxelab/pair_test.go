@@ -9,7 +9,7 @@ import (
 )
 
 func TestPairsCoverTheMatrixOverEveryPath(t *testing.T) {
-	pairs, err := Pairs(LevelFull, nil)
+	pairs, err := Pairs(Core, LevelFull, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,14 +21,14 @@ func TestPairsCoverTheMatrixOverEveryPath(t *testing.T) {
 		seen[p.ID()] = true
 	}
 	// Undisturbed and each disturbance in both directions, two paths, two families.
-	want := len(Workloads()) * (1 + 2*len(disturbances)) * 4
+	want := len(Core.Workloads()) * (1 + 2*len(disturbances)) * 4
 	if len(pairs) != want {
 		t.Errorf("%d runs, want %d", len(pairs), want)
 	}
 }
 
 func TestPairsOfLevelCIHaveEveryToolUnderEveryDisturbance(t *testing.T) {
-	pairs, err := Pairs(LevelCI, nil)
+	pairs, err := Pairs(Core, LevelCI, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestPairsOfLevelCIHaveEveryToolUnderEveryDisturbance(t *testing.T) {
 		seen[p.Disturbance()+p.Workload.Tool.Name] = true
 	}
 	for _, d := range disturbed() {
-		for _, tool := range Tools {
+		for _, tool := range Core.Tools() {
 			if !seen[d.Disturbance()+tool.Name] {
 				t.Errorf("%s: no run of %s", d.Disturbance(), tool.Name)
 			}
@@ -46,10 +46,10 @@ func TestPairsOfLevelCIHaveEveryToolUnderEveryDisturbance(t *testing.T) {
 }
 
 func TestPairsThatDoNotExistAreRefused(t *testing.T) {
-	if _, err := Pairs("most", nil); err == nil || !strings.Contains(err.Error(), `level "most"`) {
+	if _, err := Pairs(Core, "most", nil); err == nil || !strings.Contains(err.Error(), `level "most"`) {
 		t.Errorf("error %v, want one that names the level", err)
 	}
-	if _, err := Pairs(LevelCI, regexp.MustCompile("nothing")); err == nil || !strings.Contains(err.Error(), "nothing") {
+	if _, err := Pairs(Core, LevelCI, regexp.MustCompile("nothing")); err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v, want one that names the filter", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestPairsRunOnLoopback(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds gorxe; not with -short")
 	}
-	pairs, err := Pairs(LevelFull, regexp.MustCompile(`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
+	pairs, err := Pairs(Core, LevelFull, regexp.MustCompile(`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +78,14 @@ func TestPairsRunOnLoopback(t *testing.T) {
 }
 
 func TestPairsReportShowsEachRun(t *testing.T) {
-	w := Workloads()[0]
+	w := Core.Workloads()[0]
 	results := []PairResult{
 		{Pair: Pair{Path: Loopback, Workload: w, Family: IPv4}},
 		{Pair: Pair{Path: Loopback, Workload: w, Family: IPv6}, Skipped: "no root"},
 		{Pair: Pair{Path: Veth, Workload: w, Family: IPv4}, Failure: "it broke"},
 	}
 	var b strings.Builder
-	if err := PairsMarkdown(context.Background(), &b, LevelCI, results, 0); err != nil {
+	if err := PairsMarkdown(context.Background(), &b, Core, LevelCI, results, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

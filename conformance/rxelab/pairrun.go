@@ -116,7 +116,7 @@ func (g *ground) command(ctx context.Context, p Pair, gorxe string, end, port in
 	t := p.Workload.Tool
 	argv := append([]string{gorxe}, t.Gorxe...)
 	argv = append(argv, "-d", g.addr[p.Path][p.Family][end].String(), t.GIDFlag, "0", "-p", strconv.Itoa(port))
-	argv = append(append(argv, t.Fixed...), p.Workload.Params.flags()...)
+	argv = append(append(argv, t.Fixed...), p.Workload.Params.flags(t)...)
 	if p.Fault != "" && p.FaultAt == name {
 		argv = append(argv, "--fault", p.Fault+",seed="+strconv.Itoa(port))
 	}

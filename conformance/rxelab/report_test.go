@@ -40,7 +40,7 @@ func sample(t *testing.T) *Report {
 		Versions: []Version{{"gorxe", "0123456789ab"}, {"perftest", "4.5+0.17-1"}},
 		Kernels:  []KernelVersion{{"bookworm", "6.1.0-50-amd64", "linux-image-6.1.0-50-amd64_6.1.176-1_amd64"}},
 	}
-	cells, err := Matrix(LevelFull, []string{"bookworm"})
+	cells, err := Matrix(Core, LevelFull, []string{"bookworm"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package rxelab
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -49,6 +50,7 @@ func (r *Result) traffic(t Traffic, err error) {
 
 // Report is a run of the matrix.
 type Report struct {
+	Group        Group `json:",omitempty"` // empty: Core
 	Started      time.Time
 	Duration     time.Duration
 	Level        Level
@@ -58,6 +60,8 @@ type Report struct {
 	Kernels      []KernelVersion
 	Results      []Result
 }
+
+func (r *Report) group() Group { return cmp.Or(r.Group, Core) }
 
 // Version names a program and its version.
 type Version struct{ Program, Version string }

@@ -68,12 +68,17 @@ func lastLines(s string) string {
 func (l *lane) programs(c Cell, port int) (server, client *program) {
 	stock := &program{name: c.Workload.Tool.Name}
 	gorxe := &program{name: "gorxe", in: l.netns}
+	server, client = stock, gorxe
 	if c.Role == Client {
 		stock.argv, gorxe.argv = c.stock(l.rxe, port, ""), c.gorxe(gorxePath, l.gorxe, port, c.host(l.rxe))
-		return stock, gorxe
+	} else {
+		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(gorxePath, l.gorxe, port, "")
+		server, client = gorxe, stock
 	}
-	stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(gorxePath, l.gorxe, port, "")
-	return gorxe, stock
+	if p := l.programsOf[c.Workload.Tool.Release]; p != nil {
+		stock.argv = p.Command(stock.argv)
+	}
+	return server, client
 }
 
 // run runs a cell. It returns when the lane is free again; finish, called later and from any goroutine, completes the result.

@@ -46,13 +46,16 @@ func tallyOf(results []Result, match func(*Result) bool) tally {
 	return t
 }
 
+// width is that of a tool's column.
+func width(t Tool) int { return max(15, len(t.Name)) }
+
 // Table writes the summary for a terminal: tools by conditions, passed of all.
 func (r *Report) Table(w io.Writer) error {
 	e := &errWriter{w: w}
 	for _, k := range r.Kernels {
 		e.printf("\nLinux %s (%s)\n%-24s", k.Release, k.Package, "passed of all cells")
-		for _, t := range Tools {
-			e.printf(" %15s", t.Name)
+		for _, t := range r.group().Tools() {
+			e.printf(" %*s", width(t), t.Name)
 		}
 		e.printf(" %12s\n", "ICRC checked")
 		for _, c := range Conditions() {
@@ -62,9 +65,9 @@ func (r *Report) Table(w io.Writer) error {
 				continue
 			}
 			e.printf("%-24s", c)
-			for _, t := range Tools {
+			for _, t := range r.group().Tools() {
 				n := tallyOf(r.Results, func(x *Result) bool { return mine(x) && x.Tool == t.Name })
-				e.printf(" %15s", fmt.Sprintf("%d/%d", n.passed, n.passed+n.failed))
+				e.printf(" %*s", width(t), fmt.Sprintf("%d/%d", n.passed, n.passed+n.failed))
 			}
 			e.printf(" %12d\n", sum.packets)
 		}

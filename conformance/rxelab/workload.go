@@ -1,19 +1,37 @@
 package rxelab
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
 
 // Tool is a program of rdma-core or perftest and its counterpart in gorxe; both take the same flags.
 type Tool struct {
-	Name    string   // the unmodified program
+	Name    string   // the unmodified program, with flags that make it another test
+	Program string   // the program; empty: Name
+	Release string   // the Debian release that the program is of; empty: what the host has
 	Gorxe   []string // gorxe's command
 	GIDFlag string   // chooses the GID index
 	Fixed   []string // flags of every run
 	Kind    Kind
-	Reads   bool // the client sends READ requests
-	IPv6TCP bool // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
+	Runs    []Params // what it is run with; nil: what its kind is run with
+	Reads   bool     // the client sends READ requests
+	IPv6TCP bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
+	Loses   bool     // nobody sends again what the network loses
+	OneWay  bool     // the client is content with having sent
+	Unsized bool     // there is one message size, and no flag for it
+}
+
+// program is the file to execute.
+func (t *Tool) program() string { return cmp.Or(t.Program, t.Name) }
+
+// runs lists what the tool is run with.
+func (t *Tool) runs() []Params {
+	if t.Runs != nil {
+		return t.Runs
+	}
+	return parameters[t.Kind]
 }
 
 // Kind tells tools apart by what they print.
@@ -26,8 +44,8 @@ const (
 	Latency
 )
 
-// Tools are the programs of the matrix.
-var Tools = []Tool{
+// coreTools are the tools of [Core].
+var coreTools = []Tool{
 	{Name: "ibv_rc_pingpong", Gorxe: []string{"pingpong", "rc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong, IPv6TCP: true},
 	{Name: "ib_write_bw", Gorxe: []string{"perf", "write_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth},
 	{Name: "ib_read_bw", Gorxe: []string{"perf", "read_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth, Reads: true},
@@ -44,6 +62,7 @@ type Params struct {
 	MTU   int  // path MTU in bytes; 0: what the ports have
 	QPs   int  // 0: one
 	Both  bool // traffic in both directions at once
+	Outs  int  // READs and atomics in flight; 0: what the devices allow
 	Iters int  // messages of each size and queue pair
 }
 
@@ -103,18 +122,21 @@ func (p Params) packets(k Kind) int {
 }
 
 // flags are the parameters as every tool takes them.
-func (p Params) flags() []string {
+func (p Params) flags(t *Tool) []string {
 	f := []string{"-n", strconv.Itoa(p.Iters)}
-	if p.All {
+	switch {
+	case p.All:
 		f = append(f, "-a")
-	} else {
+	case !t.Unsized:
 		f = append(f, "-s", strconv.Itoa(p.Size))
 	}
-	if p.MTU != 0 {
-		f = append(f, "-m", strconv.Itoa(p.MTU))
-	}
-	if p.QPs != 0 {
-		f = append(f, "-q", strconv.Itoa(p.QPs))
+	for _, o := range []struct {
+		flag  string
+		value int
+	}{{"-m", p.MTU}, {"-q", p.QPs}, {"-o", p.Outs}} {
+		if o.value != 0 {
+			f = append(f, o.flag, strconv.Itoa(o.value))
+		}
 	}
 	if p.Both {
 		f = append(f, "-b")
@@ -134,6 +156,9 @@ func (p Params) String() string {
 	if p.QPs != 0 {
 		s += fmt.Sprintf(" -q %d", p.QPs)
 	}
+	if p.Outs != 0 {
+		s += fmt.Sprintf(" -o %d", p.Outs)
+	}
 	if p.Both {
 		s += " -b"
 	}
@@ -146,13 +171,11 @@ type Workload struct {
 	Params Params
 }
 
-// Workloads are all tools with all their parameters.
-func Workloads() []Workload {
-	var w []Workload
-	for i := range Tools {
-		for _, p := range parameters[Tools[i].Kind] {
-			w = append(w, Workload{&Tools[i], p})
-		}
-	}
-	return w
+// single reports whether every message is one packet.
+func (p Params) single() bool { return !p.All && p.Size <= cmp.Or(p.MTU, portMTU) }
+
+// survives reports whether the tool can end well under a condition. Where nobody sends again, a lost packet is waited for in
+// vain, and one that comes twice is another message; single packets may overtake each other.
+func (w Workload) survives(c Condition) bool {
+	return !w.Tool.Loses || !c.impaired() || w.Tool.OneWay || c.Name == reordering && w.Params.single()
 }

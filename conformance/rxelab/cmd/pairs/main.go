@@ -28,6 +28,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("pairs", flag.ContinueOnError)
+	group := fs.String("group", string(rxelab.Core), "`part` of the matrix by what it is about: core or verbs")
 	level := fs.String("level", string(rxelab.LevelCI), "`part` of the matrix: ci or full")
 	filter := fs.String("run", "", "only runs whose name matches the regular `expression`")
 	gorxe := fs.String("gorxe", "", "`program` to test (default: built from this module)")
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
-	pairs, err := rxelab.Pairs(rxelab.Level(*level), re)
+	pairs, err := rxelab.Pairs(rxelab.Group(*group), rxelab.Level(*level), re)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	fmt.Printf("gorxe to gorxe: %d passed, %d failed, %d skipped; %v\n", len(results)-failed-skipped, failed, skipped, time.Since(begin).Round(time.Second))
 	if *doc != "" {
 		var b strings.Builder
-		if err := rxelab.PairsMarkdown(ctx, &b, rxelab.Level(*level), results, time.Since(begin)); err != nil {
+		if err := rxelab.PairsMarkdown(ctx, &b, rxelab.Group(*group), rxelab.Level(*level), results, time.Since(begin)); err != nil {
 			return err
 		}
 		if err := os.WriteFile(*doc, []byte(b.String()), 0o644); err != nil {

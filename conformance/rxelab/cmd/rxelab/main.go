@@ -38,9 +38,10 @@ var errCells = errors.New("cells failed")
 
 type flags struct {
 	rxelab.Options
-	suites, filter, level string
-	doc, results, render  string
-	list                  bool
+	suites, filter       string
+	group, level         string
+	doc, results, render string
+	list                 bool
 }
 
 func parse(args []string) (*flags, error) {
@@ -51,6 +52,7 @@ func parse(args []string) (*flags, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
 	}
+	fs.StringVar(&f.group, "group", string(rxelab.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC) or verbs (the rest)")
 	fs.StringVar(&f.level, "level", string(rxelab.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
 	fs.StringVar(&f.suites, "kernel", strings.Join(rxelab.Suites, ","), "`kernels` by Debian release, separated by commas")
 	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
@@ -58,7 +60,7 @@ func parse(args []string) (*flags, error) {
 	fs.StringVar(&f.Gorxe, "gorxe", "", "`program` to test (default: built from this module)")
 	fs.StringVar(&f.Cache, "cache", "", "`directory` for kernels (default: gorxe-rxelab in the user's cache directory)")
 	fs.StringVar(&f.Artifacts, "artifacts", "", "`directory` for logs and captures of failed cells (default: a new one in the temporary directory)")
-	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md)")
+	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md, or docs/interop-verbs.md)")
 	fs.StringVar(&f.results, "results", "", "`file` for the results as JSON (default: results.json among the artifacts)")
 	fs.StringVar(&f.render, "render", "", "run nothing; write the report from result `files`, separated by commas")
 	fs.IntVar(&f.Lanes, "lanes", 3, "`number` of cells to run at a time")
@@ -78,15 +80,16 @@ func parse(args []string) (*flags, error) {
 			return nil, fmt.Errorf("-%s %d: want 1 to 100000", name, v)
 		}
 	}
-	f.Level, f.Suites = rxelab.Level(f.level), strings.Split(f.suites, ",")
+	f.Group, f.Level, f.Suites = rxelab.Group(f.group), rxelab.Level(f.level), strings.Split(f.suites, ",")
 	var err error
 	if f.filter != "" {
 		if f.Filter, err = regexp.Compile(f.filter); err != nil {
 			return nil, fmt.Errorf("-run: %w", err)
 		}
 	}
-	if f.doc == "" && f.Level == rxelab.LevelFull && f.Filter == nil && len(f.Suites) == len(rxelab.Suites) || f.doc == "" && f.render != "" {
-		f.doc = filepath.Join("docs", "interop.md")
+	whole := f.Level == rxelab.LevelFull && f.Filter == nil && len(f.Suites) == len(rxelab.Suites)
+	if f.doc == "" && (whole || f.render != "") {
+		f.doc = filepath.FromSlash(f.Group.Page())
 	}
 	return f, nil
 }
@@ -175,7 +178,7 @@ func write(name string, r *rxelab.Report) error {
 }
 
 func list(f *flags, out io.Writer) error {
-	cells, err := rxelab.Matrix(f.Level, f.Suites)
+	cells, err := rxelab.Matrix(f.Group, f.Level, f.Suites)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,77 @@
+package rxelab
+
+// What the tools of [Verbs] are run with: fewer runs than the core's, as sizes and path MTUs behave alike.
+var (
+	shortMessages = []Params{{Size: 1, MTU: 1024, Iters: 100}, {Size: 4096, MTU: 4096, Iters: 100}}
+	longMessages  = []Params{{Size: 4096, MTU: 256, Iters: 30}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 65536, MTU: 4096, Iters: 20}}
+	atomicFlood   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}, {Size: 8, QPs: 4, Iters: 50}, {Size: 8, Both: true, Iters: 100}}
+	atomicTurns   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}}
+	inlineFlood   = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100}, {Size: 256, Both: true, Iters: 100}}
+	inlineTurns   = inlineFlood[:3]
+)
+
+// perftest makes a tool of one of perftest's programs with flags.
+func perftest(name, gorxe string, kind Kind, flags ...string) Tool {
+	t := Tool{
+		Name: name, Program: name, Gorxe: []string{"perf", gorxe}, GIDFlag: "-x",
+		Fixed: append([]string{"-F"}, flags...), Kind: kind,
+	}
+	for _, f := range flags {
+		t.Name += " " + f
+	}
+	return t
+}
+
+// lossy marks a tool of a service that sends nothing again.
+func lossy(t Tool) Tool {
+	t.Loses = true
+	return t
+}
+
+// content marks a tool whose client is content with having sent.
+func content(t Tool) Tool {
+	t.OneWay = true
+	return t
+}
+
+// atomics marks a tool with atomics.
+func atomics(runs []Params, t Tool) Tool {
+	t.Runs, t.Unsized = runs, true
+	return t
+}
+
+// with gives a tool its runs.
+func with(runs []Params, t Tool) Tool {
+	t.Runs = runs
+	return t
+}
+
+// of makes a tool that of a Debian release.
+func of(release string, t Tool) Tool {
+	t.Release = release
+	return t
+}
+
+// newPerftest is the first Debian release whose perftest has --write_with_imm.
+const newPerftest = "trixie"
+
+// verbsTools are the tools of [Verbs].
+var verbsTools = []Tool{
+	with(append(shortMessages, longMessages...), lossy(Tool{
+		Name: "ibv_uc_pingpong", Gorxe: []string{"pingpong", "uc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong, IPv6TCP: true,
+	})),
+	content(lossy(perftest("ib_write_bw", "write_bw", Bandwidth, "-c", "UC"))),
+	lossy(perftest("ib_send_bw", "send_bw", Bandwidth, "-c", "UC")),
+	lossy(perftest("ib_write_lat", "write_lat", Latency, "-c", "UC")),
+	lossy(perftest("ib_send_lat", "send_lat", Latency, "-c", "UC")),
+	atomics(atomicFlood, perftest("ib_atomic_bw", "atomic_bw", Bandwidth, "-A", "FETCH_AND_ADD")),
+	atomics(atomicFlood, perftest("ib_atomic_bw", "atomic_bw", Bandwidth, "-A", "CMP_AND_SWAP")),
+	atomics(atomicTurns, perftest("ib_atomic_lat", "atomic_lat", Latency, "-A", "FETCH_AND_ADD")),
+	atomics(atomicTurns, perftest("ib_atomic_lat", "atomic_lat", Latency, "-A", "CMP_AND_SWAP")),
+	with(inlineFlood, perftest("ib_write_bw", "write_bw", Bandwidth, "-I", "256")),
+	with(inlineFlood, perftest("ib_send_bw", "send_bw", Bandwidth, "-I", "256")),
+	with(inlineTurns, perftest("ib_write_lat", "write_lat", Latency, "-I", "256")),
+	with(inlineTurns, perftest("ib_send_lat", "send_lat", Latency, "-I", "256")),
+	of(newPerftest, perftest("ib_write_bw", "write_bw", Bandwidth, "--write_with_imm")),
+	of(newPerftest, perftest("ib_write_lat", "write_lat", Latency, "--write_with_imm")),
+}

@@ -1,0 +1,173 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Programs is a tree with programs of a Debian release and all they need: a root directory to run them in.
+type Programs struct {
+	Suite    string // Debian's name of the release
+	Root     string // directory
+	Packages []Package
+}
+
+// Package names a Debian package and its version.
+type Package struct{ Name, Version string }
+
+// merged are the directories that a Debian system has as links into /usr.
+var merged = []string{"bin", "sbin", "lib", "lib64"}
+
+// FetchPrograms returns the suite's packages, unpacked with all that they depend on, from the cache directory, after fetching
+// them with apt when they are not there. It needs no root. Step, when not nil, is told what takes long.
+func FetchPrograms(ctx context.Context, cache, suite string, packages []string, step func(string)) (*Programs, error) {
+	dir := filepath.Join(cache, "programs", suite)
+	if p, err := openPrograms(dir, suite, packages); err == nil {
+		return p, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if step == nil {
+		step = func(string) {}
+	}
+	work, err := os.MkdirTemp(mustDir(cache), "fetch-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	a, err := newApt(work, suite)
+	if err != nil {
+		return nil, err
+	}
+	debs, err := a.closure(ctx, packages, step)
+	if err != nil {
+		return nil, err
+	}
+	step(fmt.Sprintf("unpacking %d packages", len(debs)))
+	ready := filepath.Join(work, "ready")
+	if err := unpackAll(ctx, debs, filepath.Join(ready, "root")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(ready, doneFile), []byte(describePackages(debs, packages)), 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(ready, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return openPrograms(dir, suite, packages)
+}
+
+// closure downloads packages and all that they depend on, as on a system that has nothing yet.
+func (a *apt) closure(ctx context.Context, packages []string, step func(string)) ([]string, error) {
+	status := filepath.Join(a.dir, "status")
+	if err := os.WriteFile(status, nil, 0o644); err != nil {
+		return nil, err
+	}
+	a.options = append(a.options, "-o", "Dir::State::status="+status, "-o", "APT::Install-Recommends=0", "-o", "Debug::NoLocking=1")
+	step("reading the package lists")
+	if _, err := a.run(ctx, "apt-get", "update", "-qq"); err != nil {
+		return nil, err
+	}
+	step("downloading " + strings.Join(packages, ", "))
+	if _, err := a.run(ctx, "apt-get", append([]string{"install", "--download-only", "-y", "-qq"}, packages...)...); err != nil {
+		return nil, err
+	}
+	return filepath.Glob(filepath.Join(a.dir, "cache", "archives", "*.deb"))
+}
+
+func unpackAll(ctx context.Context, debs []string, root string) error {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	for _, d := range debs {
+		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", d, root).CombinedOutput(); err != nil {
+			return fmt.Errorf("dpkg-deb -x %s: %w: %s", d, err, out)
+		}
+	}
+	for _, name := range merged {
+		err := os.Symlink(filepath.Join("usr", name), filepath.Join(root, name))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// describePackages is what doneFile says: a line for each package that was asked for.
+func describePackages(debs, packages []string) string {
+	var b strings.Builder
+	for _, name := range packages {
+		for _, d := range debs {
+			if p := packageOf(d); p.Name == name {
+				fmt.Fprintln(&b, p.Name, p.Version)
+			}
+		}
+	}
+	return b.String()
+}
+
+// packageOf reads the name of a package file as apt writes it: NAME_VERSION_ARCH.deb, with the epoch's colon escaped.
+func packageOf(deb string) Package {
+	parts := strings.Split(filepath.Base(deb), "_")
+	if len(parts) != 3 {
+		return Package{Name: parts[0]}
+	}
+	version, err := url.PathUnescape(parts[1])
+	if err != nil {
+		version = parts[1]
+	}
+	return Package{parts[0], version}
+}
+
+// openPrograms finds what was fetched before. A tree with other packages counts as absent.
+func openPrograms(dir, suite string, packages []string) (*Programs, error) {
+	b, err := os.ReadFile(filepath.Join(dir, doneFile))
+	if err != nil {
+		return nil, err
+	}
+	p := &Programs{Suite: suite, Root: filepath.Join(dir, "root")}
+	var names []string
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 {
+			p.Packages = append(p.Packages, Package{f[0], f[1]})
+			names = append(names, f[0])
+		}
+	}
+	if !slices.Equal(names, packages) {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+		return nil, fs.ErrNotExist
+	}
+	return p, nil
+}
+
+// Equip makes the tree a root directory within the machine: a program runs in it as chroot Root PROGRAM.
+func (p *Programs) Equip(ctx context.Context, s *Session) error {
+	for _, d := range []string{"dev", "proc", "sys", "tmp", "run"} {
+		target := filepath.Join(p.Root, d)
+		if _, err := s.Run(ctx, "mkdir", "-p", target); err != nil {
+			return err
+		}
+		if _, err := s.Run(ctx, "mount", "--rbind", "/"+d, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Command is the command line that runs argv in the tree.
+func (p *Programs) Command(argv []string) []string {
+	return append([]string{"chroot", p.Root}, argv...)
+}
