@@ -10,7 +10,7 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong srq", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -52,6 +52,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"pingpong rc -d 127.66.0.1 -m 1000":    `path MTU 1000: choose 256, 512, 1024, 2048 or 4096 with -m`,
 		"perf write_bw -R":                     `-R, --rdma_cm is not supported: the queue pairs are connected over TCP; leave it out`,
 		"pingpong uc -o":                       `unknown shorthand flag: 'o' in -o; see 'gorxe pingpong uc --help'`,
+		"pingpong srq -q 256":                  `-q 256: must be 1 to 255`,
+		"pingpong srq -r 15":                   `-r 15: too few receives for 16 queue pairs, each needs one`,
 		"pingpong uc -s 0":                     `-s 0: must be 1 to 2147483647`,
 		"perf write_bw -c UD":                  `-c UD: choose RC or UC, the connection types there are`,
 		"perf send_lat -c XRC":                 `-c XRC: choose RC or UC, the connection types there are`,

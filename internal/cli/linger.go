@@ -14,18 +14,24 @@ const (
 	lingerMax   = 3 * time.Second
 )
 
-// linger keeps qp alive until its peer has been quiet for a while.
-func linger(ctx context.Context, qp *gorxe.QP) {
+// linger keeps queue pairs alive until their peer has been quiet for a while.
+func linger(ctx context.Context, qps ...*gorxe.QP) {
 	tick := time.NewTicker(lingerQuiet)
 	defer tick.Stop()
-	seen := qp.Counters().ReceivedPackets
+	packets := func() (n uint64) {
+		for _, q := range qps {
+			n += q.Counters().ReceivedPackets
+		}
+		return n
+	}
+	seen := packets()
 	for range lingerMax / lingerQuiet {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		now := qp.Counters().ReceivedPackets
+		now := packets()
 		if now == seen {
 			return
 		}

@@ -2,18 +2,35 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
 )
 
-// pingpongParams are the parameters of ibv_rc_pingpong and ibv_uc_pingpong.
+// pingpongKind is one of the pingpongs of rdma-core.
+type pingpongKind struct {
+	name    string // between ibv_ and _pingpong
+	service gorxe.QPType
+	shared  bool   // many queue pairs take their receives from one queue
+	over    string // for the help
+	note    string
+}
+
+var pingpongKinds = []pingpongKind{
+	{name: "rc", service: gorxe.RC, over: "a reliable connection"},
+	{name: "uc", service: gorxe.UC, over: "an unreliable connection", note: `
+A message that is lost is not sent again: it ends the run after half a minute of silence.`},
+	{name: "srq", service: gorxe.RC, shared: true, over: "reliable connections that share a receive queue", note: `
+-n counts the messages of all connections together.`},
+}
+
+// pingpongParams are the parameters of a pingpong.
 type pingpongParams struct {
-	service  gorxe.QPType
+	pingpongKind
 	device   deviceFlags
 	port     uint16
 	size     int
@@ -21,6 +38,7 @@ type pingpongParams struct {
 	rxDepth  int
 	iters    int
 	sl       int
+	qps      int
 	gidIndex int
 	chk      bool
 	host     string
@@ -30,6 +48,7 @@ type pingpongParams struct {
 const (
 	maxMessage = 1<<31 - 1
 	maxDepth   = 65536
+	maxSRQQPs  = wire.SRQRecords - 1
 )
 
 func (a *app) pingpongCommand() *cobra.Command {
@@ -39,29 +58,23 @@ func (a *app) pingpongCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.pingpongServiceCommand(gorxe.RC), a.pingpongServiceCommand(gorxe.UC))
+	for _, k := range pingpongKinds {
+		c.AddCommand(a.pingpongKindCommand(k))
+	}
 	return c
 }
 
-// pingpongService is what the help of a pingpong says of its service.
-var pingpongService = map[gorxe.QPType]struct{ over, note string }{
-	gorxe.RC: {"a reliable connection", ""},
-	gorxe.UC: {"an unreliable connection", `
-A message that is lost is not sent again: it ends the run after half a minute of silence.`},
-}
-
-func (a *app) pingpongServiceCommand(service gorxe.QPType) *cobra.Command {
-	p := &pingpongParams{service: service}
-	name, words := strings.ToLower(service.String()), pingpongService[service]
+func (a *app) pingpongKindCommand(k pingpongKind) *cobra.Command {
+	p := &pingpongParams{pingpongKind: k}
 	c := &cobra.Command{
-		Use:   name + " [flags] [host]",
-		Short: fmt.Sprintf("Over %s, as %s does", words.over, p.tool()),
+		Use:   k.name + " [flags] [host]",
+		Short: fmt.Sprintf("Over %s, as %s does", k.over, p.tool()),
 		Long: fmt.Sprintf(`Sends messages to and fro over %[1]s. Without a host it waits for a
 client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
-%[2]s. Give both ends the same size, count and path MTU.%[3]s`, words.over, p.tool(), words.note),
+%[2]s. Give both ends the same size, count and path MTU.%[3]s`, k.over, p.tool(), k.note),
 		Example: fmt.Sprintf(`  gorxe pingpong %[1]s -d 127.0.0.1                server
   gorxe pingpong %[1]s -d 127.0.0.2 127.0.0.1      client on the same host
-  gorxe pingpong %[1]s -s 65536 -c 192.0.2.7       against "%[2]s -g 1 -s 65536 -c" on 192.0.2.7`, name, p.tool()),
+  gorxe pingpong %[1]s -s 65536 -c 192.0.2.7       against "%[2]s -g 1 -s 65536 -c" on 192.0.2.7`, k.name, p.tool()),
 		Args: optionalHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.host = hostArg(args)
@@ -84,15 +97,22 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
 	fs.IntVarP(&p.iters, "iters", "n", 1000, "`number` of messages each way")
 	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to have posted")
-	fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received (stock peers: one byte per page)")
+	if p.shared {
+		fs.IntVarP(&p.qps, "num-qp", "q", 16, "`number` of queue pairs")
+		fs.BoolVarP(&p.chk, "chk", "c", false, "check one byte per page received, as stock peers do")
+	} else {
+		fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received (stock peers: one byte per page)")
+	}
 	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; means nothing without a VLAN")
 	fs.BoolP("events", "e", false, "accepted: this end always sleeps when it waits long")
 	defaultInWords(fs, "gid-idx", "ib-port")
-	if p.service != gorxe.RC {
-		return // ibv_uc_pingpong has no more
+	if p.name == "rc" || p.shared {
+		addRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")
+	}
+	if p.name != "rc" {
+		return // the others have no more
 	}
 	addAccepted(fs, "new_send", "N")
-	addRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "iodp", "O", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "prefetch", "P", "memory here is not pinned and needs no paging on demand")
 	addRefused(fs, "ts", "t", "completions carry no timestamp")
@@ -101,7 +121,7 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 
 // tool names the tool of rdma-core that the other end may be.
 func (p *pingpongParams) tool() string {
-	return fmt.Sprintf("ibv_%s_pingpong", strings.ToLower(p.service.String()))
+	return fmt.Sprintf("ibv_%s_pingpong", p.name)
 }
 
 func (p *pingpongParams) check(fs *pflag.FlagSet) error {
@@ -114,6 +134,14 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 	} {
 		if err := r.check(); err != nil {
 			return err
+		}
+	}
+	if p.shared {
+		if err := (intRange{"-q", p.qps, 1, maxSRQQPs}).check(); err != nil {
+			return err
+		}
+		if p.qps > p.rxDepth {
+			return usagef("-r %d: too few receives for %d queue pairs, each needs one", p.rxDepth, p.qps)
 		}
 	}
 	if err := checkGIDFlag(fs, "gid-idx"); err != nil {
@@ -184,5 +212,9 @@ func checkRefused(fs *pflag.FlagSet) error {
 
 // describe gives the parameters that both ends must have in common.
 func (p *pingpongParams) describe() string {
-	return fmt.Sprintf("%s -s %d -n %d -m %d", p.tool(), p.size, p.iters, p.mtu)
+	text := fmt.Sprintf("%s -s %d -n %d -m %d", p.tool(), p.size, p.iters, p.mtu)
+	if p.shared {
+		text += fmt.Sprintf(" -q %d", p.qps)
+	}
+	return text
 }

@@ -18,14 +18,31 @@ func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
 		return err
 	}
 	defer s.close()
-	e := &pingpongEnd{session: s, params: p, out: a.stdout}
+	var e pinger
+	if p.shared {
+		e = &srqEnd{session: s, params: p, out: a.stdout}
+	} else {
+		e = &pingpongEnd{session: s, params: p, out: a.stdout}
+	}
 	if err := e.setUp(); err != nil {
 		return err
 	}
 	if _, err := wire.Drive(s.conn, s.role, e.local(), e.connect); err != nil {
 		return explainExchange(err, p.describe())
 	}
-	return e.run(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer watchProgress(ctx, cancel, e.standing)()
+	return explainStandstill(e.traffic(ctx), p.service, p.describe())
+}
+
+// pinger is an end of a pingpong, made in this order.
+type pinger interface {
+	setUp() error
+	local() []wire.Dest
+	connect(remote []wire.Dest) error
+	traffic(ctx context.Context) error
+	standing() standing // while traffic runs
 }
 
 // pingpongEnd is one end of a pingpong.
@@ -81,30 +98,34 @@ func (e *pingpongEnd) setUp() error {
 	return err
 }
 
-func (e *pingpongEnd) local() wire.Dest {
+func (e *pingpongEnd) local() []wire.Dest {
 	d := wire.Dest{QPN: uint32(e.qp.QPN()), PSN: uint32(e.psn), GID: e.gid.GID}
-	e.printAddress("local address: ", d)
-	return d
+	printAddress(e.out, "local address: ", d)
+	return []wire.Dest{d}
 }
 
-func (e *pingpongEnd) printAddress(name string, d wire.Dest) {
-	fmt.Fprintf(e.out, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, gorxe.GID(d.GID))
+func printAddress(w io.Writer, name string, d wire.Dest) {
+	fmt.Fprintf(w, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, gorxe.GID(d.GID))
 }
 
 // connect moves the queue pair to RTS and posts the receives: a client sends as soon as it knows where to.
-func (e *pingpongEnd) connect(remote wire.Dest) error {
-	e.remote = remote
-	e.printAddress("remote address:", remote)
-	if err := checkPeerGID(e.gid, gorxe.GID(remote.GID), "-g"); err != nil {
+func (e *pingpongEnd) connect(remote []wire.Dest) error {
+	e.remote = remote[0]
+	printAddress(e.out, "remote address:", e.remote)
+	if err := checkPeerGID(e.gid, gorxe.GID(e.remote.GID), "-g"); err != nil {
 		return err
 	}
-	attr := gorxe.DefaultConnAttr()
-	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = e.mtu, 0, 1, 1
-	err := e.qp.Connect(
-		gorxe.ConnInfo{QPN: e.qp.QPN(), PSN: e.psn, GID: e.gid.GID},
-		gorxe.ConnInfo{QPN: gorxe.QPN(remote.QPN), PSN: gorxe.PSN(remote.PSN), GID: remote.GID}, attr)
-	if err != nil {
+	if err := e.session.connectPingpong(e.qp, e.psn, e.remote); err != nil {
 		return err
 	}
 	return e.postReceives()
+}
+
+// connectPingpong moves a queue pair to RTS with the attributes of rdma-core's pingpongs.
+func (s *session) connectPingpong(q *gorxe.QP, psn gorxe.PSN, remote wire.Dest) error {
+	attr := gorxe.DefaultConnAttr()
+	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = s.mtu, 0, 1, 1
+	return q.Connect(
+		gorxe.ConnInfo{QPN: q.QPN(), PSN: psn, GID: s.gid.GID},
+		gorxe.ConnInfo{QPN: gorxe.QPN(remote.QPN), PSN: gorxe.PSN(remote.PSN), GID: remote.GID}, attr)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/gorxe/gorxe"
@@ -38,16 +39,6 @@ func (e *pingpongEnd) post(iter int) error {
 	})
 }
 
-// run sends and receives all messages and prints the result. The client begins; each end sends its next message when its
-// last one is complete and the peer's has come.
-func (e *pingpongEnd) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer watchProgress(ctx, cancel, e.standing)()
-	err := e.traffic(ctx)
-	return explainStandstill(err, e.params.service, e.params.describe())
-}
-
 // standing is how far traffic has come.
 func (e *pingpongEnd) standing() standing {
 	s := standing{progress: e.progress.Load()}
@@ -55,7 +46,8 @@ func (e *pingpongEnd) standing() standing {
 	return s
 }
 
-// traffic is run without the watch.
+// traffic sends and receives all messages and prints the result. The client begins; each end sends its next message when
+// its last one is complete and the peer's has come.
 func (e *pingpongEnd) traffic(ctx context.Context) error {
 	p := e.params
 	start := time.Now()
@@ -99,7 +91,10 @@ func (e *pingpongEnd) traffic(ctx context.Context) error {
 			posted++
 		}
 	}
-	e.report(time.Since(start))
+	e.params.report(e.out, time.Since(start))
+	if p.chk {
+		fmt.Fprintf(e.out, "every byte of %d messages received is right\n", p.iters)
+	}
 	linger(ctx, e.qp)
 	return nil
 }
@@ -134,13 +129,10 @@ func (e *pingpongEnd) take(wc *gorxe.WC, iter int) error {
 	return nil
 }
 
-func (e *pingpongEnd) report(d time.Duration) {
-	p := e.params
+// report prints what the tools print at the end.
+func (p *pingpongParams) report(w io.Writer, d time.Duration) {
 	usec := float64(max(d, 1)) / float64(time.Microsecond)
 	bytes := 2 * int64(p.size) * int64(p.iters)
-	fmt.Fprintf(e.out, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", bytes, d.Seconds(), float64(bytes)*8/usec)
-	fmt.Fprintf(e.out, "%d iters in %.2f seconds = %.2f usec/iter\n", p.iters, d.Seconds(), usec/float64(p.iters))
-	if p.chk {
-		fmt.Fprintf(e.out, "every byte of %d messages received is right\n", p.iters)
-	}
+	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", bytes, d.Seconds(), float64(bytes)*8/usec)
+	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", p.iters, d.Seconds(), usec/float64(p.iters))
 }

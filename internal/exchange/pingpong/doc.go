@@ -1,4 +1,4 @@
-// Package pingpong is the TCP exchange of rdma-core's ibv_rc_pingpong and ibv_uc_pingpong: who says what, in which order, as which bytes.
+// Package pingpong is the TCP exchange of rdma-core's ibv_*_pingpong: who says what, in which order, as which bytes.
 //
 // One connection, one 52-byte text each way, then five bytes from the client:
 //
@@ -6,6 +6,8 @@
 //	                  the server moves its queue pair to RTS
 //	server -> client  "LID:QPN:PSN:GID\0"
 //	client -> server  "done\0", then the client moves its queue pair to RTS
+//
+// ibv_srq_pingpong sends 256 of the texts where the others send one.
 //
 // Dest is the text; the scripts are the order; Drive carries a script out over a connection.
 package pingpong

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,25 +108,25 @@ func TestBothEndsSayWhatTheCaptureShows(t *testing.T) {
 	cl := Dest{QPN: 0x12, PSN: 0x89e82e, GID: gid4(198, 18, 0, 2)}
 	sv := Dest{QPN: 0x12, PSN: 0xf1c6f9, GID: gid4(198, 18, 0, 3)}
 	type result struct {
-		remote Dest
+		remote []Dest
 		err    error
 	}
 	done := make(chan result)
 	serverReady := false
 	go func() {
-		r, err := Drive(server, exchange.Server, sv, func(Dest) error { serverReady = true; return nil })
+		r, err := Drive(server, exchange.Server, []Dest{sv}, func([]Dest) error { serverReady = true; return nil })
 		done <- result{r, err}
 	}()
-	remote, err := Drive(client, exchange.Client, cl, func(Dest) error {
+	remote, err := Drive(client, exchange.Client, []Dest{cl}, func([]Dest) error {
 		if !serverReady {
 			return errors.New("the client connects before the server is ready to receive")
 		}
 		return nil
 	})
-	if err != nil || remote != sv {
+	if err != nil || !slices.Equal(remote, []Dest{sv}) {
 		t.Errorf("client: learnt %+v, %v", remote, err)
 	}
-	if r := <-done; r.err != nil || r.remote != cl {
+	if r := <-done; r.err != nil || !slices.Equal(r.remote, []Dest{cl}) {
 		t.Errorf("server: learnt %+v, %v", r.remote, r.err)
 	}
 	if want := golden(t, "rc_pingpong_8k.client"); !bytes.Equal(client.wrote.Bytes(), want) {
@@ -151,9 +152,39 @@ func TestDriveSaysWhatWentWrong(t *testing.T) {
 	} {
 		a, b := net.Pipe()
 		go func() { b.Write([]byte(tt.peer)); b.Close() }()
-		if _, err := Drive(a, tt.role, Dest{}, func(Dest) error { return tt.connect }); !errors.Is(err, tt.want) {
+		if _, err := Drive(a, tt.role, []Dest{{}}, func([]Dest) error { return tt.connect }); !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
 		a.Close()
+	}
+}
+
+// What ibv_srq_pingpong trades: 256 addresses each way, of which those without a queue pair are 0.
+func TestManyAddressesGoOneByOne(t *testing.T) {
+	local := func(base uint32) []Dest {
+		d := make([]Dest, SRQRecords)
+		for i := range 16 {
+			d[i] = Dest{QPN: base + uint32(i), PSN: base, GID: gid4(198, 18, 0, byte(base))}
+		}
+		return d
+	}
+	a, b := net.Pipe()
+	learnt := make(chan []Dest, 1)
+	go func() {
+		r, err := Drive(a, exchange.Server, local(3), func([]Dest) error { return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		learnt <- r
+	}()
+	r, err := Drive(b, exchange.Client, local(2), func([]Dest) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(local(3), r); diff != "" {
+		t.Error("client:", diff)
+	}
+	if diff := cmp.Diff(local(2), <-learnt); diff != "" {
+		t.Error("server:", diff)
 	}
 }

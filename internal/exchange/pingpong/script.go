@@ -31,21 +31,18 @@ func Script(role exchange.Role) []Step {
 	return []Step{ReceiveDest, Connect, SendDest, ReceiveDone}
 }
 
-// Drive performs the exchange of one end over conn and returns what the peer said of itself. connect is called at the
-// Connect step. The connection is left open; neither end needs it afterwards.
-func Drive(conn net.Conn, role exchange.Role, local Dest, connect func(remote Dest) error) (remote Dest, err error) {
+// SRQRecords is the number of addresses that each end of ibv_srq_pingpong sends; those of queue pairs it does not have are 0.
+const SRQRecords = 256
+
+// Drive performs the exchange of one end over conn and returns what the peer said of itself: as many addresses as this end
+// sends. connect is called at the Connect step. The connection is left open; neither end needs it afterwards.
+func Drive(conn net.Conn, role exchange.Role, local []Dest, connect func(remote []Dest) error) (remote []Dest, err error) {
 	for _, step := range Script(role) {
 		switch step {
 		case SendDest:
-			err = exchange.WriteItem(conn, "local address", local.Append(nil))
+			err = sendAll(conn, local)
 		case ReceiveDest:
-			var b [Len]byte
-			if err = exchange.ReadItem(conn, "remote address", b[:]); err != nil {
-				break
-			}
-			if derr := remote.Decode(b[:]); derr != nil {
-				err = &exchange.ItemError{Item: "remote address", Op: "decode", Err: derr}
-			}
+			remote, err = receiveAll(conn, len(local))
 		case Connect:
 			err = connect(remote)
 		case SendDone:
@@ -55,6 +52,29 @@ func Drive(conn net.Conn, role exchange.Role, local Dest, connect func(remote De
 		}
 		if err != nil {
 			return remote, err
+		}
+	}
+	return remote, nil
+}
+
+func sendAll(conn net.Conn, local []Dest) error {
+	for _, d := range local {
+		if err := exchange.WriteItem(conn, "local address", d.Append(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func receiveAll(conn net.Conn, n int) ([]Dest, error) {
+	remote := make([]Dest, n)
+	for i := range remote {
+		var b [Len]byte
+		if err := exchange.ReadItem(conn, "remote address", b[:]); err != nil {
+			return nil, err
+		}
+		if err := remote[i].Decode(b[:]); err != nil {
+			return nil, &exchange.ItemError{Item: "remote address", Op: "decode", Err: err}
 		}
 	}
 	return remote, nil
