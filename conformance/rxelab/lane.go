@@ -76,6 +76,18 @@ func (l *lane) setup(ctx context.Context, mtu int) error {
 	return err
 }
 
+// keepOrder makes one processor receive all that comes over the link. Without it a sender that the kernel moves from one processor
+// to another overtakes itself, which a service that nobody repairs does not survive.
+func (l *lane) keepOrder(ctx context.Context) error {
+	const file = "/sys/class/net/%s/queues/rx-0/rps_cpus"
+	if err := l.s.Put(ctx, fmt.Sprintf(file, l.netdev), 0o644, strings.NewReader("1")); err != nil {
+		return err
+	}
+	// ip shows the namespace's own devices in /sys.
+	_, err := l.s.Run(ctx, "ip", "netns", "exec", l.netns, "sh", "-c", "echo 1 > "+fmt.Sprintf(file, l.peerdev))
+	return err
+}
+
 func addressing(dev string, local, remote end, remoteMAC string) []string {
 	var cmds []string
 	for _, f := range []Family{IPv4, IPv6} {

@@ -69,6 +69,11 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 		if err := l.setup(ctx, o.MTU); err != nil {
 			return fmt.Errorf("lane %d: %w", i, err)
 		}
+		if o.Group == Verbs {
+			if err := l.keepOrder(ctx); err != nil {
+				return fmt.Errorf("lane %d: %w", i, err)
+			}
+		}
 		m.lanes = append(m.lanes, l)
 	}
 	return nil

@@ -6,6 +6,10 @@ var (
 	longMessages  = []Params{{Size: 4096, MTU: 256, Iters: 30}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 65536, MTU: 4096, Iters: 20}}
 	atomicFlood   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}, {Size: 8, QPs: 4, Iters: 50}, {Size: 8, Both: true, Iters: 100}}
 	atomicTurns   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}}
+	datagramTurns = []Params{{Size: 1, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
+	datagrams     = []Params{{Size: 2, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
+	datagramFlood = append(datagrams[:3:3], Params{Size: 4096, QPs: 4, Iters: 50}, Params{Size: 4096, Both: true, Iters: 50})
+	sharedTurns   = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100}, {Size: 65536, MTU: 4096, Iters: 64}}
 	inlineFlood   = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100}, {Size: 256, Both: true, Iters: 100}}
 	inlineTurns   = inlineFlood[:3]
 )
@@ -52,18 +56,28 @@ func of(release string, t Tool) Tool {
 	return t
 }
 
+// pingpong makes a tool of one of rdma-core's.
+func pingpong(kind string, runs []Params) Tool {
+	return Tool{
+		Name: "ibv_" + kind + "_pingpong", Gorxe: []string{"pingpong", kind}, GIDFlag: "-g", Fixed: []string{"-c"},
+		Kind: Pingpong, Runs: runs, IPv6TCP: true,
+	}
+}
+
 // newPerftest is the first Debian release whose perftest has --write_with_imm.
 const newPerftest = "trixie"
 
 // verbsTools are the tools of [Verbs].
 var verbsTools = []Tool{
-	with(append(shortMessages, longMessages...), lossy(Tool{
-		Name: "ibv_uc_pingpong", Gorxe: []string{"pingpong", "uc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong, IPv6TCP: true,
-	})),
+	lossy(pingpong("uc", append(shortMessages, longMessages...))),
+	lossy(pingpong("ud", datagramTurns)),
+	pingpong("srq", sharedTurns),
 	content(lossy(perftest("ib_write_bw", "write_bw", Bandwidth, "-c", "UC"))),
 	lossy(perftest("ib_send_bw", "send_bw", Bandwidth, "-c", "UC")),
 	lossy(perftest("ib_write_lat", "write_lat", Latency, "-c", "UC")),
 	lossy(perftest("ib_send_lat", "send_lat", Latency, "-c", "UC")),
+	with(datagramFlood, lossy(perftest("ib_send_bw", "send_bw", Bandwidth, "-c", "UD"))),
+	with(datagrams, lossy(perftest("ib_send_lat", "send_lat", Latency, "-c", "UD"))),
 	atomics(atomicFlood, perftest("ib_atomic_bw", "atomic_bw", Bandwidth, "-A", "FETCH_AND_ADD")),
 	atomics(atomicFlood, perftest("ib_atomic_bw", "atomic_bw", Bandwidth, "-A", "CMP_AND_SWAP")),
 	atomics(atomicTurns, perftest("ib_atomic_lat", "atomic_lat", Latency, "-A", "FETCH_AND_ADD")),

@@ -10,7 +10,7 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong srq", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"foo":                                  `there is no command "foo" in gorxe; see 'gorxe --help'`,
 		"demmo":                                `there is no command "demmo" in gorxe, did you mean "demo"?; see 'gorxe --help'`,
 		"perf write_bv":                        `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
-		"pingpong ud":                          `there is no command "ud" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
+		"pingpong xrc":                         `there is no command "xrc" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
 		"version x":                            `gorxe version takes no argument, got "x"`,
 		"demo --link tcp":                      `--link "tcp": choose udp or pipe`,
 		"demo --loss 51":                       `--loss 51: must be 0 to 50 percent`,
@@ -55,9 +55,9 @@ func TestWrongCommandLines(t *testing.T) {
 		"pingpong srq -q 256":                  `-q 256: must be 1 to 255`,
 		"pingpong srq -r 15":                   `-r 15: too few receives for 16 queue pairs, each needs one`,
 		"pingpong uc -s 0":                     `-s 0: must be 1 to 2147483647`,
-		"perf write_bw -c UD":                  `-c UD: choose RC or UC, the connection types there are`,
-		"perf send_lat -c XRC":                 `-c XRC: choose RC or UC, the connection types there are`,
-		"perf send_bw -c DC":                   `-c DC: choose RC or UC, the connection types there are`,
+		"perf write_bw -c UD":                  `-c UD: choose RC or UC, the connection types there are for write_bw`,
+		"perf send_lat -c XRC":                 `-c XRC: choose RC, UC or UD, the connection types there are`,
+		"perf send_bw -c DC":                   `-c DC: choose RC, UC or UD, the connection types there are`,
 		"perf read_bw -c UC":                   `-c UC: read_bw needs RC, the only connection type with READ; leave -c out`,
 		"perf atomic_bw -c UC":                 `-c UC: atomic_bw needs RC, the only connection type with atomics; leave -c out`,
 		"perf atomic_bw -s 16":                 `-s 16: an atomic is of 8 bytes; leave -s out`,
@@ -79,7 +79,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf write_bw -q 16384 -s 1M":         `-s 1048576 with 16384 QPs needs 32 GiB of memory: choose less`,
 		"perf send_lat -q 2":                   `unknown shorthand flag: 'q' in -q; see 'gorxe perf send_lat --help'`,
 		"perf send_lat -D 2 -H":                `-D keeps no single results to print: leave out -H and -U`,
-		"perf send_bw --use-srq":               `--use-srq is not supported: there is no shared receive queue yet; leave it out`,
+		"perf send_bw --use-srq":               `--use-srq is not supported: each queue pair here has its own receives; leave it out`,
 		"perf read_bw -u 32":                   `-u 32: must be 0 to 31`,
 		"perf read_bw -x -1":                   `-x -1: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
 		"perf write_bw -d 127.66.0.1 -m 12345": `path MTU 12345: choose 256, 512, 1024, 2048 or 4096 with -m`,

@@ -185,6 +185,7 @@ func (r *bandwidthRun) fillIn(j, i int) {
 		wr.RemoteAddr, wr.RKey = q.target.next(), q.remote.RKey
 	}
 	wr.CompareAdd = r.params.operand()
+	wr.AH, wr.RemoteQPN, wr.RemoteQKey = q.ah, gorxe.QPN(q.remote.QPN), toolQKey
 }
 
 // take deals with one completion.
@@ -211,8 +212,8 @@ func (r *bandwidthRun) take(wc *gorxe.WC, now time.Duration) error {
 }
 
 func (r *bandwidthRun) takeReceive(wc *gorxe.WC, i int, now time.Duration) error {
-	if uint64(wc.ByteLen) != r.size {
-		return fmt.Errorf("received a message of %d bytes, want %d: give both ends the same -s", wc.ByteLen, r.size)
+	if want := r.params.received(r.size); uint64(wc.ByteLen) != want {
+		return fmt.Errorf("received a message of %d bytes, want %d: give both ends the same -s", wc.ByteLen, want)
 	}
 	if r.received == 0 {
 		if !r.clock.started {

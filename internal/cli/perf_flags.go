@@ -13,7 +13,11 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	p.device.add(fs)
 	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
-	fs.StringP("connection", "c", "RC", "connection `type`: RC or UC")
+	types := "connection `type`: RC or UC"
+	if p.test.Send() {
+		types = "connection `type`: RC, UC or UD"
+	}
+	fs.StringP("connection", "c", "RC", types)
 	fs.Lookup("connection").Hidden = p.test.Fetches() // which has no choice
 	p.addSizeFlags(fs)
 	if p.test.Atomic() {
@@ -100,8 +104,8 @@ func (p *perfParams) addForeignFlags(fs *pflag.FlagSet) {
 	addRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP")
 	addRefused(fs, "dualport", "O", "a gorxe device has one port")
 	if p.test.Send() {
-		addRefused(fs, "mcg", "g", "multicast needs UD queue pairs")
-		addRefused(fs, "use-srq", "", "there is no shared receive queue yet")
+		addRefused(fs, "mcg", "g", "there is no multicast test")
+		addRefused(fs, "use-srq", "", "each queue pair here has its own receives")
 	}
 	if !p.test.Latency() {
 		addRefused(fs, "run_infinitely", "", "use -D with a long time")

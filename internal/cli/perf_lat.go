@@ -32,6 +32,7 @@ func (e *perfEnd) newLatencyRun(size uint64) *latencyRun {
 	r.wr = gorxe.SendWR{
 		Opcode: e.params.opcode(), Flags: gorxe.Signaled, CompareAdd: e.params.operand(),
 		RemoteAddr: r.qp.remote.VAddr, RKey: r.qp.remote.RKey,
+		AH: r.qp.ah, RemoteQPN: gorxe.QPN(r.qp.remote.QPN), RemoteQKey: toolQKey,
 	}
 	if size <= uint64(e.params.inline) {
 		r.wr.Flags, r.wr.InlineData = gorxe.Signaled|gorxe.Inline, e.buf[:size]

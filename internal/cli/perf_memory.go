@@ -32,9 +32,9 @@ func (e *perfEnd) setUp() error {
 	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
 		fillRandom(e.buf)
 	}
-	pd := e.dev.AllocPD()
+	e.pd = e.dev.AllocPD()
 	var err error
-	if e.mr, err = pd.RegMR(e.buf, gorxe.LocalWrite|p.access()); err != nil {
+	if e.mr, err = e.pd.RegMR(e.buf, gorxe.LocalWrite|p.access()); err != nil {
 		return err
 	}
 	depth := p.txDepth/p.cqMod + 1
@@ -47,7 +47,7 @@ func (e *perfEnd) setUp() error {
 	}
 	e.cq = waiter{cq}
 	for range p.qps {
-		qp, err := pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
+		qp, err := e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: p.inline,
 		}})
 		if err != nil {
@@ -86,6 +86,9 @@ func (e *perfEnd) outReads() int {
 // connect moves every queue pair to RTS.
 func (e *perfEnd) connect() error {
 	p := e.params
+	if p.service == gorxe.UD {
+		return e.startDatagrams()
+	}
 	attr := gorxe.DefaultConnAttr()
 	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.mtu, p.timeout, p.trafficClass, p.access()
 	attr.MaxDestRdAtomic = uint8(e.outReads())
@@ -103,10 +106,28 @@ func (e *perfEnd) connect() error {
 	return nil
 }
 
+// startDatagrams moves every queue pair to RTS and makes the way to its peer.
+func (e *perfEnd) startDatagrams() error {
+	for i, q := range e.qps {
+		if err := q.StartDatagrams(toolQKey, q.psn); err != nil {
+			return err
+		}
+		var err error
+		q.ah, err = e.pd.CreateAH(gorxe.AddressVector{
+			DGID: q.remote.GID, SGIDIndex: uint8(e.gid.Index), TrafficClass: e.params.trafficClass,
+		})
+		if err != nil {
+			return err
+		}
+		e.out.address("local", e.Key(i))
+	}
+	return nil
+}
+
 // postReceives fills the receive queues for messages of size bytes.
 func (e *perfEnd) postReceives(size uint64) error {
 	for i, q := range e.qps {
-		q.recv = newWalker(e.receiveOffset(i), size, e.cycle, e.line)
+		q.recv = newWalker(e.receiveOffset(i), e.params.received(size), e.cycle, e.line)
 		q.recvPosted = 0
 		if !e.receives() {
 			continue
@@ -127,6 +148,7 @@ func (e *perfEnd) receives() bool {
 // refill posts n receives on queue pair i, in as few calls as is sensible.
 func (e *perfEnd) refill(i int, size, n uint64) error {
 	q := e.qps[i]
+	length := uint32(e.params.received(size))
 	var (
 		wrs  [postBatch]gorxe.RecvWR
 		sges [postBatch]gorxe.SGE
@@ -135,7 +157,7 @@ func (e *perfEnd) refill(i int, size, n uint64) error {
 	for n > 0 {
 		k := int(min(n, postBatch))
 		for j := range k {
-			sges[j] = gorxe.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: uint32(size), LKey: e.mr.LKey()}
+			sges[j] = gorxe.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: length, LKey: e.mr.LKey()}
 			wrs[j] = gorxe.RecvWR{ID: recvID | uint64(i), SGList: sges[j : j+1]}
 			ptrs[j] = &wrs[j]
 		}

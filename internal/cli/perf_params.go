@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type perfParams struct {
 	port         uint16
 	host         string
 	sizeText     string
+	sizeAsked    bool
 	size         uint64 // the largest message
 	all          bool
 	iters        int
@@ -61,6 +63,7 @@ const (
 	maxCQMod    = 1024
 	allMax      = 8 << 20 // largest size of -a
 	rxDepth     = 512
+	maxUCDepth  = 16000 // receives that nobody asked for
 	maxInline   = 512   // of a gorxe device
 	atomicSize  = 8     // bytes
 	cqModLimit  = 8192  // messages above this complete one by one
@@ -81,6 +84,7 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	if p.size, err = parseSize(p.sizeText); err != nil {
 		return err
 	}
+	p.sizeAsked = fs.Changed("size")
 	if err := p.checkAtomic(); err != nil {
 		return err
 	}
@@ -104,6 +108,10 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 		p.txDepth = min(p.txDepth, p.iters)
 		if p.twoSided() {
 			p.rxDepth = min(p.rxDepth, p.iters)
+			// Where nothing makes a sender wait, all that it may send has a receive.
+			if p.service != gorxe.RC && !fs.Changed("rx-depth") {
+				p.rxDepth = min(p.iters, maxUCDepth)
+			}
 		}
 	}
 	if err := p.completePosting(fs); err != nil {
@@ -133,8 +141,12 @@ func (p *perfParams) parseConnection(fs *pflag.FlagSet) (gorxe.QPType, error) {
 		return 0, usagef("-c %s: %v needs RC, the only connection type with READ; leave -c out", c, p.test)
 	case strings.EqualFold(c, "UC"):
 		return gorxe.UC, nil
+	case strings.EqualFold(c, "UD") && p.test.Send():
+		return gorxe.UD, nil
+	case p.test.Send():
+		return 0, usagef("-c %s: choose RC, UC or UD, the connection types there are", c)
 	default:
-		return 0, usagef("-c %s: choose RC or UC, the connection types there are", c)
+		return 0, usagef("-c %s: choose RC or UC, the connection types there are for %v", c, p.test)
 	}
 }
 
@@ -183,7 +195,7 @@ func (p *perfParams) checkDuration(fs *pflag.FlagSet) error {
 // completePosting settles how many messages are posted at a time and how many of them complete visibly.
 func (p *perfParams) completePosting(fs *pflag.FlagSet) error {
 	asked := fs.Changed("cq-mod")
-	if p.size > cqModLimit && !p.all && !asked {
+	if p.size > cqModLimit && !p.all && !asked && p.service != gorxe.UD {
 		p.cqMod = 1
 	}
 	p.cqMod = min(p.cqMod, p.txDepth)
@@ -221,14 +233,34 @@ func parseSize(text string) (uint64, error) {
 }
 
 // unit is the size of one queue pair's half of the buffer: small messages walk through a whole page.
-func (p *perfParams) unit(cycle uint64) uint64 { return max(p.size, cycle) }
+func (p *perfParams) unit(cycle uint64) uint64 { return max(p.received(p.size), cycle) }
+
+// received is how many bytes of memory a received message of size bytes takes.
+func (p *perfParams) received(size uint64) uint64 {
+	if p.service == gorxe.UD {
+		return size + gorxe.GRHLen
+	}
+	return size
+}
+
+// fit cuts the messages to what a datagram can carry.
+func (p *perfParams) fit(mtu gorxe.MTU) error {
+	if p.service != gorxe.UD || p.size <= uint64(mtu) {
+		return nil
+	}
+	if p.sizeAsked && !p.all {
+		return fmt.Errorf("-s %s: a datagram carries at most %d bytes on this path", p.sizeText, mtu)
+	}
+	p.size = uint64(mtu)
+	return nil
+}
 
 // sizes returns the message sizes to run.
 func (p *perfParams) sizes() []uint64 {
-	if p.all {
-		return wire.AllSizes()
+	if !p.all {
+		return []uint64{p.size}
 	}
-	return []uint64{p.size}
+	return slices.DeleteFunc(wire.AllSizes(), func(n uint64) bool { return n > p.size })
 }
 
 // script returns the order of this test's exchanges for a role.
@@ -252,8 +284,8 @@ func (p *perfParams) window() (from, to, end time.Duration) {
 // describe names the stock tool with the parameters both ends must have in common.
 func (p *perfParams) describe() string {
 	text := fmt.Sprintf("ib_%v", p.test)
-	if p.service == gorxe.UC {
-		text += " -c UC"
+	if p.service != gorxe.RC {
+		text += fmt.Sprintf(" -c %v", p.service)
 	}
 	if p.imm {
 		text += " --write_with_imm"

@@ -23,6 +23,9 @@ func (a *app) perf(ctx context.Context, p *perfParams) error {
 	defer s.close()
 	out.role = s.role
 	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, conn: &watchedConn{Conn: s.conn, r: bufio.NewReader(s.conn)}}
+	if err := wire.Drive(e.conn, s.role, wire.Opening(), e); err != nil {
+		return explainExchange(err, p.describe())
+	}
 	if err := wire.Drive(e.conn, s.role, p.script(s.role), e); err != nil {
 		return explainExchange(err, p.describe())
 	}
@@ -56,6 +59,7 @@ type perfEnd struct {
 
 	cycle, line uint64 // page and cache line size that both ends use
 	buf         []byte
+	pd          *gorxe.PD
 	mr          *gorxe.MR
 	cq          waiter
 	qps         []*perfQP
@@ -68,9 +72,10 @@ type perfQP struct {
 	*gorxe.QP
 	psn    gorxe.PSN
 	remote wire.Key
-	local  walker // where this end's messages lie
-	target walker // where at the peer they go to or come from
-	recv   walker // where messages arrive
+	ah     *gorxe.AH // of the peer, for datagrams
+	local  walker    // where this end's messages lie
+	target walker    // where at the peer they go to or come from
+	recv   walker    // where messages arrive
 
 	posted, completed uint64 // send work requests of the current run
 	recvPosted        uint64 // receives of the current run
@@ -93,6 +98,9 @@ func (e *perfEnd) MTU() uint8 { return uint8(e.mtu.Enum()) }
 
 func (e *perfEnd) PeerMTU(enum uint8) error {
 	e.mtu = min(e.mtu, gorxe.MTU(128)<<enum)
+	if err := e.params.fit(e.mtu); err != nil {
+		return err
+	}
 	if err := e.setUp(); err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ var pingpongKinds = []pingpongKind{
 	{name: "rc", service: gorxe.RC, over: "a reliable connection"},
 	{name: "uc", service: gorxe.UC, over: "an unreliable connection", note: `
 A message that is lost is not sent again: it ends the run after half a minute of silence.`},
+	{name: "ud", service: gorxe.UD, over: "datagrams", note: `
+A message that is lost is not sent again: it ends the run after half a minute of silence.`},
 	{name: "srq", service: gorxe.RC, shared: true, over: "reliable connections that share a receive queue", note: `
 -n counts the messages of all connections together.`},
 }
@@ -42,6 +44,17 @@ type pingpongParams struct {
 	gidIndex int
 	chk      bool
 	host     string
+}
+
+// toolQKey is the Q_Key of every tool's datagrams.
+const toolQKey = 0x11111111
+
+// header is how many bytes stand in front of a received message.
+func (p *pingpongParams) header() int {
+	if p.service == gorxe.UD {
+		return gorxe.GRHLen
+	}
+	return 0
 }
 
 // Limits of pingpongParams.
@@ -66,15 +79,19 @@ func (a *app) pingpongCommand() *cobra.Command {
 
 func (a *app) pingpongKindCommand(k pingpongKind) *cobra.Command {
 	p := &pingpongParams{pingpongKind: k}
+	same, size := "size, count and path MTU", 65536
+	if k.service == gorxe.UD {
+		same, size = "size and count", 512
+	}
 	c := &cobra.Command{
 		Use:   k.name + " [flags] [host]",
 		Short: fmt.Sprintf("Over %s, as %s does", k.over, p.tool()),
 		Long: fmt.Sprintf(`Sends messages to and fro over %[1]s. Without a host it waits for a
 client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
-%[2]s. Give both ends the same size, count and path MTU.%[3]s`, k.over, p.tool(), k.note),
+%[2]s. Give both ends the same %[4]s.%[3]s`, k.over, p.tool(), k.note, same),
 		Example: fmt.Sprintf(`  gorxe pingpong %[1]s -d 127.0.0.1                server
   gorxe pingpong %[1]s -d 127.0.0.2 127.0.0.1      client on the same host
-  gorxe pingpong %[1]s -s 65536 -c 192.0.2.7       against "%[2]s -g 1 -s 65536 -c" on 192.0.2.7`, k.name, p.tool()),
+  gorxe pingpong %[1]s -s %-5[3]d -c 192.0.2.7       against "%[2]s -g 1 -s %[3]d -c" on 192.0.2.7`, k.name, p.tool(), size),
 		Args: optionalHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.host = hostArg(args)
@@ -93,8 +110,12 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	p.device.add(fs)
 	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
-	fs.IntVarP(&p.size, "size", "s", 4096, "`bytes` per message")
-	fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
+	if p.service == gorxe.UD {
+		fs.IntVarP(&p.size, "size", "s", 1024, "`bytes` per message, not more than the path MTU")
+	} else {
+		fs.IntVarP(&p.size, "size", "s", 4096, "`bytes` per message")
+		fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
+	}
 	fs.IntVarP(&p.iters, "iters", "n", 1000, "`number` of messages each way")
 	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to have posted")
 	if p.shared {
@@ -212,7 +233,10 @@ func checkRefused(fs *pflag.FlagSet) error {
 
 // describe gives the parameters that both ends must have in common.
 func (p *pingpongParams) describe() string {
-	text := fmt.Sprintf("%s -s %d -n %d -m %d", p.tool(), p.size, p.iters, p.mtu)
+	text := fmt.Sprintf("%s -s %d -n %d", p.tool(), p.size, p.iters)
+	if p.service != gorxe.UD {
+		text += fmt.Sprintf(" -m %d", p.mtu)
+	}
 	if p.shared {
 		text += fmt.Sprintf(" -q %d", p.qps)
 	}

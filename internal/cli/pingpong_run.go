@@ -52,11 +52,13 @@ type pingpongEnd struct {
 	out    io.Writer
 
 	psn      gorxe.PSN
+	pd       *gorxe.PD
 	cq       waiter
 	qp       *gorxe.QP
+	ah       *gorxe.AH // of the peer, for datagrams
 	remote   wire.Dest
-	send     []byte // what the next message will carry
-	recv     []byte // where messages arrive: the same as send without -c, as in the original
+	send     []byte // what the next message will carry, behind room for a header
+	recv     []byte // where messages arrive, behind their header: the same as send without -c, as in the original
 	sendMR   *gorxe.MR
 	recvMR   *gorxe.MR
 	posted   int // receives
@@ -69,21 +71,24 @@ type pingpongEnd struct {
 func (e *pingpongEnd) setUp() error {
 	p := e.params
 	var err error
+	if p.service == gorxe.UD && p.size > int(e.mtu) {
+		return usagef("-s %d: a datagram carries at most %d bytes on this path", p.size, e.mtu)
+	}
 	e.psn = gorxe.PSN(rand.Uint32() & 0xffffff)
-	e.send = make([]byte, p.size)
+	e.send = make([]byte, p.header()+p.size)
 	fillStock(e.send, false)
 	e.recv = e.send
 	if p.chk {
-		e.recv = make([]byte, p.size)
+		e.recv = make([]byte, len(e.send))
 		e.checker.role = e.role
 	}
-	pd := e.dev.AllocPD()
-	if e.sendMR, err = pd.RegMR(e.send, gorxe.LocalWrite); err != nil {
+	e.pd = e.dev.AllocPD()
+	if e.sendMR, err = e.pd.RegMR(e.send, gorxe.LocalWrite); err != nil {
 		return err
 	}
 	e.recvMR = e.sendMR
 	if p.chk {
-		if e.recvMR, err = pd.RegMR(e.recv, gorxe.LocalWrite); err != nil {
+		if e.recvMR, err = e.pd.RegMR(e.recv, gorxe.LocalWrite); err != nil {
 			return err
 		}
 	}
@@ -92,7 +97,7 @@ func (e *pingpongEnd) setUp() error {
 		return err
 	}
 	e.cq = waiter{cq}
-	e.qp, err = pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
+	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 		MaxSendWR: 1, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	return err
@@ -115,10 +120,23 @@ func (e *pingpongEnd) connect(remote []wire.Dest) error {
 	if err := checkPeerGID(e.gid, gorxe.GID(e.remote.GID), "-g"); err != nil {
 		return err
 	}
-	if err := e.session.connectPingpong(e.qp, e.psn, e.remote); err != nil {
+	connect := e.connectPingpong
+	if e.params.service == gorxe.UD {
+		connect = e.startDatagrams
+	}
+	if err := connect(e.qp, e.psn, e.remote); err != nil {
 		return err
 	}
 	return e.postReceives()
+}
+
+// startDatagrams moves the queue pair to RTS and makes the way to the peer.
+func (e *pingpongEnd) startDatagrams(q *gorxe.QP, psn gorxe.PSN, remote wire.Dest) (err error) {
+	if err := q.StartDatagrams(toolQKey, psn); err != nil {
+		return err
+	}
+	e.ah, err = e.pd.CreateAH(gorxe.AddressVector{DGID: remote.GID, SGIDIndex: uint8(e.gid.Index)})
+	return err
 }
 
 // connectPingpong moves a queue pair to RTS with the attributes of rdma-core's pingpongs.

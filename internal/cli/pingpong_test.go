@@ -120,7 +120,7 @@ func TestPingpongWithASilentPeerEnds(t *testing.T) {
 // Every command can be interrupted while it waits for a peer and during its traffic, and leaves no goroutine (which the
 // bubble would not forgive).
 func TestInterrupted(t *testing.T) {
-	lines := []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "pingpong rc -c -n 1000000"}
+	lines := []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "pingpong ud -n 1000000", "perf send_bw -c UD -n 1000000", "pingpong rc -c -n 1000000"}
 	for _, test := range wire.Tests {
 		lines = append(lines, fmt.Sprintf("perf %v -n 1000000", test), fmt.Sprintf("perf %v -D 1000", test))
 	}

@@ -18,7 +18,7 @@ const (
 
 // postReceives fills the receive queue up.
 func (e *pingpongEnd) postReceives() error {
-	wr := &gorxe.RecvWR{ID: pingpongRecv, SGList: []gorxe.SGE{e.recvMR.SGE(0, e.params.size)}}
+	wr := &gorxe.RecvWR{ID: pingpongRecv, SGList: []gorxe.SGE{e.recvMR.SGE(0, len(e.recv))}}
 	for ; e.posted < e.params.rxDepth; e.posted++ {
 		if err := e.qp.PostRecv(wr); err != nil {
 			return err
@@ -30,12 +30,13 @@ func (e *pingpongEnd) postReceives() error {
 // post sends message iter. The buffer is not in use: the last send is complete.
 func (e *pingpongEnd) post(iter int) error {
 	if e.params.chk {
-		fillPattern(e.send, e.role, iter)
+		fillPattern(e.send[e.params.header():], e.role, iter)
 	}
 	e.haveSent = true
 	return e.qp.PostSend(&gorxe.SendWR{
 		ID: pingpongSend, Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
-		SGList: []gorxe.SGE{e.sendMR.SGE(0, e.params.size)},
+		SGList: []gorxe.SGE{e.sendMR.SGE(e.params.header(), e.params.size)},
+		AH:     e.ah, RemoteQPN: gorxe.QPN(e.remote.QPN), RemoteQKey: toolQKey,
 	})
 }
 
@@ -111,15 +112,16 @@ func (e *pingpongEnd) partedWell(wc *gorxe.WC, sent, received int) bool {
 
 // take deals with received message iter.
 func (e *pingpongEnd) take(wc *gorxe.WC, iter int) error {
-	if int(wc.ByteLen) != e.params.size {
-		return fmt.Errorf("message %d has %d bytes, want %d: give both ends the same -s", iter, wc.ByteLen, e.params.size)
+	head := e.params.header()
+	if n := int(wc.ByteLen) - head; n != e.params.size {
+		return fmt.Errorf("message %d has %d bytes, want %d: give both ends the same -s", iter, n, e.params.size)
 	}
 	if e.params.chk {
 		var echo []byte
 		if e.haveSent {
-			echo = e.send
+			echo = e.send[head:]
 		}
-		if err := e.checker.check(e.recv, echo, iter); err != nil {
+		if err := e.checker.check(e.recv[head:], echo, iter); err != nil {
 			return err
 		}
 	}

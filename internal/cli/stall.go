@@ -21,8 +21,8 @@ func explainStandstill(err error, service gorxe.QPType, peer string) error {
 	for _, cause := range []error{errPeerGone, errNoReceives, errSilence} {
 		switch {
 		case !errors.Is(err, cause):
-		case cause == errSilence && service == gorxe.UC:
-			return fmt.Errorf("%w: a message was lost, which UC does not send again, or the peer is not %s with the same parameters", cause, peer)
+		case cause == errSilence && service != gorxe.RC:
+			return fmt.Errorf("%w: a message was lost, which %v does not send again, or the peer is not %s with the same parameters", cause, service, peer)
 		default:
 			return fmt.Errorf("%w: it must be %s with the same parameters", cause, peer)
 		}

@@ -146,7 +146,7 @@ func TestEachEndWritesWhatTheRealToolWrote(t *testing.T) {
 					want.peerReports = []Report{recordedReport(t, peer)}
 				}
 				conn := &replay{peer: bytes.NewReader(peer), role: role}
-				err := Drive(conn, role, Script(c.test, Params{Role: role, QPs: 1, Sizes: []uint64{c.size}}), end)
+				err := Drive(conn, role, whole(c.test, Params{Role: role, QPs: 1, Sizes: []uint64{c.size}}), end)
 				if c.complete && err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +203,7 @@ func TestTheRunStandsWhereTheTrafficWas(t *testing.T) {
 		{WriteLat, exchange.Client, true, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,post receives (8 bytes),sync,run (8 bytes)"},
 	} {
 		var names []string
-		for _, s := range Script(tt.test, Params{Role: tt.role, QPs: 1, Sizes: []uint64{8}, Immediate: tt.imm}) {
+		for _, s := range whole(tt.test, Params{Role: tt.role, QPs: 1, Sizes: []uint64{8}, Immediate: tt.imm}) {
 			names = append(names, s.String())
 		}
 		if got := strings.Join(names, ","); got != tt.want {

@@ -90,11 +90,11 @@ func TestAPeerThatCountsItsQueuePairsDifferentlyIsFoundOut(t *testing.T) {
 	done := make(chan error, 1)
 	keys := []Key{{QPN: 1}, {QPN: 2}}
 	go func() {
-		done <- Drive(a, exchange.Server, Script(WriteBW, Params{Role: exchange.Server, QPs: 1}), &fixed{cycle: 4096, line: 64, mtu: 3, keys: keys})
+		done <- Drive(a, exchange.Server, whole(WriteBW, Params{Role: exchange.Server, QPs: 1}), &fixed{cycle: 4096, line: 64, mtu: 3, keys: keys})
 		a.Close()
 	}()
 	end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: keys}
-	if err := Drive(b, exchange.Client, Script(WriteBW, Params{Role: exchange.Client, QPs: 2}), end); err == nil {
+	if err := Drive(b, exchange.Client, whole(WriteBW, Params{Role: exchange.Client, QPs: 2}), end); err == nil {
 		t.Error("the client with more QPs noticed nothing")
 	}
 	if err := <-done; !errors.Is(err, errKeyChanged) {
@@ -161,7 +161,7 @@ func FuzzPeer(f *testing.F) {
 			role = exchange.Client
 		}
 		end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: []Key{{QPN: 1}}, reports: []Report{{}}}
-		steps := Script(Test(int(test)%len(Tests)), Params{Role: role, QPs: 1, Sizes: []uint64{64}})
+		steps := whole(Test(int(test)%len(Tests)), Params{Role: role, QPs: 1, Sizes: []uint64{64}})
 		Drive(&replay{peer: bytes.NewReader(peer), role: role}, role, steps, end)
 	})
 }

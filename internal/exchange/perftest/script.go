@@ -114,11 +114,17 @@ func AllSizes() []uint64 {
 	return sizes
 }
 
-// Script returns what one end of a test does, in order. For every test and parameters the wire steps of both ends are
-// the same, so two ends that were started alike never wait for different items.
+// Opening is how every test begins. What a datagram can carry is known only after it.
+func Opening() []Step {
+	s := &script{}
+	s.add(VersionItem, CycleItem, LineItem, MTUItem)
+	return s.steps
+}
+
+// Script returns what one end of a test does after the Opening, in order. For every test and parameters the wire steps of both
+// ends are the same, so two ends that were started alike never wait for different items.
 func Script(t Test, p Params) []Step {
 	s := &script{steps: make([]Step, 0, 16+2*p.QPs+5*len(p.Sizes))}
-	s.add(VersionItem, CycleItem, LineItem, MTUItem)
 	switch {
 	case t.Send():
 		s.keys(KeyItem, p.QPs)

@@ -36,6 +36,9 @@ func everyRun(f func(name string, test Test, p Params)) {
 	}
 }
 
+// whole is a test from its first item on.
+func whole(test Test, p Params) []Step { return append(Opening(), Script(test, p)...) }
+
 func wire(steps []Step) []Step {
 	var w []Step
 	for _, s := range steps {
@@ -103,7 +106,7 @@ func TestEveryTestRunsAgainstItself(t *testing.T) {
 		drive := func(conn net.Conn, role exchange.Role) error {
 			p := p
 			p.Role = role
-			return Drive(conn, role, Script(test, p), ends[role])
+			return Drive(conn, role, whole(test, p), ends[role])
 		}
 		go func() { done <- drive(a, exchange.Server) }()
 		if err := drive(b, exchange.Client); err != nil {

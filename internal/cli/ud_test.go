@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestPingpongWithDatagrams(t *testing.T) {
+	for _, size := range []int{1, 1024, 3999, 4096} {
+		for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
+			line := fmt.Sprintf("pingpong ud -n 7 -s %d", size)
+			server, client := ends(line)
+			s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server+chk[0], client+chk[1])
+			mustSucceed(t, line, s, c)
+			for i, r := range []*run{s, c} {
+				m := pingpongLines.FindStringSubmatch(r.out.String())
+				if m == nil || m[1] != fmt.Sprint(2*7*size) || m[2] != "7" || (m[3] != "") != (chk[i] != "") {
+					t.Fatalf("%s%s: %v", line, chk[i], r)
+				}
+			}
+		}
+	}
+}
+
+func TestPerfWithDatagrams(t *testing.T) {
+	for line, want := range map[string]int{
+		"perf send_bw -c UD -n 20": 1, "perf send_bw -c ud -n 300 -s 64 -q 4": 1, "perf send_bw -c UD -n 20 -b -s 4096": 1,
+		"perf send_bw -c UD -n 5 -a": 12, "perf send_bw -c UD -n 5 -a -m 1024": 10, "perf send_bw -c UD -n 50 -s 100 -I 100": 1,
+		"perf send_bw -c UD -n 100 -l 20": 1, "perf send_lat -c UD -n 20 -s 4096": 1, "perf send_lat -c UD -n 5 -a": 12,
+		"perf send_lat -c UD -n 20 -I 64": 1,
+	} {
+		server, client := ends(line)
+		s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server, client)
+		mustSucceed(t, line, s, c)
+		for _, r := range []*run{s, c} {
+			if !strings.Contains(r.out.String(), "\n Connection type : UD              Using SRQ      : OFF\n") || len(rows(r)) != want {
+				t.Errorf("%s: %d rows, want %d: %v", line, len(rows(r)), want, r)
+			}
+		}
+	}
+}
+
+func TestDatagramsLargerThanThePathAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"perf send_bw -c UD -n 5 -s 2048": "-s 2048: a datagram carries at most 1024 bytes on this path",
+		"pingpong ud -n 5 -s 1025":        "-s 1025: a datagram carries at most 1024 bytes on this path",
+	} {
+		server, client := ends(line)
+		s, c := pair(t, newWorld, server, client)
+		for _, r := range []*run{s, c} {
+			if r.code == 0 || !strings.Contains(r.err.String(), want) {
+				t.Errorf("%s: %v", line, r)
+			}
+		}
+	}
+}
+
+func TestALostDatagramEndsARun(t *testing.T) {
+	for line, peer := range map[string]string{
+		"perf send_lat -c UD -n 5 -s 64": "ib_send_lat -c UD -s 64 -n 5", "perf send_bw -c UD -n 5 -s 64": "ib_send_bw -c UD -s 64 -n 5",
+		"pingpong ud -n 5": "ibv_ud_pingpong -s 1024 -n 5",
+	} {
+		server, client := ends(line)
+		s, c := pair(t, func() *world { w := newWorld(); w.fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+		want := "a message was lost, which UD does not send again, or the peer is not " + peer + " with the same parameters"
+		if texts := s.err.String() + c.err.String(); s.code != exitFailure || c.code != exitFailure || !strings.Contains(texts, want) {
+			t.Error(s, c)
+		}
+	}
+}
