@@ -166,4 +166,16 @@ func (m *machine) tidy(r *Result, o *Options, console bool) {
 	if console {
 		_ = os.WriteFile(filepath.Join(dir, "console.log"), []byte(m.vm.Serial()), 0o644)
 	}
+	setAside(dir)
+}
+
+// setAside gives the files of a failed run a name that the next run of the cell does not use.
+func setAside(dir string) {
+	for n := 1; ; n++ {
+		to := fmt.Sprintf("%s-failed-%d", dir, n)
+		if _, err := os.Lstat(to); errors.Is(err, os.ErrNotExist) {
+			_ = os.Rename(dir, to)
+			return
+		}
+	}
 }
