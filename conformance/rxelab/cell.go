@@ -83,9 +83,13 @@ func (c Cell) stock(e end, port int, host string) []string {
 	return c.arguments([]string{c.Workload.Tool.program()}, e, port, host)
 }
 
-// gorxe is the command line of gorxe; program is its path.
-func (c Cell) gorxe(program string, e end, port int, host string) []string {
-	return c.arguments(append([]string{program}, c.Workload.Tool.Gorxe...), e, port, host)
+// gorxe is the command line of gorxe's end.
+func (c Cell) gorxe(e end, port int, host string) []string {
+	t := c.Workload.Tool
+	if t.Gorxe == nil {
+		return c.arguments([]string{verbsPath}, e, port, host)
+	}
+	return c.arguments(append([]string{gorxePath}, t.Gorxe...), e, port, host)
 }
 
 func (c Cell) arguments(argv []string, e end, port int, host string) []string {

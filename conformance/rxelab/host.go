@@ -17,6 +17,7 @@ import (
 const (
 	guestPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-guest"
 	gorxePackage = "github.com/gorxe/gorxe/cmd/gorxe"
+	verbsPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-verbs"
 )
 
 // build compiles a command as a static program, so that it runs before there is any library.

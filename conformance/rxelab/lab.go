@@ -37,6 +37,7 @@ type Options struct {
 	Progress Progress
 
 	guest    string
+	verbs    string
 	programs map[string]*vm.Programs // of other Debian releases than the host's, by release
 }
 
@@ -123,6 +124,13 @@ func (o *Options) prepare(ctx context.Context, work string) error {
 	o.guest = filepath.Join(work, "guest")
 	if err := build(ctx, guestPackage, o.guest); err != nil {
 		return err
+	}
+	if o.Group == Verbs {
+		o.Progress.Step("building the end of the operations")
+		o.verbs = filepath.Join(work, "verbs")
+		if err := build(ctx, verbsPackage, o.verbs); err != nil {
+			return err
+		}
 	}
 	if o.Gorxe == "" {
 		o.Progress.Step("building gorxe")

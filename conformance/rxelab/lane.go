@@ -10,8 +10,13 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// gorxePath is where the guest has the program under test.
-const gorxePath = "/run/rxelab/gorxe"
+// Where the guest has the program under test, the other one that uses gorxe, and its counterpart with the table of operations.
+const (
+	gorxePath  = "/run/rxelab/gorxe"
+	verbsPath  = "/run/rxelab/verbs"
+	scriptPath = "/run/rxelab/verbs_peer.py"
+	opsPath    = "/run/rxelab/ops.json"
+)
 
 // lane is one link within a machine: a pair of virtual Ethernet interfaces with rxe on one end, in the initial network namespace,
 // and gorxe on the other, in a namespace of its own. Lanes do not see each other's traffic, so cells run on them side by side.

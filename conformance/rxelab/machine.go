@@ -1,6 +1,7 @@
 package rxelab
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/verbspeer"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
@@ -42,12 +44,7 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 	if w := m.vm.Info.Warnings; len(w) > 0 {
 		return fmt.Errorf("kernel %s: %s", m.vm.Info.Kernel, strings.Join(w, "; "))
 	}
-	f, err := os.Open(o.Gorxe)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := m.vm.Put(ctx, gorxePath, 0o755, f); err != nil {
+	if err := m.bring(ctx, o); err != nil {
 		return err
 	}
 	if _, err := m.vm.Run(ctx, "ip", "link", "set", "lo", "up"); err != nil {
@@ -77,6 +74,30 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 		m.lanes = append(m.lanes, l)
 	}
 	return nil
+}
+
+// bring puts the programs of this module into the machine.
+func (m *machine) bring(ctx context.Context, o *Options) error {
+	for to, from := range map[string]string{gorxePath: o.Gorxe, verbsPath: o.verbs} {
+		if from == "" {
+			continue
+		}
+		f, err := os.Open(from)
+		if err != nil {
+			return err
+		}
+		err = m.vm.Put(ctx, to, 0o755, f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	if o.Group != Verbs {
+		return nil
+	}
+	return errors.Join(
+		m.vm.Put(ctx, scriptPath, 0o755, bytes.NewReader(verbspeer.Script)),
+		m.vm.Put(ctx, opsPath, 0o644, bytes.NewReader(verbspeer.Ops)))
 }
 
 // Every address is usable from the start, in every namespace: a link-local address that comes up later would shift GID indexes.

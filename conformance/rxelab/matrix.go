@@ -40,7 +40,7 @@ func Matrix(group Group, level Level, suites []string) ([]Cell, error) {
 	for _, s := range suites {
 		for _, cond := range Conditions() {
 			for _, w := range group.Workloads() {
-				if w.survives(cond) {
+				if w.Tool.on(s) && w.survives(cond) {
 					cells = append(cells, each(s, cond, w)...)
 				}
 			}
@@ -61,7 +61,8 @@ func each(suite string, cond Condition, w Workload) []Cell {
 //   - undisturbed: every workload in both roles, families taking turns; the long runs in one role;
 //   - disturbed: every tool under every condition once, with roles, families and parameters taking turns.
 //
-// Of Verbs it takes every undisturbed workload in one role, in turns, and what is disturbed on one of two kernels.
+// Of Verbs it takes every undisturbed workload in one role, in turns, the long ones on one kernel, and what is disturbed on one of
+// two kernels that have it.
 // The turns depend on positions in the tables only, so that a run always has the same cells.
 func representative(group Group) func(Cell) bool {
 	workload := map[Workload]int{}
@@ -77,13 +78,13 @@ func representative(group Group) func(Cell) bool {
 		tool := slices.IndexFunc(group.Tools(), func(t Tool) bool { return t.Name == c.Workload.Tool.Name })
 		if !c.Condition.impaired() {
 			if group == Verbs {
-				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2
+				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2 && (!c.Workload.long() || slices.Index(Suites, c.Suite) == tool%2)
 			}
 			turn := w + int(c.Role)
 			return int(c.Family) == turn%2 && (!c.Workload.long() || int(c.Role) == w%4/2)
 		}
 		n := condition[c.Condition.String()] - 1
-		if group == Verbs && slices.Index(Suites, c.Suite) != (n+tool)%len(Suites) {
+		if group == Verbs && c.Workload.Tool.Suites == nil && slices.Index(Suites, c.Suite) != (n+tool/3)%len(Suites) {
 			return false
 		}
 		short := slices.DeleteFunc(slices.Clone(c.Workload.Tool.runs()), func(p Params) bool {

@@ -3,6 +3,8 @@ package rxelab
 import (
 	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func matrix(t *testing.T, level Level) []Cell {
@@ -123,5 +125,100 @@ func TestTimeoutsGrowWithWorkAndLoss(t *testing.T) {
 	}
 	if a, b := cell(all, Clean).Timeout(), cell(all, lossy).Timeout(); a >= b {
 		t.Errorf("clean %v, lossy %v", a, b)
+	}
+}
+
+func verbsMatrix(t *testing.T, level Level) []Cell {
+	t.Helper()
+	cells, err := Matrix(Verbs, level, Suites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cells
+}
+
+// What each tool of the second group is run under, spelled out independently of the tables.
+func TestVerbsGroupRunsEveryToolWhereItCanSurvive(t *testing.T) {
+	const all, reordered = 9, 3 // conditions
+	want := map[string][2]int{} // the most conditions of a run on 6.1 and 6.12
+	for _, name := range []string{
+		"ib_atomic_bw -A FETCH_AND_ADD", "ib_atomic_bw -A CMP_AND_SWAP", "ib_atomic_lat -A FETCH_AND_ADD", "ib_atomic_lat -A CMP_AND_SWAP",
+		"ib_write_bw -I 256", "ib_send_bw -I 256", "ib_write_lat -I 256", "ib_send_lat -I 256", "ib_write_bw --write_with_imm",
+		"ib_write_lat --write_with_imm", "ibv_srq_pingpong", "ib_write_bw -c UC",
+		"verbs_peer window1", "verbs_peer window2", "verbs_peer send_inv", "verbs_peer local_inv",
+	} {
+		want[name] = [2]int{all, all}
+	}
+	for _, name := range []string{
+		"ibv_uc_pingpong", "ibv_ud_pingpong", "ib_send_bw -c UC", "ib_write_lat -c UC", "ib_send_lat -c UC", "ib_send_bw -c UD", "ib_send_lat -c UD",
+		"verbs_peer window1 -refused", "verbs_peer window2 -refused", "verbs_peer send_inv -refused", "verbs_peer local_inv -refused",
+	} {
+		want[name] = [2]int{reordered, reordered}
+	}
+	want["verbs_peer flush"], want["verbs_peer atomic_write"] = [2]int{0, all}, [2]int{0, all}
+	want["verbs_peer flush -refused"], want["verbs_peer atomic_write -refused"] = [2]int{0, reordered}, [2]int{0, reordered}
+
+	got := map[string][2]int{}
+	for _, w := range Verbs.Workloads() {
+		for i, suite := range Suites {
+			n := 0
+			for _, c := range Conditions() {
+				if w.Tool.on(suite) && w.survives(c) {
+					n++
+				}
+			}
+			g := got[w.Tool.Name]
+			g[i] = max(g[i], n)
+			got[w.Tool.Name] = g
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	// Where the network may reorder, a message must be one packet.
+	for _, w := range Verbs.Workloads() {
+		if w.Tool.Loses && !w.Tool.OneWay && !w.Params.single() && w.survives(Conditions()[5]) {
+			t.Errorf("%s %v under %v: its messages do not survive that", w.Tool.Name, w.Params, Conditions()[5])
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range verbsMatrix(t, LevelFull) {
+		if id := c.ID(); seen[id] {
+			t.Errorf("%s: twice", id)
+		} else {
+			seen[id] = true
+		}
+	}
+}
+
+func TestVerbsGroupAtLevelCIHasEveryToolInEveryRole(t *testing.T) {
+	seen := map[string]bool{}
+	keys := func(c Cell) []string {
+		w := c.Workload
+		k := []string{
+			fmt.Sprint("workload: ", w.Tool.Name, " ", w.Params),
+			fmt.Sprint("condition and tool: ", c.Condition, " ", w.Tool.Name),
+			fmt.Sprint("condition and role: ", c.Suite, " ", c.Condition, " ", c.Role),
+		}
+		if !w.long() {
+			k = append(k, fmt.Sprint("short workload: ", c.Suite, " ", w.Tool.Name, " ", w.Params))
+		}
+		if len(w.Tool.runs()) > 1 {
+			k = append(k, fmt.Sprint("tool and role: ", w.Tool.Name, " ", c.Role), fmt.Sprint("tool and family: ", w.Tool.Name, " ", c.Family))
+		}
+		return k
+	}
+	for _, c := range verbsMatrix(t, LevelCI) {
+		for _, k := range keys(c) {
+			seen[k] = true
+		}
+	}
+	for _, c := range verbsMatrix(t, LevelFull) {
+		for _, k := range keys(c) {
+			if !seen[k] {
+				t.Errorf("no cell with %s", k)
+				seen[k] = true
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package rxelab
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -12,8 +13,11 @@ import (
 // checkOutput says what is wrong with what a tool printed; nil when it reports the whole run. The end that does not measure
 // prints no table in some tests of perftest, and in others only the last row.
 func (c Cell) checkOutput(out string, measures bool) error {
-	if c.Workload.Tool.Kind == Pingpong {
+	switch c.Workload.Tool.Kind {
+	case Pingpong:
 		return checkPingpong(out, c.Workload.Params)
+	case Operation:
+		return checkOperation(out, c.Workload.Params)
 	}
 	rows := tableRows(out)
 	sizes := c.Workload.Params.Sizes()
@@ -46,6 +50,20 @@ func checkPingpong(out string, p Params) error {
 		if m[1] != strconv.Itoa(w.value) {
 			return fmt.Errorf("the output reports %s %s, want %d", m[1], w.what, w.value)
 		}
+	}
+	return nil
+}
+
+var operationRounds = regexp.MustCompile(`(?m)^\S+: (\d+) rounds of (\d+) bytes as they should be$`)
+
+// checkOperation reads the line with which both ends of package verbspeer say that all is well.
+func checkOperation(out string, p Params) error {
+	m := operationRounds.FindStringSubmatch(out)
+	if m == nil {
+		return errors.New("the output does not say that all rounds were as they should be")
+	}
+	if m[1] != strconv.Itoa(p.Iters) || m[2] != strconv.Itoa(p.Size) {
+		return fmt.Errorf("the output reports %s rounds of %s bytes, want %d of %d", m[1], m[2], p.Iters, p.Size)
 	}
 	return nil
 }

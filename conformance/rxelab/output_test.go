@@ -45,6 +45,7 @@ const lastRow = ` #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec
 
 func TestCheckOutput(t *testing.T) {
 	pingpong, bw, lat := &Core.Tools()[0], &Core.Tools()[1], &Core.Tools()[4]
+	operated := Tool{Kind: Operation}
 	for _, c := range []struct {
 		name     string
 		tool     *Tool
@@ -68,6 +69,9 @@ func TestCheckOutput(t *testing.T) {
 		{"a server shows the last size only", bw, Params{All: true, Iters: 5}, lastRow, false, ""},
 		{"a client shows the last size only", bw, Params{All: true, Iters: 5}, lastRow, true, "sizes [8388608], want [2"},
 		{"a negative rate", bw, Params{Size: 65536, Iters: 20}, strings.Replace(bandwidthOutput, "73.17", "-73.17", 1), true, "-73.17"},
+		{"an operation", &operated, Params{Size: 4000, Iters: 20}, "flush: 20 rounds of 4000 bytes as they should be\n", true, ""},
+		{"an operation that ended early", &operated, Params{Size: 4000, Iters: 20}, "flush: 2 rounds of 4000 bytes as they should be\n", true, "reports 2 rounds"},
+		{"an operation that failed", &operated, Params{Size: 4000, Iters: 20}, "flush: status 10\n", true, "does not say"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cell := Cell{Workload: Workload{c.tool, c.params}}

@@ -70,9 +70,9 @@ func (l *lane) programs(c Cell, port int) (server, client *program) {
 	gorxe := &program{name: "gorxe", in: l.netns}
 	server, client = stock, gorxe
 	if c.Role == Client {
-		stock.argv, gorxe.argv = c.stock(l.rxe, port, ""), c.gorxe(gorxePath, l.gorxe, port, c.host(l.rxe))
+		stock.argv, gorxe.argv = c.stock(l.rxe, port, ""), c.gorxe(l.gorxe, port, c.host(l.rxe))
 	} else {
-		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(gorxePath, l.gorxe, port, "")
+		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(l.gorxe, port, "")
 		server, client = gorxe, stock
 	}
 	if p := l.programsOf[c.Workload.Tool.Release]; p != nil {

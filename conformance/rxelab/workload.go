@@ -3,6 +3,7 @@ package rxelab
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -11,7 +12,8 @@ type Tool struct {
 	Name    string   // the unmodified program, with flags that make it another test
 	Program string   // the program; empty: Name
 	Release string   // the Debian release that the program is of; empty: what the host has
-	Gorxe   []string // gorxe's command
+	Gorxe   []string // gorxe's command; nil: the other end is rxelab-verbs
+	Suites  []string // the kernels that have what the tool does; nil: all
 	GIDFlag string   // chooses the GID index
 	Fixed   []string // flags of every run
 	Kind    Kind
@@ -42,6 +44,7 @@ const (
 	Pingpong Kind = iota
 	Bandwidth
 	Latency
+	Operation // of package verbspeer
 )
 
 // coreTools are the tools of [Core].
@@ -173,6 +176,9 @@ type Workload struct {
 
 // single reports whether every message is one packet.
 func (p Params) single() bool { return !p.All && p.Size <= cmp.Or(p.MTU, portMTU) }
+
+// on reports whether a kernel has what the tool does.
+func (t *Tool) on(suite string) bool { return t.Suites == nil || slices.Contains(t.Suites, suite) }
 
 // survives reports whether the tool can end well under a condition. Where nobody sends again, a lost packet is waited for in
 // vain, and one that comes twice is another message; single packets may overtake each other.

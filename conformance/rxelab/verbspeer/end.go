@@ -1,0 +1,218 @@
+package verbspeer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// beyond is how many bytes of the server's region are behind what its window opens.
+const beyond = 4096
+
+// patience bounds the wait for a completion.
+const patience = 60 * time.Second
+
+// Config says what to run.
+type Config struct {
+	Device  *gorxe.Device
+	GID     gorxe.GIDEntry
+	MTU     gorxe.MTU
+	Op      string
+	Refused bool // end with what the server must refuse
+	Size    int  // bytes
+	Rounds  int  // of the client
+}
+
+// info is what an end tells of itself.
+type info struct {
+	QPN  uint32 `json:"qpn"`
+	PSN  uint32 `json:"psn"`
+	GID  string `json:"gid"` // eight groups of hexadecimal digits
+	Addr uint64 `json:"addr"`
+	RKey uint32 `json:"rkey"`
+}
+
+// end is a queue pair with memory.
+type end struct {
+	*Config
+	op     *operation
+	buf    []byte
+	mr     *gorxe.MR
+	cq     *gorxe.CQ
+	qp     *gorxe.QP
+	pd     *gorxe.PD
+	psn    gorxe.PSN
+	window *gorxe.MW
+	key    uint32
+	peer   info
+}
+
+func (c *Config) open(op *operation) (*end, error) {
+	e := &end{Config: c, op: op, buf: make([]byte, c.Size+beyond), pd: c.Device.AllocPD(), psn: gorxe.RandomPSN()}
+	access := gorxe.LocalWrite | gorxe.RemoteWrite
+	switch {
+	case op.Key != "region":
+		access = gorxe.LocalWrite | gorxe.MWBind
+	case c.Op == "flush":
+		access |= gorxe.FlushGlobal
+	}
+	var err error
+	if e.mr, err = e.pd.RegMR(e.buf, access); err != nil {
+		return nil, err
+	}
+	e.key = e.mr.RKey()
+	if e.cq, err = c.Device.CreateCQ(64); err != nil {
+		return nil, err
+	}
+	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{SendCQ: e.cq, Cap: gorxe.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	return e, err
+}
+
+func (e *end) close() { e.qp.Close() }
+
+func (e *end) info() info {
+	g := e.GID.GID
+	text := ""
+	for i := 0; i < len(g); i += 2 {
+		text += fmt.Sprintf(":%02x%02x", g[i], g[i+1])
+	}
+	return info{QPN: uint32(e.qp.QPN()), PSN: uint32(e.psn), GID: text[1:], Addr: e.mr.Addr(), RKey: e.key}
+}
+
+func (e *end) connect(peer info) error {
+	a, err := netip.ParseAddr(peer.GID)
+	if err != nil {
+		return fmt.Errorf("the peer's GID: %w", err)
+	}
+	e.peer = peer
+	attr := gorxe.DefaultConnAttr()
+	attr.PathMTU, attr.Access = e.MTU, gorxe.RemoteWrite
+	attr.RetryCnt, attr.RNRRetry = 6, 6
+	if e.Op == "flush" {
+		attr.Access |= gorxe.FlushGlobal | gorxe.FlushPersistent
+	}
+	return e.qp.Connect(
+		gorxe.ConnInfo{QPN: e.qp.QPN(), PSN: e.psn, GID: e.GID.GID},
+		gorxe.ConnInfo{QPN: gorxe.QPN(peer.QPN), PSN: gorxe.PSN(peer.PSN), GID: gorxe.GID(a.As16())}, attr)
+}
+
+func (e *end) completion(ctx context.Context) (gorxe.WC, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no completion within %v", patience))
+	defer cancel()
+	var wc [1]gorxe.WC
+	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {
+		return wc[0], errors.Join(err, context.Cause(ctx))
+	}
+	return wc[0], nil
+}
+
+// must posts a work request, if any, and wants the next completion to be a success.
+func (e *end) must(ctx context.Context, what string, wr *gorxe.SendWR) (gorxe.WC, error) {
+	if wr != nil {
+		wr.Flags |= gorxe.Signaled
+		if err := e.qp.PostSend(wr); err != nil {
+			return gorxe.WC{}, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	wc, err := e.completion(ctx)
+	if err == nil && wc.Status != gorxe.WCSuccess {
+		err = errors.New(wc.Status.String())
+	}
+	if err != nil {
+		return wc, fmt.Errorf("%s: %w", what, err)
+	}
+	return wc, nil
+}
+
+// prepare opens to the client what it will use.
+func (e *end) prepare(ctx context.Context) error {
+	if err := e.qp.PostRecv(&gorxe.RecvWR{}); err != nil {
+		return err
+	}
+	var err error
+	switch e.op.Key {
+	case "window1":
+		if e.window, err = e.pd.AllocMW(gorxe.MWType1); err != nil {
+			return err
+		}
+		e.key, err = e.qp.BindMW(e.window, gorxe.BindInfo{
+			Flags: gorxe.Signaled, MR: e.mr, Addr: e.mr.Addr(), Length: uint64(e.Size), Access: gorxe.RemoteWrite,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = e.must(ctx, "bind", nil)
+	case "window2":
+		if e.window, err = e.pd.AllocMW(gorxe.MWType2); err != nil {
+			return err
+		}
+		bind := e.window.Bind(e.mr, e.mr.Addr(), uint64(e.Size), gorxe.RemoteWrite)
+		e.key = bind.NewKey
+		_, err = e.must(ctx, "bind", &gorxe.SendWR{Opcode: gorxe.WRBindMW, Bind: bind})
+	}
+	return err
+}
+
+// request performs a step of the client and returns how it ended.
+func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatus, error) {
+	copy(e.buf, pattern(e.Size, fill))
+	wr := &gorxe.SendWR{Flags: gorxe.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}
+	switch name {
+	case "write", "write_beyond":
+		wr.Opcode, wr.SGList = gorxe.WRWrite, []gorxe.SGE{e.mr.SGE(0, e.Size)}
+		if name == "write_beyond" {
+			wr.RemoteAddr += uint64(e.Size)
+		}
+	case "atomic_write", "atomic_write_misaligned":
+		wr.Opcode, wr.SGList = gorxe.WRAtomicWrite, []gorxe.SGE{e.mr.SGE(0, 8)}
+		if name == "atomic_write_misaligned" {
+			wr.RemoteAddr += 4
+		}
+	case "flush_range", "flush_region", "flush_persistent":
+		wr.Opcode = gorxe.WRFlush
+		wr.Flush = gorxe.Flush{Type: gorxe.FlushToGlobal, Level: gorxe.FlushRange, Length: uint32(e.Size)}
+		if name == "flush_region" {
+			wr.Flush.Level, wr.Flush.Length = gorxe.FlushRegion, 0
+		}
+		if name == "flush_persistent" {
+			wr.Flush.Type = gorxe.FlushToPersistent
+		}
+	case "send_inv":
+		wr = &gorxe.SendWR{Flags: gorxe.Signaled, Opcode: gorxe.WRSendInv, Imm: e.peer.RKey}
+	default:
+		return 0, fmt.Errorf("no step %q", name)
+	}
+	if err := e.qp.PostSend(wr); err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	wc, err := e.completion(ctx)
+	return wc.Status, err
+}
+
+// answer performs a step of the server.
+func (e *end) answer(ctx context.Context, name string, fill int) error {
+	switch name {
+	case "check":
+		if !bytes.Equal(e.buf[:e.Size], pattern(e.Size, fill)) {
+			return errors.New("the memory does not hold what was written")
+		}
+		return nil
+	case "receive":
+		wc, err := e.must(ctx, "receive", nil)
+		if err == nil && (wc.Flags&gorxe.WCWithInv == 0 || wc.Imm != e.key) {
+			err = fmt.Errorf("the receive has flags %v and key %#x, want the key %#x invalidated", wc.Flags, wc.Imm, e.key)
+		}
+		return err
+	case "invalidate":
+		_, err := e.must(ctx, "invalidate", &gorxe.SendWR{Opcode: gorxe.WRLocalInv, Imm: e.key})
+		return err
+	case "end":
+		return nil
+	}
+	return fmt.Errorf("no step %q", name)
+}

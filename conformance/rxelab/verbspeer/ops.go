@@ -1,0 +1,72 @@
+package verbspeer
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Script is the other end: a program for rdma-core's Python bindings. It wants a file ops.json with Ops next to itself.
+//
+//go:embed verbs_peer.py
+var Script []byte
+
+// Ops is the table of operations.
+//
+//go:embed ops.json
+var Ops []byte
+
+// operation is what an entry of Ops says.
+type operation struct {
+	Key     string // what the server opens its memory with: region, window1 or window2
+	Steps   []step
+	Refused *step // what the server must refuse at last, when that is asked for
+}
+
+// step is an act of the client with the status it must end with, or a question to the server.
+type step struct {
+	name string
+	ask  bool
+	want gorxe.WCStatus
+}
+
+// UnmarshalJSON reads ["name", status] or, of a question, ["name"].
+func (s *step) UnmarshalJSON(b []byte) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	if len(parts) != 1 && len(parts) != 2 {
+		return fmt.Errorf("step %s: want a name and at most a status", b)
+	}
+	s.ask = len(parts) == 1
+	if err := json.Unmarshal(parts[0], &s.name); err != nil || s.ask {
+		return err
+	}
+	return json.Unmarshal(parts[1], &s.want)
+}
+
+// find returns an operation of Ops.
+func find(name string) (*operation, error) {
+	var all map[string]*operation
+	if err := json.Unmarshal(Ops, &all); err != nil {
+		return nil, err
+	}
+	if op := all[name]; op != nil {
+		return op, nil
+	}
+	return nil, fmt.Errorf("operation %q: choose one of %v", name, slices.Sorted(maps.Keys(all)))
+}
+
+// pattern is what round fill writes.
+func pattern(n, fill int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + fill*13)
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+package verbspeer
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// pair is two devices in memory.
+func pair(t *testing.T, op string) (server, client *Config) {
+	t.Helper()
+	network := packet.NewPipeNet()
+	open := func(addr string) *Config {
+		l, err := network.Open(netip.MustParseAddr(addr), 9000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := gorxe.Open(gorxe.Config{Links: []packet.Link{l}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		g, err := d.GID(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Config{Device: d, GID: g, MTU: 1024, Op: op, Size: 5000, Rounds: 3}
+	}
+	return open("192.0.2.1"), open("192.0.2.2")
+}
+
+func converse(t *testing.T, server, client *Config) (rounds int, serr, cerr error) {
+	t.Helper()
+	a, b := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rounds, serr = server.Serve(t.Context(), a)
+		a.Close()
+	}()
+	cerr = client.Run(t.Context(), b)
+	b.Close()
+	<-done
+	return rounds, serr, cerr
+}
+
+func TestEveryOperationBetweenTwoGorxe(t *testing.T) {
+	for _, op := range []string{"flush", "atomic_write", "window1", "window2", "send_inv", "local_inv"} {
+		for _, refused := range []bool{false, true} {
+			server, client := pair(t, op)
+			client.Refused = refused
+			if op == "atomic_write" {
+				server.Size, client.Size = 8, 8
+			}
+			if rounds, serr, cerr := converse(t, server, client); serr != nil || cerr != nil || rounds != 3 {
+				t.Errorf("%s, refused %v: %d rounds, server: %v, client: %v", op, refused, rounds, serr, cerr)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotAsItShouldBeIsSaidAtBothEnds(t *testing.T) {
+	server, client := pair(t, "window2")
+	client.Size = 6000 // more than the server's window opens
+	_, _, cerr := converse(t, server, client)
+	if want := "window2, round 0: write: status remote access error, want success"; cerr == nil || cerr.Error() != want {
+		t.Errorf("client: %v, want %q", cerr, want)
+	}
+
+	server, client = pair(t, "flush")
+	client.Size = 4000 // the server looks at 5000 bytes
+	_, serr, cerr := converse(t, server, client)
+	for _, err := range []error{serr, cerr} {
+		if err == nil || !strings.Contains(err.Error(), "the memory does not hold what was written") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestUnknownNamesAreRefused(t *testing.T) {
+	server, client := pair(t, "teleport")
+	if _, serr, cerr := converse(t, server, client); serr == nil || cerr == nil || !strings.Contains(cerr.Error(), "[atomic_write flush ") {
+		t.Errorf("operation: %v, %v", serr, cerr)
+	}
+	e := &end{Config: &Config{Size: 1}, buf: make([]byte, 1)}
+	if _, err := e.request(context.Background(), "jump", 0); err == nil {
+		t.Error("a client's step that does not exist is performed")
+	}
+	if err := e.answer(context.Background(), "jump", 0); err == nil {
+		t.Error("a server's step that does not exist is performed")
+	}
+}
+
+func TestEveryOperationOfTheTableCanBeRead(t *testing.T) {
+	for _, name := range []string{"flush", "atomic_write", "window1", "window2", "send_inv", "local_inv"} {
+		op, err := find(name)
+		if err != nil || op.Key == "" || len(op.Steps) == 0 || op.Refused == nil || op.Refused.ask {
+			t.Errorf("%s: %+v, %v", name, op, err)
+		}
+	}
+	for _, bad := range []string{`[]`, `["a", 1, 2]`, `["a", "b"]`, `[1]`, `{}`} {
+		if err := new(step).UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("step %s is taken", bad)
+		}
+	}
+}
+
+// A line of any bytes from the peer is an error or a message, never the end of the program.
+func FuzzServerTakesAnything(f *testing.F) {
+	f.Add([]byte(`{"qpn":17,"psn":5,"gid":"0000:0000:0000:0000:0000:ffff:c000:0202","addr":4096,"rkey":7}` + "\n" + `{"step":"check","fill":0}` + "\n"))
+	f.Add([]byte(`{"gid":"x"}` + "\n"))
+	f.Add([]byte("\n"))
+	network := packet.NewPipeNet()
+	l, err := network.Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	if err != nil {
+		f.Fatal(err)
+	}
+	d, err := gorxe.Open(gorxe.Config{Links: []packet.Link{l}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer d.Close()
+	g, err := d.GID(0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, peer := net.Pipe()
+		go func() {
+			peer.Write(b)
+			peer.Close()
+		}()
+		c := &Config{Device: d, GID: g, MTU: 1024, Op: "atomic_write", Size: 8}
+		c.Serve(t.Context(), a)
+		a.Close()
+	})
+}
