@@ -5,6 +5,7 @@ FUZZ       ?=
 DURATION   ?= 1m
 LEVEL      ?= ci
 DOC        ?= docs/interop.md
+VERBS_DOC  ?= $(if $(DOC),docs/interop-verbs.md)
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
@@ -31,8 +32,9 @@ cross: ## build for every supported platform
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	GOOS=windows GOARCH=amd64 go vet ./...
 
-interop: ## Linux rxe in QEMU against gorxe, into DOC; LEVEL=full for every cell, which takes hours
-	go run ./conformance/rxelab/cmd/rxelab -level $(LEVEL) -doc "$(DOC)" -retries $(RETRIES)
+interop: ## Linux rxe in QEMU against gorxe, into DOC and VERBS_DOC; LEVEL=full for every cell, which takes hours
+	go run ./conformance/rxelab/cmd/rxelab -group core -level $(LEVEL) -doc "$(DOC)" -retries $(RETRIES)
+	go run ./conformance/rxelab/cmd/rxelab -group verbs -level $(LEVEL) -doc "$(VERBS_DOC)" -retries $(RETRIES)
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md

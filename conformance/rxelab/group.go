@@ -13,11 +13,19 @@ const (
 
 // groups are all groups and what their reports are about.
 var groups = map[Group]struct {
-	tools       []Tool
-	title, page string
+	tools              []Tool
+	title, page, intro string
 }{
-	Core:  {coreTools, "Interoperation with Linux rdma_rxe", "docs/interop.md"},
-	Verbs: {verbsTools, "Interoperation with Linux rdma_rxe: other services and operations", "docs/interop-verbs.md"},
+	Core: {coreTools, "Interoperation with Linux rdma_rxe", "docs/interop.md",
+		"Every cell is one run of an unmodified tool against gorxe. It passed when both ends reported success and the whole run,\n" +
+			"`ibv_rc_pingpong` validated the data (`-c`), and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+	Verbs: {verbsTools, "Interoperation with Linux rdma_rxe: other services and operations", "docs/interop-verbs.md",
+		"Every cell is one run against gorxe of an unmodified tool or of [verbs_peer.py](../conformance/rxelab/verbspeer/verbs_peer.py), which\n" +
+			"does what no tool does with rdma-core's own Python bindings. It passed when both ends reported success and the whole run, the\n" +
+			"pingpongs (`-c`) and verbs_peer.py validated the data, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
+			"UC and UD send nothing again: their tools run where nothing is lost, and single packets also where packets overtake each other;\n" +
+			"`ib_write_bw -c UC` ends whatever happens. What the other end must refuse (`-refused`) runs where the refusal arrives. FLUSH and\n" +
+			"ATOMIC WRITE came with Linux 6.2. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
 }
 
 // Check refuses a group that does not exist.

@@ -36,9 +36,10 @@ type Options struct {
 
 	Progress Progress
 
-	guest    string
-	verbs    string
-	programs map[string]*vm.Programs // of other Debian releases than the host's, by release
+	guest      string
+	verbs      string
+	operations bool                    // there are cells of package verbspeer
+	programs   map[string]*vm.Programs // of other Debian releases than the host's, by release
 }
 
 // artifacts is the directory of a cell's files.
@@ -147,6 +148,7 @@ var releasePackages = []string{"perftest", "python3-pyverbs"}
 func (o *Options) fetchPrograms(ctx context.Context, cells []Cell) error {
 	o.programs = map[string]*vm.Programs{}
 	for _, c := range cells {
+		o.operations = o.operations || c.Workload.Tool.Kind == Operation
 		release := c.Workload.Tool.Release
 		if release == "" || o.programs[release] != nil {
 			continue

@@ -59,6 +59,11 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 		if err := p.Equip(ctx, m.vm.Session); err != nil {
 			return fmt.Errorf("programs of Debian %s: %w; the cache directory must not be below /tmp or /run", p.Suite, err)
 		}
+		if o.operations && p.Suite == newVerbs {
+			if err := m.warmUp(ctx, p); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range o.Lanes {
 		l := newLane(m.vm.Session, i)
@@ -98,6 +103,12 @@ func (m *machine) bring(ctx context.Context, o *Options) error {
 	return errors.Join(
 		m.vm.Put(ctx, scriptPath, 0o755, bytes.NewReader(verbspeer.Script)),
 		m.vm.Put(ctx, opsPath, 0o644, bytes.NewReader(verbspeer.Ops)))
+}
+
+// warmUp lets Python compile what the script uses: with an emulated processor that takes longer than a cell waits.
+func (m *machine) warmUp(ctx context.Context, p *vm.Programs) error {
+	_, err := m.vm.Run(ctx, p.Command([]string{scriptPath, "-h"})...)
+	return err
 }
 
 // Every address is usable from the start, in every namespace: a link-local address that comes up later would shift GID indexes.

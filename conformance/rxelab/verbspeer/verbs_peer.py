@@ -101,7 +101,7 @@ class End:
 
     def open(self):
         """Prepares what the client will use."""
-        self.qp.post_recv(RecvWR(num_sge=0, sg=None))
+        self.qp.post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + self.args.s, 8, self.mr.lkey)]))  # pyverbs takes none without
         info = MWBindInfo(self.mr, self.mr.buf, self.args.s, e.IBV_ACCESS_REMOTE_WRITE)
         if self.op['key'] == 'window1':
             self.window = MW(self.pd, e.IBV_MW_TYPE_1)

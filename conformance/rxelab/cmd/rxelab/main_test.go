@@ -14,6 +14,7 @@ func TestReportIsWrittenByFullRunsOnly(t *testing.T) {
 		"":                                    "",
 		"-level ci":                           "",
 		"-level full":                         filepath.Join("docs", "interop.md"),
+		"-group verbs -level full":            filepath.Join("docs", "interop-verbs.md"),
 		"-level full -kernel trixie":          "",
 		"-level full -run bw":                 "",
 		"-level ci -doc x.md":                 "x.md",
@@ -37,6 +38,7 @@ func TestBadArguments(t *testing.T) {
 		"-run (":              "-run",
 		"extra":               "extra",
 		"-list -level most":   "most",
+		"-list -group most":   "most",
 		"-list -kernel buzz":  "buzz",
 		"-render /no/such.js": "/no/such.js",
 	} {
