@@ -9,7 +9,7 @@ VERBS_DOC  ?= $(if $(DOC),docs/interop-verbs.md)
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop pairs bench fuzz cover soak
+.PHONY: help build check lint cross interop interop-core interop-verbs pairs bench fuzz cover soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,8 +32,12 @@ cross: ## build for every supported platform
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	GOOS=windows GOARCH=amd64 go vet ./...
 
-interop: ## Linux rxe in QEMU against gorxe, into DOC and VERBS_DOC; LEVEL=full for every cell, which takes hours
+interop: interop-core interop-verbs ## Linux rxe in QEMU against gorxe, into DOC and VERBS_DOC; LEVEL=full for every cell, which takes hours
+
+interop-core:
 	go run ./conformance/rxelab/cmd/rxelab -group core -level $(LEVEL) -doc "$(DOC)" -retries $(RETRIES)
+
+interop-verbs:
 	go run ./conformance/rxelab/cmd/rxelab -group verbs -level $(LEVEL) -doc "$(VERBS_DOC)" -retries $(RETRIES)
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth
