@@ -28,6 +28,10 @@ type Frame struct {
 	ID            uint16
 	FlagsFragment uint16
 
+	// Seal says how the frame is to be sealed. It is its maker's and its sealer's affair: 0 is the usual way, and links
+	// do not look at it.
+	Seal uint8
+
 	train   int // frames of the segment train this frame leads; 0 and 1: it leaves alone
 	batch   *Batch
 	header  [HeaderRoom]byte
@@ -85,5 +89,5 @@ func (f *Frame) reset() {
 	clear(f.Payload)
 	f.Payload = f.Payload[:0]
 	f.Trailer = f.trailer[:0]
-	f.SrcPort, f.ID, f.FlagsFragment, f.train = 0, 0, 0, 0
+	f.SrcPort, f.ID, f.FlagsFragment, f.Seal, f.train = 0, 0, 0, 0, 0
 }

@@ -14,6 +14,7 @@ type RC struct {
 	window uint32 // PSNs, from Config and the path MTU
 	chunk  uint32 // PSNs of one READ request
 
+	peer peer
 	req  requester
 	rsp  responder
 	word [8]byte // scratch for the value of an atomic
@@ -40,7 +41,7 @@ func (c *RC) Modified(now Time) {
 	}
 	switch c.state {
 	case qp.RESET:
-		c.req, c.rsp = requester{}, responder{}
+		c.req, c.rsp, c.peer = requester{}, responder{}, peerUnknown
 		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
@@ -83,6 +84,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	if !info.Valid || info.Service != bth.ServiceRC {
 		return WrongService
 	}
+	c.peer = peerOf(p)
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:
 		if !c.sends() {

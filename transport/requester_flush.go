@@ -15,11 +15,28 @@ func (c *RC) sendFlush(x *transmission, w *qp.SendWQE) uint32 {
 	p.AckReq = true
 	p.FETH = bth.FETH{Type: uint8(w.Flush.Type), Level: uint8(w.Flush.Level)}
 	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: w.Flush.Length}
-	if x.frame(p, 0) == nil {
+	f := x.frame(p, 0)
+	if f == nil {
 		return 0
 	}
+	f.Seal = c.flushSeal()
 	c.req.sinceAck = 0
 	return 1
+}
+
+// SealRxeFlush in a frame's Seal asks for the ICRC that Linux rxe expects of a FLUSH
+// ([bth.ICRCRxeFlush]).
+const SealRxeFlush = 1
+
+// flushSeal is the seal of a FLUSH that leaves. Linux rxe drops one with the ICRC of the
+// rule without a word, as others do with rxe's. It is told by its packets, in which it never
+// sets MigReq; as long as none has come, the two take turns from retry to retry.
+func (c *RC) flushSeal() uint8 {
+	r := &c.req
+	if c.peer == peerRxe || c.peer == peerUnknown && (r.retryCnt-r.retries)%2 == 1 {
+		return SealRxeFlush
+	}
+	return 0
 }
 
 // sendAtomicWrite emits an ATOMIC WRITE and returns the PSNs taken, 0 or 1.

@@ -18,6 +18,9 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !typ.Valid() || level > qp.FlushRegion || c.qp.Attr.Access&need != need || uint64(h.DMALen) > maxMessage {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
+	if c.peer == peerRxe && h.VA == 0 {
+		level = qp.FlushRegion // so it repeats every FLUSH; what it lost was an address in the region
+	}
 	if level == qp.FlushRegion {
 		h.DMALen = 0 // address and length say nothing
 	}

@@ -263,7 +263,11 @@ func (s *script) burst(n int) (more bool) {
 		if s.qp.Type.Connected() && p.DestQP != 0x22 || p.PKey != 0xffff || !p.MigReq {
 			s.fatalf("wrong BTH: %+v", p)
 		}
-		s.got = append(s.got, "> "+s.format(&p)+datagramHeader(f, &p))
+		line := "> " + s.format(&p) + datagramHeader(f, &p)
+		if f.Seal == SealRxeFlush {
+			line += " rxeicrc"
+		}
+		s.got = append(s.got, line)
 	}
 	s.batch.Reset()
 	if u, ok := s.rc.(interface{ Sent(Time) bool }); ok {

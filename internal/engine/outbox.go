@@ -149,6 +149,9 @@ func (o *outbox) seal(f *packet.Frame) {
 	if len(f.Trailer) > 0 {
 		state = bth.ICRCContinue(state, f.Trailer)
 	}
+	if f.Seal == transport.SealRxeFlush {
+		state = bth.ICRCContinue(state, f.Header) // as bth.ICRCRxeFlush
+	}
 	f.Trailer = bth.AppendICRC(f.Trailer, state)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // frame is one datagram on its way, from the IP header to the ICRC.
@@ -43,7 +44,11 @@ func seal(f *packet.Frame, id uint16) []byte {
 		return b // the receiver finds it broken
 	}
 	body := len(payload) - bth.ICRCLen
-	binary.LittleEndian.PutUint32(payload[body:], bth.ICRC(seed, payload[:body]))
+	icrc := bth.ICRC
+	if f.Seal == transport.SealRxeFlush {
+		icrc = bth.ICRCRxeFlush
+	}
+	binary.LittleEndian.PutUint32(payload[body:], icrc(seed, payload[:body]))
 	return b
 }
 
@@ -77,7 +82,7 @@ func ipv6(b []byte, src, dst netip.Addr, udpLen int) []byte {
 // it is not sound.
 func open(raw []byte, p *bth.Packet) bool {
 	seed, payload, err := bth.SeedIP(raw)
-	return err == nil && p.Decode(payload) == nil && bth.CheckICRC(seed, payload)
+	return err == nil && p.Decode(payload) == nil && (bth.CheckICRC(seed, payload) || bth.CheckICRCRxeFlush(seed, payload))
 }
 
 // flip inverts bits of the UDP payload, all of which the ICRC covers except those of the
