@@ -87,6 +87,10 @@ func extended(opcode byte) int {
 		return 28
 	case 0x16, 0x17: // SEND LAST/ONLY with invalidate
 		return 4
+	case rcFlush:
+		return 20
+	case 0x1d: // ATOMIC WRITE
+		return 16
 	}
 	return 0
 }

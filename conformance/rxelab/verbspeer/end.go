@@ -163,10 +163,10 @@ func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatu
 	copy(e.buf, pattern(e.Size, fill))
 	wr := &gorxe.SendWR{Flags: gorxe.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}
 	switch name {
-	case "write", "write_beyond":
+	case "write", "write_outside":
 		wr.Opcode, wr.SGList = gorxe.WRWrite, []gorxe.SGE{e.mr.SGE(0, e.Size)}
-		if name == "write_beyond" {
-			wr.RemoteAddr += uint64(e.Size)
+		if name == "write_outside" {
+			wr.RemoteAddr += uint64(e.Size + beyond)
 		}
 	case "atomic_write", "atomic_write_misaligned":
 		wr.Opcode, wr.SGList = gorxe.WRAtomicWrite, []gorxe.SGE{e.mr.SGE(0, 8)}

@@ -24,6 +24,7 @@ from pyverbs.wr import SGE, RecvWR
 MTUS = {256: e.IBV_MTU_256, 512: e.IBV_MTU_512, 1024: e.IBV_MTU_1024, 2048: e.IBV_MTU_2048, 4096: e.IBV_MTU_4096}
 REMOTE = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE
 FLUSH = e.IBV_ACCESS_FLUSH_GLOBAL | e.IBV_ACCESS_FLUSH_PERSISTENT
+KERNEL_WITH_INVALIDATE = 4
 BEYOND = 4096  # bytes of the region behind what the window opens
 PATIENCE = 60.0  # seconds for a completion
 
@@ -124,8 +125,8 @@ class End:
                  'flush_persistent': (self.args.s, e.IBV_FLUSH_PERSISTENT, e.IBV_FLUSH_RANGE)}
         if name in flush:
             self.post(lambda: self.qp.wr_flush(key, addr, *flush[name]), sge=False)
-        elif name in ('write', 'write_beyond'):
-            self.post(lambda: self.qp.wr_rdma_write(key, addr + (self.args.s if name == 'write_beyond' else 0)))
+        elif name in ('write', 'write_outside'):
+            self.post(lambda: self.qp.wr_rdma_write(key, addr + (self.args.s + BEYOND if name == 'write_outside' else 0)))
         elif name in ('atomic_write', 'atomic_write_misaligned'):
             self.post(lambda: self.qp.wr_atomic_write(key, addr + (4 if name != 'atomic_write' else 0), data[:8]), sge=False)
         elif name == 'send_inv':
@@ -141,7 +142,8 @@ class End:
                 raise Refusal('the memory does not hold what was written')
         elif name == 'receive':
             wc = self.must('receive')
-            if not wc.wc_flags & e.IBV_WC_WITH_INV or socket.ntohl(wc.imm_data) != self.key:
+            # rxe says it by the kernel's number of the flag, which is not the library's.
+            if not wc.wc_flags & (e.IBV_WC_WITH_INV | KERNEL_WITH_INVALIDATE) or wc.imm_data != self.key:
                 raise Refusal(f'the receive has flags {wc.wc_flags} and key {wc.imm_data:#x}, want {self.key:#x}')
         elif name == 'invalidate':
             self.post(lambda: self.qp.wr_local_inv(self.key), sge=False)
