@@ -63,7 +63,15 @@ func (c Cell) Timeout() time.Duration {
 	case c.Condition.impaired():
 		each = packetImpaired
 	}
-	return timeoutBase + time.Duration(c.Workload.Params.packets(c.Workload.Tool.Kind))*each
+	return c.base() + time.Duration(c.Workload.Params.packets(c.Workload.Tool.Kind))*each
+}
+
+// base is the part of the time limit for programs to start. That takes Python long.
+func (c Cell) base() time.Duration {
+	if c.Workload.Tool.Kind == Operation {
+		return 3 * timeoutBase
+	}
+	return timeoutBase
 }
 
 // rxeReads reports whether rxe sends READ requests.

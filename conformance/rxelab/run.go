@@ -142,8 +142,8 @@ func (l *lane) converse(ctx context.Context, c Cell, server, client *program, po
 	case <-server.p.Ready():
 	case <-server.p.Done():
 		return []error{fmt.Errorf("server ended before it listened on TCP port %d: %w", port, server.verdict(c, false))}, nil
-	case <-time.After(timeoutBase):
-		err := fmt.Errorf("%s: did not listen on TCP port %d within %v: %s", server.name, port, timeoutBase, lastLines(server.log.String()))
+	case <-time.After(c.base()):
+		err := fmt.Errorf("%s: did not listen on TCP port %d within %v: %s", server.name, port, c.base(), lastLines(server.log.String()))
 		return []error{err}, reap(server)
 	case <-ctx.Done():
 		return nil, ctx.Err()
