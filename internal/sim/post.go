@@ -58,7 +58,9 @@ func (e *end) post(a *Act) {
 	}
 	e.nextID++
 	s.signaled = e.spec.SigAll || a.Flags&qp.Signaled != 0
-	s.first = e.requester.cursor
+	// A message that failed keeps the PSNs it was sent with, those behind the place that the
+	// queue pair had gone back to as well: packets of it may still be on their way.
+	s.first = max(e.requester.cursor, e.requester.next)
 	if e.head() != nil {
 		s.first = e.sends[len(e.sends)-1].end
 	}

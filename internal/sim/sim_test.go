@@ -54,6 +54,18 @@ func play(t *testing.T, seed uint64) *sim.Stats {
 	return &r.Stats
 }
 
+func TestSeedsThatOnceFailed(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		why  string
+	}{
+		{5017147, "the rest of a SEND comes late, after it has failed and an ATOMIC_WRITE was posted"},
+		{5018852, "the rest of a SEND comes late, after it has failed and a FLUSH was posted"},
+	} {
+		t.Run(c.why, func(t *testing.T) { play(t, c.seed) })
+	}
+}
+
 // TestSeed plays the seed of the flag.
 func TestSeed(t *testing.T) {
 	if *seedFlag == 0 {
