@@ -147,10 +147,8 @@ func (res *resource) asked(p *bth.Packet, off uint64) bool {
 	switch res.op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return p.AtomicETH.RKey == res.rkey && p.AtomicETH.VA == res.va
-	case bth.OpAtomicWrite:
-		return p.RETH.RKey == res.rkey && p.RETH.VA == res.va
-	case bth.OpFlush:
-		// Linux rxe repeats it with address 0.
+	case bth.OpAtomicWrite, bth.OpFlush:
+		// Linux rxe repeats them with address 0.
 		return p.RETH.RKey == res.rkey && (p.RETH.VA == res.va || p.RETH.VA == 0)
 	}
 	return p.RETH.RKey == res.rkey && p.RETH.VA == res.va+off && uint64(p.RETH.DMALen) == res.length-off

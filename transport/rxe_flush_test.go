@@ -56,3 +56,12 @@ func TestFlushThatRxeRepeatsHasAddress0(t *testing.T) {
 			state ERR`},
 	})
 }
+
+func TestAtomicWriteThatRxeRepeatsHasAddress0(t *testing.T) {
+	runScenarios(t, []scenario{{"it is answered again and not executed", nil, `
+		< ATOMIC_WRITE psn=100 len=8 va=0x10008 dma=8 rkey=rw ack rxe
+		> RDMA_READ_RESPONSE_ONLY psn=100 len=0 syn=ack msn=1
+		< ATOMIC_WRITE psn=100 len=8 va=0 dma=8 rkey=rw ack rxe
+		verdict duplicate
+		> RDMA_READ_RESPONSE_ONLY psn=100 len=0 syn=ack msn=1`}})
+}

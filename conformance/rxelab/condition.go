@@ -1,6 +1,9 @@
 package rxelab
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Direction is the way of the packets that a condition disturbs.
 type Direction uint8
@@ -58,6 +61,9 @@ func Conditions() []Condition {
 
 // impaired reports whether packets get lost or come twice or late, so that runs take much longer.
 func (c Condition) impaired() bool { return c.Direction != Neither }
+
+// loses reports whether packets get lost for good.
+func (c Condition) loses() bool { return slices.Contains(c.Netem, "loss") }
 
 // queueLimit is netem's queue in packets: large enough that the queue itself loses nothing.
 const queueLimit = "20000"

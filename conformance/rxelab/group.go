@@ -25,7 +25,7 @@ var groups = map[Group]struct {
 			"pingpongs (`-c`) and verbs_peer.py validated the data, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
 			"UC and UD send nothing again: their tools run where nothing is lost, and single packets also where packets overtake each other;\n" +
 			"`ib_write_bw -c UC` ends whatever happens. What the other end must refuse (`-refused`) runs where the refusal arrives. FLUSH and\n" +
-			"ATOMIC WRITE came with Linux 6.2. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
+			"ATOMIC WRITE came with Linux 6.2, and run where nothing is lost: rxe repeats them with address 0 and answers no FLUSH twice. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
 }
 
 // Check refuses a group that does not exist.

@@ -35,6 +35,12 @@ func lossy(t Tool) Tool {
 	return t
 }
 
+// fragile marks an operation that rxe does not always repeat, or answer again, as it must be.
+func fragile(t Tool) Tool {
+	t.Fragile = true
+	return t
+}
+
 // content marks a tool whose client is content with having sent.
 func content(t Tool) Tool {
 	t.OneWay = true
@@ -112,8 +118,8 @@ var verbsTools = []Tool{
 	with(inlineTurns, perftest("ib_send_lat", "send_lat", Latency, "-I", "256")),
 	with(flood, of(newPerftest, perftest("ib_write_bw", "write_bw", Bandwidth, "--write_with_imm"))),
 	with(turns, of(newPerftest, perftest("ib_write_lat", "write_lat", Latency, "--write_with_imm"))),
-	operation("flush", since62, writes),
-	operation("atomic_write", since62, []Params{{Size: 8, MTU: 1024, Iters: 50}}),
+	fragile(operation("flush", since62, writes)),
+	fragile(operation("atomic_write", since62, []Params{{Size: 8, MTU: 1024, Iters: 50}})),
 	operation("window1", nil, writes),
 	operation("window2", nil, writes),
 	operation("send_inv", nil, writes),

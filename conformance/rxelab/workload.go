@@ -22,6 +22,7 @@ type Tool struct {
 	IPv6TCP bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
 	Loses   bool     // nobody sends again what the network loses
 	OneWay  bool     // the client is content with having sent
+	Fragile bool     // rxe cannot make good every loss
 	Unsized bool     // there is one message size, and no flag for it
 }
 
@@ -183,5 +184,8 @@ func (t *Tool) on(suite string) bool { return t.Suites == nil || slices.Contains
 // survives reports whether the tool can end well under a condition. Where nobody sends again, a lost packet is waited for in
 // vain, and one that comes twice is another message; single packets may overtake each other.
 func (w Workload) survives(c Condition) bool {
+	if w.Tool.Fragile && c.loses() {
+		return false
+	}
 	return !w.Tool.Loses || !c.impaired() || w.Tool.OneWay || c.Name == reordering && w.Params.single()
 }
