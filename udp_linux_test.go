@@ -100,12 +100,9 @@ func TestUDPCloseLeavesNoGoroutine(t *testing.T) {
 	if err := errors.Join(a.dev.Close(), b.dev.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// A goroutine that Close has waited for still has its last instructions to run.
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
+	// A goroutine that Close has waited for still has its last instructions to run, when the
+	// host lets it. One that stays is shown by name when the test runs into its time limit.
+	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
 	}
-	t.Errorf("%d goroutines after Close, %d before", runtime.NumGoroutine(), before)
 }
