@@ -46,7 +46,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return BadResponse
 	}
 	binary.NativeEndian.PutUint64(c.word[:], p.AtomicAck)
-	if f := scatter(w.SG, 0, c.word[:], true); f != mr.OK {
+	if f := scatter(w.SG, 0, c.word[:]); f != mr.OK {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}

@@ -183,7 +183,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		c.fail(qp.WCLocLenErr)
 		return BadResponse
 	}
-	if f := scatter(w.SG, off, p.Payload, false); f != mr.OK {
+	if f := scatter(w.SG, off, p.Payload); f != mr.OK {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}

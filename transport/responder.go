@@ -179,7 +179,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
-	switch scatter(c.recv.SG, r.got, p.Payload, ends) {
+	switch scatter(c.recv.SG, r.got, p.Payload) {
 	case mr.OK:
 	case mr.OutOfBounds:
 		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)

@@ -76,9 +76,10 @@ func attach(f *packet.Frame, region *mr.Region, addr, n uint64) bool {
 	return true
 }
 
-// scatter copies b to offset off of the message described by sg. final means that
-// the end of b is the end of a message for which local programs may be polling.
-func scatter(sg []qp.Segment, off uint64, b []byte, final bool) mr.Fault {
+// scatter copies b to offset off of the message described by sg. Whose memory that is
+// learns of it from a completion, so nothing is said of the order in which bytes become
+// visible, and no byte beside them is touched.
+func scatter(sg []qp.Segment, off uint64, b []byte) mr.Fault {
 	for i := range sg {
 		if len(b) == 0 {
 			return mr.OK
@@ -92,7 +93,7 @@ func scatter(sg []qp.Segment, off uint64, b []byte, final bool) mr.Fault {
 		if s.Region == nil || !s.Region.Valid() {
 			return mr.Gone
 		}
-		if store(s.Region, s.Addr+off, b[:take], final && take == uint64(len(b))) != nil {
+		if s.Region.Write(s.Addr+off, b[:take]) != nil {
 			return mr.Gone
 		}
 		b = b[take:]
@@ -104,7 +105,8 @@ func scatter(sg []qp.Segment, off uint64, b []byte, final bool) mr.Fault {
 	return mr.OK
 }
 
-// store writes b into region at addr. final makes its last bytes visible last.
+// store writes the payload of an RDMA WRITE into region at addr. final means that it is
+// the message's end, whose last bytes become visible last: programs poll for them.
 func store(region *mr.Region, addr uint64, b []byte, final bool) error {
 	if final {
 		return region.WriteFinal(addr, b)

@@ -258,7 +258,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	n := uint64(len(p.Payload))
 	if info.Op == bth.OpSend {
-		if scatter(c.recv.SG, c.got, p.Payload, info.Ends()) != mr.OK {
+		if scatter(c.recv.SG, c.got, p.Payload) != mr.OK {
 			return InvalidRequest
 		}
 		c.got += n

@@ -36,7 +36,7 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	if n > c.recv.Length {
 		return c.tooLong()
 	}
-	if scatter(c.recv.SG, 0, grh[:], false) != mr.OK || scatter(c.recv.SG, GRHLen, p.Payload, true) != mr.OK {
+	if scatter(c.recv.SG, 0, grh[:]) != mr.OK || scatter(c.recv.SG, GRHLen, p.Payload) != mr.OK {
 		return c.failReceive()
 	}
 	wc := qp.WC{
