@@ -57,9 +57,8 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	c.count.ReadsReplayed++
 	// RNICs begin the answer to a repeated READ with FIRST wherever it starts.
-	// Linux rxe, which never sets MigReq, takes that for an error when the READ
-	// began earlier.
-	resume := k > 0 && !p.MigReq
+	// Linux rxe takes that for an error when the READ began earlier.
+	resume := k > 0 && c.peer == peerRxe
 	at := rs.find(res)
 	if at < 0 {
 		rs.insert(job{res: res, next: p.PSN, resume: resume, again: true})

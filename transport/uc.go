@@ -11,10 +11,7 @@ import (
 // acknowledgement. A message of which a packet is lost is dropped whole; its receive
 // serves the next one.
 type UC struct {
-	core
-	next bth.PSN // of the next packet
-	cur  uint32  // free-running index of the work request being sent
-	sent uint32  // those before it were handed to the link as a whole
+	unreliable
 
 	expected bth.PSN
 	inside   bool          // between FIRST and LAST of a message that is being taken
@@ -26,7 +23,7 @@ type UC struct {
 }
 
 // NewUC returns the machine of q; see [NewRC].
-func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{core: core{qp: q, keys: keys}} }
+func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{unreliable: newUnreliable(q, keys)} }
 
 // Modified takes over the attributes and the state that the queue pair has now.
 func (c *UC) Modified(Time) {
@@ -35,47 +32,18 @@ func (c *UC) Modified(Time) {
 	switch {
 	case c.state == qp.RESET:
 		c.forget()
-		c.cur, c.sent, c.inside = c.qp.SQ.Head(), c.qp.SQ.Head(), false
+		c.restart()
+		c.inside = false
 	case c.state == qp.RTR && was != qp.RTR:
 		c.expected, c.inside = c.qp.Attr.RQPSN, false
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
-		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+		c.restart()
 	case c.state == qp.ERR && was != qp.ERR:
 		c.flush()
 	}
 	c.drained()
 }
-
-func (c *UC) flush() {
-	c.inside = false
-	c.flushQueues()
-	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
-}
-
-// enterError brings the queue pair into ERR and flushes its queues.
-func (c *UC) enterError() {
-	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
-	c.flush()
-}
-
-// Posted tells the machine that work requests were queued. In ERR all of them are flushed
-// at once, in SQE those of the send queue (IBA 10.3.1).
-func (c *UC) Posted() {
-	switch c.state {
-	case qp.ERR:
-		c.flush()
-	case qp.SQE:
-		c.flushSends()
-		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
-	}
-}
-
-// NextTimeout is never: nothing waits for an answer.
-func (c *UC) NextTimeout() (Time, bool) { return 0, false }
-
-// Timeout does nothing.
-func (c *UC) Timeout(Time) {}
 
 // Transmit is as [RC.Transmit]. What it has put into dst completes when [UC.Sent] is
 // called after dst has left: only then may the program reuse its buffers.
@@ -128,27 +96,6 @@ func (c *UC) local(w *qp.SendWQE) bool {
 	c.cur++
 	c.sent = c.cur
 	return true
-}
-
-// Sent completes the work requests whose last packet has left, and reports whether
-// Transmit has something to do again.
-func (c *UC) Sent(Time) (more bool) {
-	for c.sends() && c.qp.SQ.Head() != c.sent {
-		c.completeHead(qp.WCSuccess)
-	}
-	c.drained()
-	return c.sends() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
-}
-
-// failAt fails the work request that cannot be sent, once those before it are complete,
-// and with it the send queue.
-func (c *UC) failAt(status qp.WCStatus) {
-	if c.cur != c.qp.SQ.Head() {
-		return
-	}
-	c.completeHead(status)
-	c.enterSQE()
-	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 }
 
 // sendPacket emits the next packet of w and reports whether there was room.

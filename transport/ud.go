@@ -18,14 +18,11 @@ const ownQKey = 1 << 31
 // message is one packet, goes where its work request says, and comes from anybody who
 // knows the Q_Key; none is acknowledged.
 type UD struct {
-	core
-	next bth.PSN // of the next packet
-	cur  uint32  // free-running index of the work request that is to be sent next
-	sent uint32  // those before it were handed to the link
+	unreliable
 }
 
 // NewUD returns the machine of q; see [NewRC].
-func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{core: core{qp: q, keys: keys}} }
+func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{newUnreliable(q, keys)} }
 
 // Modified takes over the attributes and the state that the queue pair has now.
 func (c *UD) Modified(Time) {
@@ -33,38 +30,15 @@ func (c *UD) Modified(Time) {
 	switch {
 	case c.state == qp.RESET:
 		c.forget()
-		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+		c.restart()
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
-		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
+		c.restart()
 	case c.state == qp.ERR && was != qp.ERR:
 		c.flush()
 	}
 	c.drained()
 }
-
-// flush completes both queues with WR_FLUSH_ERR.
-func (c *UD) flush() {
-	c.flushQueues()
-	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
-}
-
-// Posted tells the machine that work requests were queued.
-func (c *UD) Posted() {
-	switch c.state {
-	case qp.ERR:
-		c.flush()
-	case qp.SQE:
-		c.flushSends()
-		c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
-	}
-}
-
-// NextTimeout is never: nothing waits for an answer.
-func (c *UD) NextTimeout() (Time, bool) { return 0, false }
-
-// Timeout does nothing.
-func (c *UD) Timeout(Time) {}
 
 // Link returns the index of the link by which the next datagram wants to leave; false
 // means that there is none to send.
@@ -148,25 +122,4 @@ func (c *UD) qkey() uint32 {
 		return GSIQKey
 	}
 	return c.qp.Attr.QKey
-}
-
-// Sent completes the work requests whose packets have left, and reports whether Transmit
-// has something to do again.
-func (c *UD) Sent(Time) (more bool) {
-	for c.qp.SQ.Head() != c.sent {
-		c.completeHead(qp.WCSuccess)
-	}
-	c.drained()
-	return c.state == qp.RTS && c.cur != c.qp.SQ.Tail()
-}
-
-// failAt fails the work request that cannot be sent, once those before it are complete. It
-// takes the send queue with it, while receives go on (IBA 10.3.1, state SQE).
-func (c *UD) failAt(status qp.WCStatus) {
-	if c.cur != c.qp.SQ.Head() {
-		return
-	}
-	c.completeHead(status)
-	c.enterSQE()
-	c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head()
 }

@@ -64,7 +64,6 @@ func (c *UD) tooLong() Verdict {
 // failReceive ends a receive whose memory is not what it has to be.
 func (c *UD) failReceive() Verdict {
 	c.completeReceive(qp.WC{Status: qp.WCLocProtErr})
-	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
-	c.flush()
+	c.enterError()
 	return LocalError
 }

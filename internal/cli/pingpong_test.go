@@ -26,17 +26,23 @@ var pingpongLines = regexp.MustCompile(`^  local address:  LID 0x0000, QPN 0x[0-
 func TestPingpong(t *testing.T) {
 	for _, size := range []int{1, 2, 255, 4096, 4097, 8193, 65536} {
 		for _, mtu := range []int{256, 1024, 4096} {
-			for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
-				line := fmt.Sprintf("pingpong rc -n 7 -s %d -m %d", size, mtu)
-				server, client := ends(line)
-				s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server+chk[0], client+chk[1])
-				mustSucceed(t, line, s, c)
-				for i, r := range []*run{s, c} {
-					m := pingpongLines.FindStringSubmatch(r.out.String())
-					if m == nil || m[1] != fmt.Sprint(2*7*size) || m[2] != "7" || (m[3] != "") != (chk[i] != "") {
-						t.Fatalf("%s%s: %v", line, chk[i], r)
-					}
-				}
+			pingpongs(t, fmt.Sprintf("pingpong rc -m %d", mtu), size)
+		}
+	}
+}
+
+// pingpongs runs a command with messages of size bytes, with their data checked and not, at either end.
+func pingpongs(t *testing.T, line string, size int) {
+	t.Helper()
+	line += fmt.Sprintf(" -n 7 -s %d", size)
+	for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
+		server, client := ends(line)
+		s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server+chk[0], client+chk[1])
+		mustSucceed(t, line, s, c)
+		for i, r := range []*run{s, c} {
+			m := pingpongLines.FindStringSubmatch(r.out.String())
+			if m == nil || m[1] != fmt.Sprint(2*7*size) || m[2] != "7" || (m[3] != "") != (chk[i] != "") {
+				t.Fatalf("%s%s: %v", line, chk[i], r)
 			}
 		}
 	}

@@ -2,11 +2,9 @@ package vm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -20,70 +18,40 @@ type Kernel struct {
 	Modules []string // files, in the order of loading
 }
 
-const (
-	metaPackage = "linux-image-amd64"
-	doneFile    = "package" // written last: its presence says that the directory is complete
-)
+const metaPackage = "linux-image-amd64"
 
 // FetchKernel returns the suite's kernel from the cache directory, after fetching it with apt when it is not there. It needs no
 // root: apt works on lists of its own below the cache directory. Step, when not nil, is told what takes long.
 func FetchKernel(ctx context.Context, cache, suite string, step func(string)) (*Kernel, error) {
-	dir := filepath.Join(cache, "kernels", suite)
-	if k, err := openKernel(dir, suite); err == nil {
-		return k, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	if step == nil {
 		step = func(string) {}
 	}
-	work, err := os.MkdirTemp(mustDir(cache), "fetch-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(work)
-	a, err := newApt(work, suite)
-	if err != nil {
-		return nil, err
-	}
-	step("reading the package lists of Debian " + suite)
-	if _, err := a.run(ctx, "apt-get", "update", "-qq"); err != nil {
-		return nil, err
-	}
-	name, err := a.dependency(ctx, metaPackage)
-	if err != nil {
-		return nil, err
-	}
-	step("downloading " + name)
-	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
-		return nil, err
-	}
-	debs, err := filepath.Glob(filepath.Join(work, name+"_*.deb"))
-	if err != nil || len(debs) != 1 {
-		return nil, fmt.Errorf("apt-get download %s left %d files, want 1 (%v)", name, len(debs), err)
-	}
-	step("unpacking " + filepath.Base(debs[0]))
-	tree := filepath.Join(work, "tree")
-	if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], tree).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("dpkg-deb -x %s: %w: %s", debs[0], err, out)
-	}
-	ready := filepath.Join(work, "ready")
-	if err := distill(ctx, tree, ready, strings.TrimSuffix(filepath.Base(debs[0]), ".deb")); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(ready, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return openKernel(dir, suite)
-}
-
-// mustDir makes dir and returns it; MkdirTemp reports the error when that failed.
-func mustDir(dir string) string {
-	_ = os.MkdirAll(dir, 0o755)
-	return dir
+	dir := filepath.Join(cache, "kernels", suite)
+	open := func() (*Kernel, error) { return openKernel(dir, suite) }
+	return fetched(cache, dir, suite, open, func(a *apt, ready string) error {
+		step("reading the package lists of Debian " + suite)
+		if _, err := a.run(ctx, "apt-get", "update", "-qq"); err != nil {
+			return err
+		}
+		name, err := a.dependency(ctx, metaPackage)
+		if err != nil {
+			return err
+		}
+		step("downloading " + name)
+		if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
+			return err
+		}
+		debs, err := filepath.Glob(filepath.Join(a.dir, name+"_*.deb"))
+		if err != nil || len(debs) != 1 {
+			return fmt.Errorf("apt-get download %s left %d files, want 1 (%v)", name, len(debs), err)
+		}
+		step("unpacking " + filepath.Base(debs[0]))
+		tree := filepath.Join(a.dir, "tree")
+		if err := unpackDeb(ctx, debs[0], tree); err != nil {
+			return err
+		}
+		return distill(ctx, tree, ready, strings.TrimSuffix(filepath.Base(debs[0]), ".deb"))
+	})
 }
 
 // distill keeps the image and the modules that the lab loads.
@@ -120,7 +88,6 @@ func distill(ctx context.Context, tree, dir, pkg string) error {
 }
 
 // openKernel finds a kernel that was fetched before. One whose modules were chosen from another list counts as absent.
-
 func openKernel(dir, suite string) (*Kernel, error) {
 	b, err := os.ReadFile(filepath.Join(dir, doneFile))
 	if err != nil {

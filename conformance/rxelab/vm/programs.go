@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,43 +28,22 @@ var merged = []string{"bin", "sbin", "lib", "lib64"}
 // FetchPrograms returns the suite's packages, unpacked with all that they depend on, from the cache directory, after fetching
 // them with apt when they are not there. It needs no root. Step, when not nil, is told what takes long.
 func FetchPrograms(ctx context.Context, cache, suite string, packages []string, step func(string)) (*Programs, error) {
-	dir := filepath.Join(cache, "programs", suite)
-	if p, err := openPrograms(dir, suite, packages); err == nil {
-		return p, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	if step == nil {
 		step = func(string) {}
 	}
-	work, err := os.MkdirTemp(mustDir(cache), "fetch-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(work)
-	a, err := newApt(work, suite)
-	if err != nil {
-		return nil, err
-	}
-	debs, err := a.closure(ctx, packages, step)
-	if err != nil {
-		return nil, err
-	}
-	step(fmt.Sprintf("unpacking %d packages", len(debs)))
-	ready := filepath.Join(work, "ready")
-	if err := unpackAll(ctx, debs, filepath.Join(ready, "root")); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(ready, doneFile), []byte(describePackages(debs, packages)), 0o644); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(ready, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return openPrograms(dir, suite, packages)
+	dir := filepath.Join(cache, "programs", suite)
+	open := func() (*Programs, error) { return openPrograms(dir, suite, packages) }
+	return fetched(cache, dir, suite, open, func(a *apt, ready string) error {
+		debs, err := a.closure(ctx, packages, step)
+		if err != nil {
+			return err
+		}
+		step(fmt.Sprintf("unpacking %d packages", len(debs)))
+		if err := unpackAll(ctx, debs, filepath.Join(ready, "root")); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(ready, doneFile), []byte(describePackages(debs, packages)), 0o644)
+	})
 }
 
 // closure downloads packages and all that they depend on, as on a system that has nothing yet.
@@ -91,8 +69,8 @@ func unpackAll(ctx context.Context, debs []string, root string) error {
 		return err
 	}
 	for _, d := range debs {
-		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", d, root).CombinedOutput(); err != nil {
-			return fmt.Errorf("dpkg-deb -x %s: %w: %s", d, err, out)
+		if err := unpackDeb(ctx, d, root); err != nil {
+			return err
 		}
 	}
 	for _, name := range merged {
