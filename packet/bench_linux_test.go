@@ -20,7 +20,7 @@ func BenchmarkUDP(b *testing.B) {
 		for _, o := range offloads {
 			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.name), func(b *testing.B) {
 				hosts := newTestNet(b, 9000, 0)
-				benchTurns(b, listenIn(b, hosts.left, leftIPv4, o.opts), listenIn(b, hosts.right, rightIPv4, o.opts), size)
+				benchTurns(b, listenIn(b, hosts.Left, leftIPv4, o.opts), listenIn(b, hosts.Right, rightIPv4, o.opts), size)
 			})
 		}
 	}
@@ -48,7 +48,7 @@ func BenchmarkUDPStream(b *testing.B) {
 	for _, o := range offloads {
 		b.Run(fmt.Sprintf("veth/4096 bytes/%s", o.name), func(b *testing.B) {
 			hosts := newTestNet(b, 9000, 0)
-			benchStream(b, listenIn(b, hosts.left, leftIPv4, o.opts), listenIn(b, hosts.right, rightIPv4, o.opts), 4096)
+			benchStream(b, listenIn(b, hosts.Left, leftIPv4, o.opts), listenIn(b, hosts.Right, rightIPv4, o.opts), 4096)
 		})
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/vishvananda/netlink"
 )
 
 func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 	hosts := newTestNet(t, 4200, 0)
-	in(t, hosts.left, func() error {
+	testnet.In(t, hosts.Left, func() error {
 		addrs, mtu, ifname, err := packet.HostAddrs("veth0")
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 
 func TestHostAddrsOfAnInterfaceOutOfUse(t *testing.T) {
 	hosts := newTestNet(t, 1500, 0)
-	in(t, hosts.left, func() error {
+	testnet.In(t, hosts.Left, func() error {
 		link, err := netlink.LinkByName("veth0")
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/linktest"
 	"github.com/vishvananda/netns"
@@ -21,7 +22,7 @@ func listen(t testing.TB, addr string, opts packet.UDPOptions) packet.Link {
 // listenIn opens a link in a network namespace.
 func listenIn(t testing.TB, ns netns.NsHandle, addr string, opts packet.UDPOptions) (l packet.Link) {
 	t.Helper()
-	in(t, ns, func() (err error) {
+	testnet.In(t, ns, func() (err error) {
 		l, err = packet.ListenUDP(netip.MustParseAddr(addr), opts)
 		return err
 	})
@@ -73,22 +74,22 @@ func TestUDPVeth(t *testing.T) {
 			} {
 				t.Run(pair.name, func(t *testing.T) {
 					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-						a = listenIn(t, hosts.left, pair.left, packet.UDPOptions{})
-						b = listenIn(t, hosts.right, pair.right, packet.UDPOptions{})
+						a = listenIn(t, hosts.Left, pair.left, packet.UDPOptions{})
+						b = listenIn(t, hosts.Right, pair.right, packet.UDPOptions{})
 						if got := a.Caps().MTU; got != n.mtu {
 							t.Errorf("MTU %d, want that of the device, %d", got, n.mtu)
 						}
 						return a, b
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
-						in(t, hosts.left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
+						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
 					}), linktest.WithJoin(func(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
 						// A membership is of the namespace in which it is entered.
-						ns := hosts.right
+						ns := hosts.Right
 						if l.Local() == netip.MustParseAddr(pair.left) {
-							ns = hosts.left
+							ns = hosts.Left
 						}
-						in(t, ns, func() error { r, err = packet.Join(l, group); return nil })
+						testnet.In(t, ns, func() error { r, err = packet.Join(l, group); return nil })
 						return r, err
 					}))
 				})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
 	"golang.org/x/sys/unix"
 )
@@ -88,9 +89,9 @@ func TestUDPSurvivesANobodyThere(t *testing.T) {
 
 func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 	hosts := newTestNet(t, 1500, 0)
-	a := listenIn(t, hosts.left, leftIPv4, packet.UDPOptions{})
+	a := listenIn(t, hosts.Left, leftIPv4, packet.UDPOptions{})
 	defer a.Close()
-	b := listenIn(t, hosts.right, rightIPv4, packet.UDPOptions{})
+	b := listenIn(t, hosts.Right, rightIPv4, packet.UDPOptions{})
 	defer b.Close()
 	batch := packet.NewBatch(8)
 	there, nowhere := &packet.Path{Dst: b.Local()}, &packet.Path{Dst: netip.MustParseAddr("203.0.113.1")}
@@ -114,10 +115,10 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 // Linux rxe sends UDP checksum 0, over IPv6 too, where a socket drops it unless told otherwise.
 func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
 	hosts := newTestNet(t, 1500, 0)
-	l := listenIn(t, hosts.right, rightIPv6, packet.UDPOptions{})
+	l := listenIn(t, hosts.Right, rightIPv6, packet.UDPOptions{})
 	defer l.Close()
 	var conn *net.UDPConn
-	in(t, hosts.left, func() (err error) {
+	testnet.In(t, hosts.Left, func() (err error) {
 		conn, err = net.DialUDP("udp6", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(l.Local(), packet.Port)))
 		return err
 	})

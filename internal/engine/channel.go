@@ -36,13 +36,13 @@ type CompChannel struct {
 	cqs        int  // guarded by mu: CQs made on the channel
 	closed     bool // guarded by mu
 
-	token chan struct{}
+	token token
 	done  chan struct{} // closed with the channel
 }
 
 // CreateCompChannel makes a completion channel.
 func (d *Device) CreateCompChannel() *CompChannel {
-	return &CompChannel{dev: d, token: make(chan struct{}, 1), done: make(chan struct{})}
+	return &CompChannel{dev: d, token: newToken(), done: make(chan struct{})}
 }
 
 // CreateCQ makes a CQ that tells of completions on the channel.
@@ -69,7 +69,7 @@ func (ch *CompChannel) add(c *CQ) {
 	if c.events++; c.events == 1 {
 		ch.push(c)
 	}
-	ch.wake()
+	ch.token.wake()
 }
 
 func (ch *CompChannel) push(c *CQ) {
@@ -94,16 +94,9 @@ func (ch *CompChannel) pop() (c *CQ, over bool) {
 		ch.push(c)
 	}
 	if ch.head != nil {
-		ch.wake()
+		ch.token.wake()
 	}
 	return c, false
-}
-
-func (ch *CompChannel) wake() {
-	select {
-	case ch.token <- struct{}{}:
-	default:
-	}
 }
 
 // drop forgets c, which is closed, with its events.

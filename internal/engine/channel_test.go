@@ -162,7 +162,7 @@ func TestEveryReaderOfAChannelWakes(t *testing.T) {
 			ch.push(c)
 		}
 		ch.mu.Unlock()
-		ch.wake()
+		ch.token.wake()
 		wg.Wait()
 	})
 }

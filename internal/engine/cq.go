@@ -19,10 +19,9 @@ var (
 // with their shard's lock held, pollers take only the CQ's own lock: the order is
 // shard before CQ, and nothing that holds a CQ takes another lock.
 //
-// A waiter parks on token, a channel with room for one. The rule that loses no wake-up:
-// whenever the queue is not empty and someone waits, there is a token in the channel,
-// or a waiter took it and has not polled yet; a waiter that leaves completions behind
-// passes the token on.
+// A waiter parks on token. A completion leaves it only for somebody who waits: whenever the
+// queue is not empty and someone does, the token lies there, or a waiter took it and has
+// not polled yet.
 type CQ struct {
 	Owner any // for the caller's use, set before the first event
 
@@ -42,12 +41,12 @@ type CQ struct {
 	events    int // on channel, guarded by its lock
 	nextEvent *CQ // likewise
 
-	token chan struct{}
+	token token
 	done  chan struct{} // closed with the CQ
 }
 
 func newCQ(d *Device, depth int) *CQ {
-	return &CQ{dev: d, queue: qp.NewCQ(depth), token: make(chan struct{}, 1), done: make(chan struct{})}
+	return &CQ{dev: d, queue: qp.NewCQ(depth), token: newToken(), done: make(chan struct{})}
 }
 
 // Complete adds a completion. Machines call it with their shard's lock held.
@@ -60,7 +59,7 @@ func (c *CQ) Complete(wc *qp.WC) {
 	}
 	c.mu.Unlock()
 	if wake {
-		c.wake()
+		c.token.wake()
 	}
 	if tell {
 		c.channel.add(c)
@@ -89,13 +88,6 @@ func (c *CQ) Depth() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.queue.Depth()
-}
-
-func (c *CQ) wake() {
-	select {
-	case c.token <- struct{}{}:
-	default:
-	}
 }
 
 // Poll moves up to len(dst) completions to dst and returns how many. It never waits.
@@ -129,7 +121,7 @@ func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 		}
 		c.mu.Unlock()
 		if passOn {
-			c.wake()
+			c.token.wake()
 		}
 		switch {
 		case n > 0:

@@ -28,21 +28,18 @@ type eventKey struct {
 // costs no memory: an event that was not read yet takes the place of an earlier one of the
 // same type about the same object, and those about an object that is closed are dropped.
 // So there are never more than a few for each object that exists.
-//
-// A reader parks on token, as a waiter of a CQ does: whoever takes an event and leaves
-// others passes the token on.
 type events struct {
 	mu     sync.Mutex
 	queue  list.List                  // guarded by mu: of AsyncEvent, oldest first
 	at     map[eventKey]*list.Element // guarded by mu: where each is in queue
 	closed bool                       // guarded by mu
 
-	token chan struct{}
+	token token
 	done  chan struct{} // closed with the device
 }
 
 func newEvents() *events {
-	return &events{at: map[eventKey]*list.Element{}, token: make(chan struct{}, 1), done: make(chan struct{})}
+	return &events{at: map[eventKey]*list.Element{}, token: newToken(), done: make(chan struct{})}
 }
 
 // raise enters an event. It may be called with any lock held.
@@ -56,7 +53,7 @@ func (e *events) raise(ev AsyncEvent) {
 		e.queue.MoveToBack(at)
 	default:
 		e.at[key] = e.queue.PushBack(ev)
-		e.wake()
+		e.token.wake()
 	}
 }
 
@@ -80,13 +77,6 @@ func (e *events) close() {
 	close(e.done)
 }
 
-func (e *events) wake() {
-	select {
-	case e.token <- struct{}{}:
-	default:
-	}
-}
-
 // next takes the oldest event. over says whether none will come any more.
 func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	e.mu.Lock()
@@ -98,7 +88,7 @@ func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	ev = e.queue.Remove(front).(AsyncEvent)
 	delete(e.at, ev.key())
 	if e.queue.Len() > 0 {
-		e.wake()
+		e.token.wake()
 	}
 	return ev, true, false
 }

@@ -115,7 +115,7 @@ func TestEveryReaderOfEventsWakes(t *testing.T) {
 			d.events.at[e.key()] = d.events.queue.PushBack(e)
 		}
 		d.events.mu.Unlock()
-		d.events.wake()
+		d.events.token.wake()
 		wg.Wait()
 	})
 }

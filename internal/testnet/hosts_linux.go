@@ -1,0 +1,135 @@
+package testnet
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Interface is the name of each host's end of the cable.
+const Interface = "veth0"
+
+// Hosts are two network namespaces with a veth pair, the cable, between them.
+type Hosts struct{ Left, Right netns.NsHandle }
+
+// Cable describes what Connect makes.
+type Cable struct {
+	MTU         int      // in bytes
+	Segments    int      // the most that the left end takes in one piece, 0 for what the kernel chooses; with 1 the kernel cuts up every train before it goes on the wire
+	Left, Right []string // addresses, as 198.18.0.1/24
+}
+
+// Connect makes two hosts and the cable, and returns when it is in. They are gone when the
+// test ends.
+func Connect(t testing.TB, c Cable) *Hosts {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces take root")
+	}
+	h := new(Hosts)
+	for _, ns := range []*netns.NsHandle{&h.Left, &h.Right} {
+		made, err := newNamespace()
+		if err != nil {
+			t.Skipf("cannot make a network namespace: %v", err)
+		}
+		t.Cleanup(func() { made.Close() })
+		*ns = made
+	}
+	In(t, h.Left, func() error {
+		return netlink.LinkAdd(&netlink.Veth{
+			LinkAttrs: netlink.LinkAttrs{Name: Interface, MTU: c.MTU, GSOMaxSegs: uint32(c.Segments)},
+			PeerName:  Interface, PeerNamespace: netlink.NsFd(h.Right),
+		})
+	})
+	In(t, h.Left, func() error { return bringUp(c.MTU, c.Left) })
+	In(t, h.Right, func() error { return bringUp(c.MTU, c.Right) })
+	In(t, h.Left, func() error { return awaitCarrier(t.Context()) })
+	In(t, h.Right, func() error { return awaitCarrier(t.Context()) })
+	return h
+}
+
+func bringUp(mtu int, addrs []string) error {
+	link, err := netlink.LinkByName(Interface)
+	if err != nil {
+		return err
+	}
+	if err := netlink.LinkSetMTU(link, mtu); err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		addr, err := netlink.ParseAddr(a)
+		if err != nil {
+			return err
+		}
+		addr.Flags = unix.IFA_F_NODAD
+		if err := netlink.AddrAdd(link, addr); err != nil {
+			return err
+		}
+	}
+	return netlink.LinkSetUp(link)
+}
+
+// awaitCarrier waits until the kernel has taken the cable in, which it does a moment after
+// both ends are up.
+func awaitCarrier(ctx context.Context) error {
+	for ctx.Err() == nil {
+		link, err := netlink.LinkByName(Interface)
+		if err != nil || link.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+		runtime.Gosched()
+	}
+	return ctx.Err()
+}
+
+// newNamespace makes a namespace and leaves the thread in its own.
+func newNamespace() (netns.NsHandle, error) {
+	runtime.LockOSThread()
+	home, err := netns.Get()
+	if err != nil {
+		return netns.None(), err
+	}
+	defer home.Close()
+	ns, err := netns.New()
+	if err != nil {
+		runtime.UnlockOSThread()
+		return ns, err
+	}
+	return ns, goHome(home)
+}
+
+// goHome returns the thread to its namespace. A thread that cannot return stays locked and ends with its goroutine.
+func goHome(home netns.NsHandle) error {
+	err := netns.Set(home)
+	if err == nil {
+		runtime.UnlockOSThread()
+	}
+	return err
+}
+
+// In runs f with its thread in ns. Sockets f opens stay there. When f ends the test, its
+// thread ends too.
+func In(t testing.TB, ns netns.NsHandle, f func() error) {
+	t.Helper()
+	runtime.LockOSThread()
+	home, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	if err := netns.Set(ns); err != nil {
+		t.Fatal(err)
+	}
+	err = f()
+	if herr := goHome(home); herr != nil {
+		t.Fatal(herr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
