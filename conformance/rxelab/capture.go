@@ -109,6 +109,9 @@ type Traffic struct {
 	icrc.Summary
 	Dropped int  // frames that tcpdump was too slow for
 	Limited bool // the capture ended at its limit, before the cell
+
+	Sent     []int `json:",omitempty"` // BTH opcodes, by gorxe
+	Received []int `json:",omitempty"`
 }
 
 var droppedFrames = regexp.MustCompile(`(\d+) packets dropped by kernel`)

@@ -117,6 +117,7 @@ func (l *lane) run(ctx context.Context, c Cell, port int, dir string, limit int)
 	writeLogs(dir, server, client, formatCounters(res.Rxe))
 	return func() Result {
 		t, err := capt.finish()
+		t.Sent, t.Received = opcodesOf(&t.Summary, l.gorxe), opcodesOf(&t.Summary, l.rxe)
 		res.traffic(t, err)
 		return res
 	}, err

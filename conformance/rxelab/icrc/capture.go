@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
@@ -18,6 +19,9 @@ type Summary struct {
 	Bad       int      // packets that are wrong
 	Faults    []string // the first of them, each with the number of its frame
 	Cut       bool     // the capture ends within a frame
+
+	// Opcodes are those of the packets that are right, by the address they came from.
+	Opcodes map[netip.Addr]Opcodes `json:"-"`
 }
 
 const (
@@ -75,7 +79,9 @@ func (s *Summary) add(frame []byte) {
 	if v.Packets > 1 {
 		s.Merged++
 	}
-	if v.Bad > 0 {
+	if v.Bad == 0 {
+		s.noteOpcodes(d, v.Size)
+	} else {
 		s.fault(v.Bad, "%d of %d packets of %d bytes have a wrong ICRC (first opcode %#02x, PSN %#06x)",
 			v.Bad, v.Packets, v.Size, d.payload[0], uint32(d.payload[9])<<16|uint32(d.payload[10])<<8|uint32(d.payload[11]))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 )
 
 // Port is the UDP destination port of RoCEv2 (IBA annex A17.4.5.1).
@@ -74,6 +75,16 @@ func parse(frame []byte) (datagram, error) {
 		return d, fmt.Errorf("UDP payload of %d bytes is too short for BTH and ICRC", len(d.payload))
 	}
 	return d, nil
+}
+
+// source is the address that the datagram came from.
+func (d datagram) source() netip.Addr {
+	at, n := 8, 16
+	if len(d.ip) == ipv4Len {
+		at, n = 12, 4
+	}
+	a, _ := netip.AddrFromSlice(d.ip[at:][:n])
+	return a
 }
 
 // segment returns the register after the masked headers of the datagram that a network card would send for the index-th

@@ -41,6 +41,7 @@ type flags struct {
 	suites, filter       string
 	group, level         string
 	doc, results, render string
+	opcodes              string
 	list                 bool
 }
 
@@ -63,6 +64,7 @@ func parse(args []string) (*flags, error) {
 	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md, or docs/interop-verbs.md)")
 	fs.StringVar(&f.results, "results", "", "`file` for the results as JSON (default: results.json among the artifacts)")
 	fs.StringVar(&f.render, "render", "", "run nothing; write the report from result `files`, separated by commas")
+	fs.StringVar(&f.opcodes, "opcodes", "", "with -render: write to `file` as JSON which opcodes were exchanged, and no report; the results may be of several groups")
 	fs.IntVar(&f.Lanes, "lanes", 3, "`number` of cells to run at a time")
 	fs.IntVar(&f.CPUs, "cpus", 2, "`number` of processors of the virtual machine")
 	fs.IntVar(&f.MTU, "mtu", 9000, "MTU of the link in `bytes`")
@@ -79,6 +81,9 @@ func parse(args []string) (*flags, error) {
 		if v < 1 || v > 100000 {
 			return nil, fmt.Errorf("-%s %d: want 1 to 100000", name, v)
 		}
+	}
+	if f.opcodes != "" && f.render == "" {
+		return nil, errors.New("-opcodes needs result files: give them with -render")
 	}
 	f.Group, f.Level, f.Suites = rxelab.Group(f.group), rxelab.Level(f.level), strings.Split(f.suites, ",")
 	var err error
@@ -99,14 +104,16 @@ func run(ctx context.Context, args []string, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	if f.render != "" {
+	switch {
+	case f.opcodes != "":
+		return writeOpcodes(f.opcodes, strings.Split(f.render, ","))
+	case f.render != "":
 		r, err := rxelab.Load(strings.Split(f.render, ",")...)
 		if err != nil {
 			return err
 		}
 		return f.finish(r, out)
-	}
-	if f.list {
+	case f.list:
 		return list(f, out)
 	}
 	if err := f.directories(); err != nil {
@@ -175,6 +182,22 @@ func write(name string, r *rxelab.Report) error {
 		return err
 	}
 	return os.WriteFile(name, []byte(b.String()), 0o644)
+}
+
+func writeOpcodes(name string, files []string) error {
+	var reports []*rxelab.Report
+	for _, f := range files {
+		r, err := rxelab.Load(f)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	b, err := rxelab.Opcodes(reports...)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, b, 0o644)
 }
 
 func list(f *flags, out io.Writer) error {

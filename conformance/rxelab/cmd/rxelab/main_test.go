@@ -41,6 +41,7 @@ func TestBadArguments(t *testing.T) {
 		"-list -group most":   "most",
 		"-list -kernel buzz":  "buzz",
 		"-render /no/such.js": "/no/such.js",
+		"-opcodes x.json":     "-render",
 	} {
 		err := run(t.Context(), strings.Fields(args), printed(t))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,33 @@
+package icrc
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Opcodes is a set of BTH opcodes.
+type Opcodes [256]bool
+
+// List returns the members in ascending order.
+func (o *Opcodes) List() []uint8 {
+	var out []uint8
+	for op, in := range o {
+		if in {
+			out = append(out, uint8(op))
+		}
+	}
+	return out
+}
+
+// noteOpcodes enters the opcodes of a datagram whose packets, all but the last of size bytes, are right.
+func (s *Summary) noteOpcodes(d datagram, size int) {
+	from := d.source()
+	o := s.Opcodes[from]
+	for p := range slices.Chunk(d.payload, size) {
+		o[p[0]] = true
+	}
+	if s.Opcodes == nil {
+		s.Opcodes = map[netip.Addr]Opcodes{}
+	}
+	s.Opcodes[from] = o
+}
