@@ -41,6 +41,7 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
 		return
 	}
+	e.begins(s)
 	r.cursor++
 	want := bth.DETH{QKey: qkey, SrcQP: e.qp.Num}
 	if s.act.Wrong == WrongQKey {

@@ -75,6 +75,7 @@ type end struct {
 	want   []qp.WC   // completions of receives that this step must bring
 	cause  string    // why the queue pair may be in ERR
 	broken string    // why it may be in SQE
+	events events
 	nextID uint64
 
 	requester requester
@@ -127,12 +128,20 @@ type posted struct {
 type receives struct {
 	list []*posted
 	srq  *qp.SRQ // nil for that of a queue pair
+
+	limit       int // below which SRQ_LIMIT_REACHED is due
+	raised, due int // how often it was, in this step
 }
 
 // take makes the oldest receive the held one, unless one is held.
 func (e *end) take() bool {
 	if e.held == nil && len(e.recvs.list) > 0 {
-		e.held, e.recvs.list = e.recvs.list[0], e.recvs.list[1:]
+		r := e.recvs
+		e.held, r.list = r.list[0], r.list[1:]
+		if len(r.list) < r.limit {
+			r.limit = 0
+			r.due++
+		}
 	}
 	return e.held != nil
 }

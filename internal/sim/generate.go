@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Generate makes a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
-func Generate(seed uint64) *Scenario {
+// Simple makes a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
+func Simple(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x676f727865)), sc: &Scenario{Seed: seed}}
 	for range 2 + g.r.IntN(3) {
 		g.sc.Nodes = append(g.sc.Nodes, NodeSpec{IPv6: g.one(2), Watched: !g.one(3)})
@@ -20,11 +20,16 @@ func Generate(seed uint64) *Scenario {
 	for range 2 + g.r.IntN(7) {
 		g.conn()
 	}
+	g.order()
+	return g.sc
+}
+
+// order sorts the acts by time and says when the links have failed enough.
+func (g *generator) order() {
 	slices.SortStableFunc(g.sc.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	for i := range g.sc.Acts {
 		g.sc.Calm = max(g.sc.Calm, g.sc.Acts[i].At+2*millisecond)
 	}
-	return g.sc
 }
 
 type generator struct {

@@ -37,6 +37,7 @@ func (e *end) toReset() {
 		e.recvs.list = nil
 	}
 	e.cause, e.broken = "", ""
+	e.events.established, e.events.last = false, false
 	e.settle()
 	e.responder = responder{}
 }
@@ -61,22 +62,35 @@ func (c *conn) connect() {
 		e.responder = responder{}
 	}
 	for _, e := range c.ends {
-		peer := e.peer()
-		a := qp.Attr{
-			State: qp.INIT, Port: 1, Access: allAccess, QKey: qkey,
-			AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
-			PathMTU: c.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
-			MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
-			MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
-		}
+		a := e.attr()
 		for _, to := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
-			from := e.state()
-			mask, _, _ := qp.Requirements(c.spec.Type, from, to)
-			a.State = to
-			e.must(e.modify(&a, mask|qp.AttrState))
+			if to == qp.RTS && e.spec.Late > 0 {
+				e.w.queue.push(event{at: e.w.now + e.spec.Late, kind: evAct, end: e, act: &Act{Kind: ActRise}})
+				break
+			}
+			e.to(to, &a)
 		}
 		e.ready()
 	}
+}
+
+// attr is what the queue pair is connected with.
+func (e *end) attr() qp.Attr {
+	peer := e.peer()
+	return qp.Attr{
+		Port: 1, Access: allAccess, QKey: qkey,
+		AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
+		PathMTU: e.conn.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
+		MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
+		MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
+	}
+}
+
+// to gives the queue pair the next state of its connection.
+func (e *end) to(state qp.State, a *qp.Attr) {
+	mask, _, _ := qp.Requirements(e.qp.Type, e.state(), state)
+	a.State = state
+	e.must(e.modify(a, mask|qp.AttrState))
 }
 
 // psnWindow is how many PSNs the requester may have unacknowledged.
@@ -133,11 +147,15 @@ func (e *end) act(a *Act) {
 			return
 		}
 	case ActDrain:
-		if e.state() == qp.RTS {
-			e.must(e.modify(&qp.Attr{State: qp.SQD}, qp.AttrState))
-		}
+		e.drain(a.Notify)
 	case ActResume:
 		e.resume()
+	case ActRise:
+		if a := e.attr(); e.state() == qp.RTR {
+			e.to(qp.RTS, &a)
+		}
+	case ActLimit:
+		e.limit(int(a.Imm))
 	case ActGhost:
 		e.ghost(a)
 		return

@@ -115,6 +115,9 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.arm()
 	}
 	if r.cursor > r.next {
+		if s.first == seq {
+			e.begins(s)
+		}
 		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
 			return usesSlot(o.op) && o.end > r.una
 		}) {

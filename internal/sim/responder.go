@@ -15,6 +15,7 @@ type responder struct {
 	expected int64
 	msn      uint32
 	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
+	told     bool         // a completion tells of it
 	gap      bool         // something came ahead of its turn since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
@@ -61,12 +62,14 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
 		return st, v
 	}
-	s := peer.at(seq)
+	e.communicates()
+	s, wanted := peer.at(seq), len(e.want)
 	if v = e.execute(&st, p, s, seq); v == transport.Accepted {
 		e.executed(p, s, seq)
 	} else if v == transport.NoReceive {
 		r.report()
 	}
+	r.told = r.refused != 0 && len(e.want) > wanted
 	return st, v
 }
 

@@ -13,6 +13,7 @@ type Stats struct {
 	Conversations   uint64 // pairs of queue pairs that ran their programs to the end
 	Requests        uint64
 	Completions     uint64
+	Events          [qp.NumEventTypes]uint64
 	Errors          uint64 // completions with an error that was provoked, flushed ones included
 	RetriesExceeded uint64
 	Packets, Bytes  uint64 // sent, IP headers included
@@ -44,6 +45,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Corrupted += o.Corrupted
 	s.Caught += o.Caught
 	s.Virtual += o.Virtual
+	for i, n := range o.Events {
+		s.Events[i] += n
+	}
 }
 
 // Result is how a run ended.

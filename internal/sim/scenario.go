@@ -42,6 +42,7 @@ type EndSpec struct {
 	MaxRdAtomic                 uint8
 	Timeout, RetryCnt, RNRRetry uint8
 	MinRNRTimer                 uint8
+	Late                        Time // it stays in RTR as long
 }
 
 // ActKind is what a program can do.
@@ -59,9 +60,11 @@ const (
 	ActDeregister                // the region that the peer uses goes away
 	ActUnpin                     // the region that the queue pair itself uses goes away
 	ActGhost                     // an answer to something that the queue pair has not asked, or not lately
+	ActRise                      // go on from RTR to RTS
+	ActLimit                     // arm the limit of the SRQ with Imm
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit"}
 
 // String names the act.
 func (k ActKind) String() string { return actNames[k] }
@@ -111,6 +114,8 @@ type Act struct {
 	// compares with what the reference memory holds when it is posted.
 	Add   uint64
 	Match bool
+	// Notify asks for SQ_DRAINED.
+	Notify bool
 
 	// The receive that a SEND or a WRITE with immediate needs, posted Lag after it.
 	Recv []qp.SGE

@@ -13,14 +13,16 @@ func (e *end) settleStep(st step) {
 		e.fail("%v", err)
 	}
 	var wcs [16]qp.WC
-	for n := e.cq.Poll(wcs[:]); n > 0 && e.w.bad == nil; n = e.cq.Poll(wcs[:]) {
+	for done, n := 0, e.cq.Poll(wcs[:]); n > 0 && e.w.bad == nil; n = e.cq.Poll(wcs[:]) {
 		for i := range wcs[:n] {
 			e.w.stats.Completions++
 			if wc := &wcs[i]; wc.WRID&recvID != 0 {
 				e.recvDone(wc)
+				e.notAfterLast(wc, done)
 			} else {
 				e.sendDone(wc, &st)
 			}
+			done++
 		}
 	}
 	e.retire(nil)
@@ -188,6 +190,7 @@ func (e *end) atRest(st *step) {
 	if at, _ := e.m.NextTimeout(); at != e.alarm() {
 		e.fail("the machine wants its timeout at %d, it should at %d (0 is never)", at, e.alarm())
 	}
+	e.happened()
 	if e.cq.Overflowed() {
 		e.fail("the CQ has overflowed")
 	}

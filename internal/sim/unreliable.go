@@ -15,6 +15,9 @@ func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
 		return
 	}
+	if seq == s.first {
+		e.begins(s)
+	}
 	r.cursor++
 	if p.AckReq {
 		e.fail("%s asks for an acknowledgement", info.Name)
@@ -31,6 +34,7 @@ func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transpo
 	if !e.alive() {
 		return st, transport.WrongState
 	}
+	e.communicates()
 	if seq != r.expected {
 		r.inside = nil
 	}

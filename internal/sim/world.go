@@ -81,6 +81,7 @@ func (w *World) newNode(i int, spec NodeSpec) *node {
 	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}}
 	for i := range n.srqs {
 		n.srqs[i] = &receives{srq: qp.NewSRQ(n.pd, maxQueue, maxSGE)}
+		n.srqs[i].srq.Events = n.srqs[i]
 	}
 	n.mem = memory{real: make([]byte, memSize), ref: make([]byte, memSize), watch: spec.Watched}
 	x := w.sc.Seed*2 + uint64(i)*0x9e3779b97f4a7c15 + 1
@@ -113,7 +114,9 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 		e.qp = &qp.QP{
 			Num: w.newQPN(), Type: spec.Type, SigAll: es.SigAll, PD: n.pd,
 			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: e.cq, RecvCQ: e.cq,
+			Events: &e.events,
 		}
+		e.events.cq = e.cq
 		if e.recvs = (&receives{}); es.SRQ {
 			e.recvs = n.srqs[0]
 			if spec.Type != qp.RC {
