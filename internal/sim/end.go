@@ -32,9 +32,14 @@ type node struct {
 	spec  NodeSpec
 	mem   memory
 	keys  *mr.Table
+	open  map[uint32]*opening // by key
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
 	srqs  [2]*receives // for reliable and for unreliable queue pairs
+
+	shared *mr.Window // of type 1, for all queue pairs
+	first  uint32     // its key before it was bound
+	binds  uint32     // how often it was to be bound
 }
 
 // A conn is two queue pairs that are connected, perhaps several times in a row.
@@ -106,6 +111,8 @@ type sent struct {
 	data       []byte // of an inline request, else nil
 	length     uint64
 	rkey       uint32
+	remote     uint64 // address, as rkey counts
+	bind       *mr.Bind
 	imm        uint32 // immediate data or a key to invalidate
 	done       bool   // of work on keys: it was executed
 	compareAdd uint64
@@ -185,14 +192,6 @@ func (e *end) packets(n uint64) int64 {
 	return max(1, int64((n+mtu-1)/mtu))
 }
 
-// granted is the region by which e lets its peer use n bytes at addr, or nil.
-func (e *end) granted(rkey uint32, addr, n uint64) *mr.Region {
-	if r := e.node.keys.Lookup(rkey); r != nil && addr >= memBase && addr+n <= memBase+memSize {
-		return r
-	}
-	return nil
-}
-
 // message returns n bytes from offset off of the data that s sends.
 func (e *end) message(s *sent, off, n uint64) []byte {
 	if s.data != nil {
@@ -211,7 +210,7 @@ func (e *end) pinned(sg []qp.SGE) bool {
 	return true
 }
 
-// grants says whether e lets its peer use n bytes at addr by this key.
-func (e *end) grants(rkey uint32, addr, n uint64) bool {
-	return e.granted(rkey, addr, n) != nil
+// grants says whether e lets its peer use n bytes at an address by this key.
+func (e *end) grants(rkey uint32, addr, n uint64, need mr.Access) bool {
+	return e.granted(rkey, addr, n, need) != nil
 }

@@ -1,12 +1,17 @@
 package sim
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/gorxe/gorxe/qp"
+)
 
 // Generate makes a scenario of a seed: that of [Simple], and what came to be simulated
 // later. It is drawn apart, so that a seed of Simple means what it always did.
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
 	g.notices()
+	g.openings()
 	g.order()
 	return g.sc
 }
@@ -25,6 +30,45 @@ func (g *generator) notices() {
 			}
 			for e.SRQ && g.one(2) {
 				g.add(Act{Conn: i, End: side, Kind: ActLimit, Imm: uint32(g.r.IntN(6))})
+			}
+		}
+	}
+}
+
+// openings counts addresses from 0, changes regions, binds the windows of type 1 and names
+// memory by them.
+func (g *generator) openings() {
+	for i := range g.sc.Acts {
+		if a := &g.sc.Acts[i]; a.Kind == ActPost && g.one(4) {
+			if a.Op != qp.WRBindMW {
+				a.Key = KeyShared
+			}
+		}
+	}
+	for i := range g.sc.Conns {
+		c := &g.sc.Conns[i]
+		for side := range c.Ends {
+			e := &c.Ends[side]
+			e.Zero = ZeroBased{Local: g.one(4), Region: g.one(8), Fast: g.one(3), Window: g.one(3)}
+			a := Act{Conn: i, End: side}
+			if c.Type != qp.UD && g.one(2) {
+				a.Kind, a.Op, a.Key = ActPost, qp.WRBindMW, KeyShared
+				for range 1 + g.r.IntN(3) {
+					a.Remote = memBase + 64 + uint64(8*g.r.IntN(100))
+					a.Add = memSize - 64 - 800 - uint64(g.r.IntN(2000))
+					a.Imm, a.Match = g.r.Uint32(), g.one(6)
+					g.add(a)
+				}
+			}
+			a = Act{Conn: i, End: side, Kind: ActReregister}
+			if g.one(8) {
+				g.add(Act{Conn: i, End: side, Kind: ActRepin, Add: g.r.Uint64N(1 << 40)})
+			}
+			for g.one(4) {
+				a.Imm, a.Match, a.Add = g.r.Uint32(), g.one(2), uint64(8*(1+g.r.IntN(8)))
+				g.add(a)
+				a.Imm, a.Match = 0, false
+				g.add(a)
 			}
 		}
 	}

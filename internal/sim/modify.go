@@ -2,7 +2,6 @@ package sim
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -102,29 +101,6 @@ func (e *end) psnWindow() int64 {
 	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
 }
 
-// register makes the two regions of the end, if they are not there.
-func (e *end) register() {
-	n := e.node
-	if e.local == nil {
-		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, mr.LocalWrite)
-		e.must(err)
-		e.local = r
-	}
-	if e.remote == nil {
-		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, allAccess)
-		e.must(err)
-		e.remote = r
-	}
-}
-
-// deregister ends a region.
-func (e *end) deregister(r **mr.Region) {
-	if *r != nil {
-		e.must(e.node.keys.Deregister(*r))
-		*r = nil
-	}
-}
-
 // act does what a program asks for.
 func (e *end) act(a *Act) {
 	switch a.Kind {
@@ -160,9 +136,11 @@ func (e *end) act(a *Act) {
 		e.ghost(a)
 		return
 	case ActDeregister:
-		if !e.window.Bound() { // else it is refused
-			e.deregister(&e.remote)
-		}
+		e.deregister(&e.remote)
+	case ActReregister:
+		e.reregister(a)
+	case ActRepin:
+		e.repin(a.Add)
 	case ActUnpin:
 		e.deregister(&e.local)
 	}

@@ -55,7 +55,7 @@ func (e *end) refusing(s bth.Syndrome, seq int64) {
 	}
 	if s == bth.NakRemoteAccess || s == bth.NakRemoteOperational {
 		for _, a := range r.reads {
-			if seq < a.first || seq >= a.end || a.s.op != qp.WRRead || e.granted(a.s.rkey, a.s.act.Remote, 0) == a.region {
+			if seq < a.first || seq >= a.end || a.s.op != qp.WRRead || e.node.keys.Lookup(a.s.rkey) == a.region {
 				continue
 			}
 			if a.sent < a.end {

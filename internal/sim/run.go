@@ -276,6 +276,11 @@ func (w *World) finish() {
 			}
 		}
 	}
+	for i, n := range w.nodes {
+		if err := n.keys.DeallocWindow(n.shared); err != nil {
+			w.fail(fmt.Sprintf("node %d", i), "%v", err)
+		}
+	}
 	for _, c := range w.conns {
 		for _, e := range c.ends {
 			if w.bad == nil {

@@ -43,7 +43,11 @@ type EndSpec struct {
 	Timeout, RetryCnt, RNRRetry uint8
 	MinRNRTimer                 uint8
 	Late                        Time // it stays in RTR as long
+	Zero                        ZeroBased
 }
+
+// ZeroBased says which keys of an end count addresses from 0.
+type ZeroBased struct{ Local, Region, Fast, Window bool }
 
 // ActKind is what a program can do.
 type ActKind uint8
@@ -62,9 +66,11 @@ const (
 	ActGhost                     // an answer to something that the queue pair has not asked, or not lately
 	ActRise                      // go on from RTR to RTS
 	ActLimit                     // arm the limit of the SRQ with Imm
+	ActReregister                // the region that the peer uses has other rights or leads elsewhere
+	ActRepin                     // the region that the queue pair itself uses has another key
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "repin"}
 
 // String names the act.
 func (k ActKind) String() string { return actNames[k] }
@@ -92,6 +98,7 @@ const (
 	KeyRegion Key = iota
 	KeyFast
 	KeyWindow
+	KeyShared // that of the node's window of type 1
 )
 
 // Act is one thing that a program does. Addresses are final, keys are filled in when it

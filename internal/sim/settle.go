@@ -62,6 +62,7 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 	}
 	e.oldest++
 	if wc.Status == qp.WCSuccess {
+		e.rebound(s)
 		if !e.isComplete(s) {
 			e.fail("request %d, a %v, completes before its last answer", s.id, s.op)
 		}

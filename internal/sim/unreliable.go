@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -63,7 +64,7 @@ func (e *end) beginUC(s *sent) transport.Verdict {
 	if isSend(s.op) {
 		return e.readyUC()
 	}
-	if r.region = e.granted(s.rkey, s.act.Remote, s.length); s.length > 0 && r.region == nil {
+	if r.region = e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); s.length > 0 && r.region == nil {
 		return transport.AccessRefused
 	}
 	return transport.Accepted
@@ -108,7 +109,7 @@ func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 		}
 	}
 	if len(p.Payload) > 0 {
-		if region := e.granted(s.rkey, s.act.Remote, s.length); region == nil || region != e.responder.region {
+		if region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); region == nil || region != e.responder.region {
 			return transport.AccessRefused
 		}
 		st.memory = []span{{s.act.Remote + off, p.Payload}}

@@ -78,7 +78,12 @@ func newWorld(sc *Scenario) *World {
 }
 
 func (w *World) newNode(i int, spec NodeSpec) *node {
-	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}}
+	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}, open: map[uint32]*opening{}}
+	var err error
+	if n.shared, err = n.keys.AllocWindow(n.pd, mr.WindowType1); err != nil {
+		w.fail("node", "%v", err)
+	}
+	n.first = n.shared.RKey()
 	for i := range n.srqs {
 		n.srqs[i] = &receives{srq: qp.NewSRQ(n.pd, maxQueue, maxSGE)}
 		n.srqs[i].srq.Events = n.srqs[i]
