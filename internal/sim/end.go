@@ -35,6 +35,7 @@ type node struct {
 	open  map[uint32]*opening // by key
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
+	cqs   []*completions
 	srqs  [2]*receives // for reliable and for unreliable queue pairs
 
 	shared *mr.Window // of type 1, for all queue pairs
@@ -63,7 +64,8 @@ type end struct {
 
 	qp            *qp.QP
 	m             machine
-	cq            *qp.CQ
+	cq            *completions
+	made          made
 	local, remote *mr.Region // what this end uses, what it lets its peer use
 	fast          *mr.FastRegion
 	window        *mr.Window

@@ -10,7 +10,7 @@ import (
 // events is the model of a queue pair's asynchronous events: what was raised in a step is
 // what was due in it, no more and no less.
 type events struct {
-	cq     *qp.CQ
+	made   *made
 	raised []qp.EventType
 	due    []qp.EventType
 
@@ -26,7 +26,7 @@ type events struct {
 func (v *events) Event(t qp.EventType) {
 	v.raised = append(v.raised, t)
 	if t == qp.EventQPLastWQEReached {
-		v.lastAt = v.cq.Len()
+		v.lastAt = len(v.made.list)
 	}
 }
 

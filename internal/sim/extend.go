@@ -11,7 +11,12 @@ import (
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
 	g.notices()
-	g.openings()
+	if !g.one(3) {
+		g.openings()
+	}
+	if g.one(2) {
+		g.queues()
+	}
 	g.order()
 	return g.sc
 }
@@ -69,6 +74,27 @@ func (g *generator) openings() {
 				g.add(a)
 				a.Imm, a.Match = 0, false
 				g.add(a)
+			}
+		}
+	}
+}
+
+// queues lets ends share CQs that are looked into at times, and are resized, and overflow.
+func (g *generator) queues() {
+	for i := range g.sc.Nodes {
+		for n := &g.sc.Nodes[i]; g.one(2); {
+			spec := CQSpec{Depth: 1 + g.r.IntN(pick(g, 20, 80, 300)), Every: 1 + g.upTo(pick(g, 5*microsecond, 100*microsecond, 2*millisecond)), Batch: pick(g, 1, 8, 100)}
+			n.CQs = append(n.CQs, spec)
+		}
+	}
+	for i := range g.sc.Conns {
+		for side := range g.sc.Conns[i].Ends {
+			e := &g.sc.Conns[i].Ends[side]
+			if n := len(g.sc.Nodes[e.Node].CQs); n > 0 && g.one(3) {
+				e.CQ = 1 + g.r.IntN(n)
+				for !g.one(3) {
+					g.add(Act{Conn: i, End: side, Kind: ActResize, Imm: uint32(g.r.IntN(100))})
+				}
 			}
 		}
 	}

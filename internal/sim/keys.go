@@ -44,6 +44,8 @@ func (e *end) keyWork(a *Act, wr *qp.SendWR) {
 		wr.Reg = &mr.FastReg{
 			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length, Access: o.access,
 		}
+	case a.Key == KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
+		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // which is refused
 	case a.Key == KeyShared:
 		e.bindsShared(a, wr)
 	case e.window.Bound():
@@ -151,21 +153,34 @@ func (e *end) refusesBind(b *mr.Bind) bool {
 	return b.Length > 0 && (o == nil || n.keys.Lookup(b.LKey) == nil || o.access&mr.MWBind == 0 || o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length))
 }
 
-// rebound checks that a binding of the window of type 1 has ended the one before it.
-func (e *end) rebound(s *sent) {
-	b := s.bind
-	if s.op != qp.WRBindMW || b.Key>>8 != e.node.shared.RKey()>>8 {
+// workedOnKeys checks work on keys that completes with success: a region that takes no window has
+// none, a binding of the window of type 1 has ended the one before it, and nothing
+// invalidates that.
+func (e *end) workedOnKeys(s *sent) {
+	n, b := e.node, s.bind
+	shared := n.shared.RKey() >> 8
+	if s.op == qp.WRLocalInv && s.imm>>8 == shared {
+		e.fail("request %d invalidates the window %#x of type 1", s.id, s.imm)
+	}
+	if s.op != qp.WRBindMW {
 		return
 	}
-	if e.node.keys.Lookup(b.Key) != nil || b.Length == 0 && e.node.keys.Lookup(b.NewKey) != nil {
+	if o := n.open[b.LKey]; b.Length > 0 && o != nil && (o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length)) {
+		e.fail("request %d binds a window to %d bytes at %#x of the region %#x, which has %+v", s.id, b.Length, b.Addr, b.LKey, *o)
+	}
+	if b.Key>>8 != shared {
+		return
+	}
+	if n.keys.Lookup(b.Key) != nil || b.Length == 0 && n.keys.Lookup(b.NewKey) != nil {
 		e.fail("request %d binds the window %#x to %d bytes, and the former binding is still good", s.id, b.Key, b.Length)
 	}
 }
 
-// endings are the LOCAL_INVs that wait in the queue for a key that is good.
+// endings are the LOCAL_INVs that wait in the queue for a key that is good. That of a window of
+// type 1 ends by other means.
 func (e *end) endings() (waiting []*sent) {
 	for _, s := range e.sends[e.oldest:] {
-		if s.op == qp.WRLocalInv && e.node.keys.Lookup(s.imm) != nil {
+		if s.op == qp.WRLocalInv && s.imm>>8 != e.node.shared.RKey()>>8 && e.node.keys.Lookup(s.imm) != nil {
 			waiting = append(waiting, s)
 		}
 	}

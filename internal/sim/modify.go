@@ -139,6 +139,8 @@ func (e *end) act(a *Act) {
 		e.deregister(&e.remote)
 	case ActReregister:
 		e.reregister(a)
+	case ActResize:
+		e.cq.resize(int(a.Imm))
 	case ActRepin:
 		e.repin(a.Add)
 	case ActUnpin:

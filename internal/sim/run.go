@@ -16,6 +16,7 @@ type Stats struct {
 	Events          [qp.NumEventTypes]uint64
 	Errors          uint64 // completions with an error that was provoked, flushed ones included
 	RetriesExceeded uint64
+	Overflows, Lost uint64 // CQs that overflowed, completions that were lost
 	Packets, Bytes  uint64 // sent, IP headers included
 	Steps           uint64
 	// What links did to packets, and the corrupt packets that nodes found.
@@ -35,6 +36,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Completions += o.Completions
 	s.Errors += o.Errors
 	s.RetriesExceeded += o.RetriesExceeded
+	s.Overflows += o.Overflows
+	s.Lost += o.Lost
 	s.Packets += o.Packets
 	s.Bytes += o.Bytes
 	s.Steps += o.Steps
@@ -105,6 +108,8 @@ func (w *World) step() bool {
 		w.arrive(ev.frame)
 	case evTransmit:
 		ev.end.transmit()
+	case evPoll:
+		ev.cq.polled()
 	case evTimer:
 		ev.end.timer()
 	}
@@ -293,6 +298,12 @@ func (w *World) finish() {
 	}
 	w.play()
 	for _, n := range w.nodes {
+		for _, c := range n.cqs {
+			if len(c.users) > 0 {
+				c.poll(len(c.list))
+				c.check()
+			}
+		}
 		if err := n.mem.same(); err != nil {
 			w.fail(fmt.Sprintf("node %d", n.index), "%v", err)
 		}

@@ -23,6 +23,14 @@ type Scenario struct {
 type NodeSpec struct {
 	IPv6    bool // its links carry IPv6 towards other nodes that have it as well
 	Watched bool // its memory is reached by calls, not by pointer
+	CQs     []CQSpec
+}
+
+// CQSpec describes a CQ that any number of ends share.
+type CQSpec struct {
+	Depth int
+	Every Time // how long its program waits to look into it; 0: it looks after each step
+	Batch int  // completions that it takes out when it looks
 }
 
 // ConnSpec describes a connected pair of queue pairs.
@@ -36,6 +44,7 @@ type ConnSpec struct {
 type EndSpec struct {
 	Node                        int
 	SRQ                         bool    // it takes receives from one of the node's
+	CQ                          int     // that it completes into: the node's from 1 on, 0 is one of its own
 	PSN                         bth.PSN // first PSN it sends
 	Config                      transport.Config
 	SigAll                      bool
@@ -67,10 +76,11 @@ const (
 	ActRise                      // go on from RTR to RTS
 	ActLimit                     // arm the limit of the SRQ with Imm
 	ActReregister                // the region that the peer uses has other rights or leads elsewhere
+	ActResize                    // the CQ has Imm for its depth
 	ActRepin                     // the region that the queue pair itself uses has another key
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "repin"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "resize", "repin"}
 
 // String names the act.
 func (k ActKind) String() string { return actNames[k] }

@@ -43,8 +43,11 @@ type World struct {
 
 // fail notes the first violation, which ends the run.
 func (e *end) fail(format string, args ...any) {
-	where := fmt.Sprintf("connection %d (%v), end %d, QP %#x", e.conn.index, e.conn.spec.Type, e.side, uint32(e.qp.Num))
-	e.w.fail(where, format, args...)
+	e.w.fail(e.name(), format, args...)
+}
+
+func (e *end) name() string {
+	return fmt.Sprintf("connection %d (%v), end %d, QP %#x", e.conn.index, e.conn.spec.Type, e.side, uint32(e.qp.Num))
 }
 
 func (w *World) fail(where, format string, args ...any) {
@@ -88,6 +91,9 @@ func (w *World) newNode(i int, spec NodeSpec) *node {
 		n.srqs[i] = &receives{srq: qp.NewSRQ(n.pd, maxQueue, maxSGE)}
 		n.srqs[i].srq.Events = n.srqs[i]
 	}
+	for _, spec := range spec.CQs {
+		n.cqs = append(n.cqs, w.newCQ(spec))
+	}
 	n.mem = memory{real: make([]byte, memSize), ref: make([]byte, memSize), watch: spec.Watched}
 	x := w.sc.Seed*2 + uint64(i)*0x9e3779b97f4a7c15 + 1
 	for j := range n.mem.real {
@@ -113,15 +119,19 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 	for side := range spec.Ends {
 		es := &spec.Ends[side]
 		n := w.nodes[es.Node]
-		e := &end{w: w, conn: c, side: side, spec: es, node: n, cq: qp.NewCQ(2 * maxQueue)}
+		e := &end{w: w, conn: c, side: side, spec: es, node: n, cq: w.newCQ(CQSpec{Depth: 2 * maxQueue})}
+		if es.CQ > 0 {
+			e.cq = n.cqs[es.CQ-1]
+		}
+		e.cq.users = append(e.cq.users, e)
+		e.made.cq, e.events.made = e.cq, &e.made
 		to := w.nodes[spec.Ends[1-side].Node]
 		e.path = packet.Path{Src: n.address(to), Dst: to.address(n)}
 		e.qp = &qp.QP{
 			Num: w.newQPN(), Type: spec.Type, SigAll: es.SigAll, PD: n.pd,
-			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: e.cq, RecvCQ: e.cq,
+			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: &e.made, RecvCQ: &e.made,
 			Events: &e.events,
 		}
-		e.events.cq = e.cq
 		if e.recvs = (&receives{}); es.SRQ {
 			e.recvs = n.srqs[0]
 			if spec.Type != qp.RC {
