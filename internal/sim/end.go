@@ -115,6 +115,7 @@ type sent struct {
 	rkey       uint32
 	remote     uint64 // address, as rkey counts
 	bind       *mr.Bind
+	group      *group // that a datagram goes to, or nil
 	imm        uint32 // immediate data or a key to invalidate
 	done       bool   // of work on keys: it was executed
 	compareAdd uint64

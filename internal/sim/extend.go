@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gorxe/gorxe/qp"
 )
@@ -10,6 +11,9 @@ import (
 // later. It is drawn apart, so that a seed of Simple means what it always did.
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
+	if g.one(3) {
+		g.groups()
+	}
 	g.notices()
 	if !g.one(3) {
 		g.openings()
@@ -96,6 +100,37 @@ func (g *generator) queues() {
 					g.add(Act{Conn: i, End: side, Kind: ActResize, Imm: uint32(g.r.IntN(100))})
 				}
 			}
+		}
+	}
+}
+
+// groups connects more datagram queue pairs, and makes groups of all that there are.
+func (g *generator) groups() {
+	for range 1 + g.r.IntN(3) {
+		g.ends(&ConnSpec{Type: qp.UD, MTU: qp.MTU(256 << g.r.IntN(5))})
+	}
+	ipv6 := !slices.ContainsFunc(g.sc.Nodes, func(n NodeSpec) bool { return !n.IPv6 })
+	n := 1 + g.r.IntN(2)
+	for i := range n {
+		spec := GroupSpec{IPv6: ipv6 && g.one(2)}
+		for c := range g.sc.Conns {
+			for side := range 2 {
+				if g.sc.Conns[c].Type != qp.UD {
+					continue
+				}
+				if !g.one(4) {
+					spec.Members = append(spec.Members, Member{c, side})
+				}
+				if g.one(4) {
+					g.add(Act{Conn: c, End: side, Kind: ActJoin, Group: i + 1})
+				}
+			}
+		}
+		g.sc.Groups = append(g.sc.Groups, spec)
+	}
+	for i := range g.sc.Acts {
+		if a := &g.sc.Acts[i]; a.Kind == ActPost && g.sc.Conns[a.Conn].Type == qp.UD && g.one(2) {
+			a.Group = 1 + g.r.IntN(n)
 		}
 	}
 }

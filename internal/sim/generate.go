@@ -82,7 +82,7 @@ func (g *generator) faults() Faults {
 	return f
 }
 
-// conn makes a connection and the programs of its two ends.
+// conn makes a connection of any type.
 func (g *generator) conn() {
 	c := ConnSpec{Type: qp.RC, MTU: qp.MTU(256 << g.r.IntN(5))}
 	switch g.r.IntN(10) {
@@ -91,6 +91,11 @@ func (g *generator) conn() {
 	case 1:
 		c.Type = qp.UD
 	}
+	g.ends(&c)
+}
+
+// ends makes the ends of a connection and their programs.
+func (g *generator) ends(c *ConnSpec) {
 	timeout := uint8(6 + g.r.IntN(6)) // 0.26 to 8.4 ms
 	for i := range c.Ends {
 		e := &c.Ends[i]
@@ -107,8 +112,8 @@ func (g *generator) conn() {
 			e.PSN = bth.PSN(0).Sub(uint32(1 + g.r.IntN(60))) // the PSN wraps
 		}
 	}
-	g.sc.Conns = append(g.sc.Conns, c)
-	g.program(len(g.sc.Conns)-1, &c)
+	g.sc.Conns = append(g.sc.Conns, *c)
+	g.program(len(g.sc.Conns)-1, c)
 }
 
 // program posts requests on both ends and now and then does worse.

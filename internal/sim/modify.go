@@ -139,6 +139,8 @@ func (e *end) act(a *Act) {
 		e.deregister(&e.remote)
 	case ActReregister:
 		e.reregister(a)
+	case ActJoin:
+		e.w.groups[a.Group-1].joins(e)
 	case ActResize:
 		e.cq.resize(int(a.Imm))
 	case ActRepin:

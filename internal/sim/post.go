@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -45,6 +46,10 @@ func (e *end) post(a *Act) {
 	}
 	if e.ah != nil {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ah, e.peer().qp.Num, qkey
+		if a.Group > 0 {
+			s.group = e.w.groups[a.Group-1]
+			wr.AH, wr.RemoteQPN = s.group.way(e), bth.MulticastQPN
+		}
 		if a.Wrong == WrongQKey {
 			wr.RemoteQKey++
 		}
@@ -73,7 +78,9 @@ func (e *end) post(a *Act) {
 	e.w.stats.Requests++
 	e.m.Posted()
 	if takesReceive(a.Op) {
-		e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: e.peer(), act: a})
+		for _, to := range e.receivers(a) {
+			e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: to, act: a})
+		}
 	}
 }
 

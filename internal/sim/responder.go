@@ -238,7 +238,9 @@ func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 
 // complete says that this step completes the receive that is held.
 func (e *end) complete(wc qp.WC) {
-	wc.WRID, wc.QPN, wc.SrcQP = e.held.id, e.qp.Num, e.peer().qp.Num
+	if wc.WRID, wc.QPN = e.held.id, e.qp.Num; e.qp.Type != qp.UD {
+		wc.SrcQP = e.peer().qp.Num
+	}
 	e.want = append(e.want, wc)
 	e.held = nil
 }

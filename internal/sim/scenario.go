@@ -8,12 +8,13 @@ import (
 
 // A Scenario is all that decides a run. It is data: [Shrink] takes parts away.
 type Scenario struct {
-	Seed  uint64 // draws the faults and the order of turns
-	Nodes []NodeSpec
-	Links [][]LinkSpec // from node, to node
-	Conns []ConnSpec
-	Acts  []Act
-	Calm  Time // when the links stop to fail
+	Seed   uint64 // draws the faults and the order of turns
+	Nodes  []NodeSpec
+	Links  [][]LinkSpec // from node, to node
+	Conns  []ConnSpec
+	Groups []GroupSpec
+	Acts   []Act
+	Calm   Time // when the links stop to fail
 
 	// Spared are fault decisions that are not carried out.
 	Spared map[FaultID]bool
@@ -39,6 +40,15 @@ type ConnSpec struct {
 	MTU  qp.MTU
 	Ends [2]EndSpec
 }
+
+// GroupSpec is a multicast group.
+type GroupSpec struct {
+	IPv6    bool
+	Members []Member
+}
+
+// Member is an end of a connection, of type UD.
+type Member struct{ Conn, End int }
 
 // EndSpec is one queue pair of a connection.
 type EndSpec struct {
@@ -77,10 +87,11 @@ const (
 	ActLimit                     // arm the limit of the SRQ with Imm
 	ActReregister                // the region that the peer uses has other rights or leads elsewhere
 	ActResize                    // the CQ has Imm for its depth
+	ActJoin                      // the queue pair joins Group or leaves it
 	ActRepin                     // the region that the queue pair itself uses has another key
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "resize", "repin"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "resize", "join", "repin"}
 
 // String names the act.
 func (k ActKind) String() string { return actNames[k] }
@@ -131,6 +142,7 @@ type Act struct {
 	// compares with what the reference memory holds when it is posted.
 	Add   uint64
 	Match bool
+	Group int // that a datagram goes to, from 1 on; 0 is the peer
 	// Notify asks for SQ_DRAINED.
 	Notify bool
 

@@ -26,19 +26,20 @@ func (v *Violation) Error() string {
 
 // World is a scenario while it is played.
 type World struct {
-	sc    *Scenario
-	now   Time
-	queue queue
-	nodes []*node
-	conns []*conn
-	links [][]*link
-	batch *packet.Batch
-	rng   *rand.Rand
-	qpn   bth.QPN
-	bad   *Violation
-	stats Stats
-	seen  []FaultID // decisions that were carried out
-	tap   func(at Time, datagram []byte)
+	sc     *Scenario
+	now    Time
+	queue  queue
+	nodes  []*node
+	conns  []*conn
+	groups []*group
+	links  [][]*link
+	batch  *packet.Batch
+	rng    *rand.Rand
+	qpn    bth.QPN
+	bad    *Violation
+	stats  Stats
+	seen   []FaultID // decisions that were carried out
+	tap    func(at Time, datagram []byte)
 }
 
 // fail notes the first violation, which ends the run.
@@ -72,6 +73,9 @@ func newWorld(sc *Scenario) *World {
 	}
 	for i := range sc.Conns {
 		w.newConn(i, &sc.Conns[i])
+	}
+	for i := range sc.Groups {
+		w.newGroup(i, &sc.Groups[i])
 	}
 	for i := range sc.Acts {
 		a := &sc.Acts[i]
@@ -107,8 +111,10 @@ func (w *World) newNode(i int, spec NodeSpec) *node {
 }
 
 // address of a node towards a peer: IPv6 if both have it.
-func (n *node) address(to *node) netip.Addr {
-	if n.spec.IPv6 && to.spec.IPv6 {
+func (n *node) address(to *node) netip.Addr { return n.addr(n.spec.IPv6 && to.spec.IPv6) }
+
+func (n *node) addr(ipv6 bool) netip.Addr {
+	if ipv6 {
 		return netip.AddrFrom16([16]byte{0xfd, 0x67, 15: byte(n.index + 1)})
 	}
 	return netip.AddrFrom4([4]byte{192, 0, 2, byte(n.index + 1)})
