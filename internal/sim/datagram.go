@@ -41,6 +41,7 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
 		return
 	}
+	e.begins(s)
 	r.cursor++
 	want := bth.DETH{QKey: qkey, SrcQP: e.qp.Num}
 	if s.act.Wrong == WrongQKey {
@@ -53,8 +54,8 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 }
 
 // arrivedUD takes a datagram into the model. It may come in any order and more than once.
-func (e *end) arrivedUD(p *bth.Packet, raw []byte) (st step, v transport.Verdict) {
-	s := e.peer().at(e.peer().seq(p.PSN))
+func (e *end) arrivedUD(p *bth.Packet, f *frame) (st step, v transport.Verdict) {
+	s, raw := f.sent, f.raw
 	switch {
 	case !e.alive():
 		return st, transport.WrongState
@@ -80,7 +81,7 @@ func (e *end) arrivedUD(p *bth.Packet, raw []byte) (st step, v transport.Verdict
 	}
 	data = append(data, p.Payload...)
 	st.memory, _ = scattered(nil, e.held.sg, 0, data)
-	wc := qp.WC{Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0, Flags: qp.GRH}
+	wc := qp.WC{Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0, Flags: qp.GRH, SrcQP: f.from.qp.Num}
 	if s.op == qp.WRSendImm {
 		wc.Flags, wc.Imm = wc.Flags|qp.WithImm, s.act.Imm
 	}

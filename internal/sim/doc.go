@@ -13,6 +13,14 @@
 //   - every work request completes exactly once, in order, with the status that fits what
 //     happened to it, and at the step in which the last answer it needs came in;
 //   - nothing is acknowledged that was not executed;
+//   - every asynchronous event of a queue pair and of an SRQ is raised in the step in which it
+//     is due, and no other is;
+//   - a key opens what it was bound or registered for to those it was meant for, and what it
+//     opened before to nobody, whatever is under way;
+//   - a CQ that overflows loses what is past its depth, and only those who complete into it
+//     fail;
+//   - a datagram to a group comes to each member as often as its link brings it, and not to
+//     the sender;
 //   - once the faults are over all of it comes to its end.
 //
 // What does not hold is a [Violation]. [Shrink] makes a scenario that has one smaller.

@@ -32,9 +32,15 @@ type node struct {
 	spec  NodeSpec
 	mem   memory
 	keys  *mr.Table
+	open  map[uint32]*opening // by key
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
+	cqs   []*completions
 	srqs  [2]*receives // for reliable and for unreliable queue pairs
+
+	shared *mr.Window // of type 1, for all queue pairs
+	first  uint32     // its key before it was bound
+	binds  uint32     // how often it was to be bound
 }
 
 // A conn is two queue pairs that are connected, perhaps several times in a row.
@@ -58,7 +64,8 @@ type end struct {
 
 	qp            *qp.QP
 	m             machine
-	cq            *qp.CQ
+	cq            *completions
+	made          made
 	local, remote *mr.Region // what this end uses, what it lets its peer use
 	fast          *mr.FastRegion
 	window        *mr.Window
@@ -75,6 +82,7 @@ type end struct {
 	want   []qp.WC   // completions of receives that this step must bring
 	cause  string    // why the queue pair may be in ERR
 	broken string    // why it may be in SQE
+	events events
 	nextID uint64
 
 	requester requester
@@ -105,6 +113,9 @@ type sent struct {
 	data       []byte // of an inline request, else nil
 	length     uint64
 	rkey       uint32
+	remote     uint64 // address, as rkey counts
+	bind       *mr.Bind
+	group      *group // that a datagram goes to, or nil
 	imm        uint32 // immediate data or a key to invalidate
 	done       bool   // of work on keys: it was executed
 	compareAdd uint64
@@ -127,12 +138,20 @@ type posted struct {
 type receives struct {
 	list []*posted
 	srq  *qp.SRQ // nil for that of a queue pair
+
+	limit       int // below which SRQ_LIMIT_REACHED is due
+	raised, due int // how often it was, in this step
 }
 
 // take makes the oldest receive the held one, unless one is held.
 func (e *end) take() bool {
 	if e.held == nil && len(e.recvs.list) > 0 {
-		e.held, e.recvs.list = e.recvs.list[0], e.recvs.list[1:]
+		r := e.recvs
+		e.held, r.list = r.list[0], r.list[1:]
+		if len(r.list) < r.limit {
+			r.limit = 0
+			r.due++
+		}
 	}
 	return e.held != nil
 }
@@ -176,14 +195,6 @@ func (e *end) packets(n uint64) int64 {
 	return max(1, int64((n+mtu-1)/mtu))
 }
 
-// granted is the region by which e lets its peer use n bytes at addr, or nil.
-func (e *end) granted(rkey uint32, addr, n uint64) *mr.Region {
-	if r := e.node.keys.Lookup(rkey); r != nil && addr >= memBase && addr+n <= memBase+memSize {
-		return r
-	}
-	return nil
-}
-
 // message returns n bytes from offset off of the data that s sends.
 func (e *end) message(s *sent, off, n uint64) []byte {
 	if s.data != nil {
@@ -202,7 +213,7 @@ func (e *end) pinned(sg []qp.SGE) bool {
 	return true
 }
 
-// grants says whether e lets its peer use n bytes at addr by this key.
-func (e *end) grants(rkey uint32, addr, n uint64) bool {
-	return e.granted(rkey, addr, n) != nil
+// grants says whether e lets its peer use n bytes at an address by this key.
+func (e *end) grants(rkey uint32, addr, n uint64, need mr.Access) bool {
+	return e.granted(rkey, addr, n, need) != nil
 }

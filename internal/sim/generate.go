@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Generate makes a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
-func Generate(seed uint64) *Scenario {
+// Simple makes a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
+func Simple(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x676f727865)), sc: &Scenario{Seed: seed}}
 	for range 2 + g.r.IntN(3) {
 		g.sc.Nodes = append(g.sc.Nodes, NodeSpec{IPv6: g.one(2), Watched: !g.one(3)})
@@ -20,11 +20,16 @@ func Generate(seed uint64) *Scenario {
 	for range 2 + g.r.IntN(7) {
 		g.conn()
 	}
+	g.order()
+	return g.sc
+}
+
+// order sorts the acts by time and says when the links have failed enough.
+func (g *generator) order() {
 	slices.SortStableFunc(g.sc.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	for i := range g.sc.Acts {
 		g.sc.Calm = max(g.sc.Calm, g.sc.Acts[i].At+2*millisecond)
 	}
-	return g.sc
 }
 
 type generator struct {
@@ -77,7 +82,7 @@ func (g *generator) faults() Faults {
 	return f
 }
 
-// conn makes a connection and the programs of its two ends.
+// conn makes a connection of any type.
 func (g *generator) conn() {
 	c := ConnSpec{Type: qp.RC, MTU: qp.MTU(256 << g.r.IntN(5))}
 	switch g.r.IntN(10) {
@@ -86,6 +91,11 @@ func (g *generator) conn() {
 	case 1:
 		c.Type = qp.UD
 	}
+	g.ends(&c)
+}
+
+// ends makes the ends of a connection and their programs.
+func (g *generator) ends(c *ConnSpec) {
 	timeout := uint8(6 + g.r.IntN(6)) // 0.26 to 8.4 ms
 	for i := range c.Ends {
 		e := &c.Ends[i]
@@ -102,8 +112,8 @@ func (g *generator) conn() {
 			e.PSN = bth.PSN(0).Sub(uint32(1 + g.r.IntN(60))) // the PSN wraps
 		}
 	}
-	g.sc.Conns = append(g.sc.Conns, c)
-	g.program(len(g.sc.Conns)-1, &c)
+	g.sc.Conns = append(g.sc.Conns, *c)
+	g.program(len(g.sc.Conns)-1, c)
 }
 
 // program posts requests on both ends and now and then does worse.

@@ -42,6 +42,9 @@ func (w *World) carry(l *link, f *frame) {
 	}
 	if ft.duplicate {
 		w.stats.Duplicated++
+		if f.copies != nil {
+			f.copies.made++
+		}
 		again := *f
 		again.raw = slices.Clone(f.raw)
 		w.queue.push(event{at: at + ft.again, kind: evArrive, frame: &again})

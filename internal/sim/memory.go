@@ -30,27 +30,30 @@ type memory struct {
 }
 
 // watched is memory that is not addressable, so that each write is a call.
-type watched struct{ m *memory }
+type watched struct {
+	m    *memory
+	from uint64
+}
 
-func (w watched) Size() uint64 { return memSize }
+func (w watched) Size() uint64 { return memSize - w.from }
 
 func (w watched) ReadAt(p []byte, off uint64) error {
-	copy(p, w.m.real[off:])
+	copy(p, w.m.real[w.from+off:])
 	return nil
 }
 
 func (w watched) WriteAt(p []byte, off uint64) error {
-	copy(w.m.real[off:], p)
-	w.m.log = append(w.m.log, span{off + memBase, p})
+	copy(w.m.real[w.from+off:], p)
+	w.m.log = append(w.m.log, span{w.from + off + memBase, p})
 	return nil
 }
 
-// memory returns what a region is registered over.
-func (m *memory) mr() mr.Memory {
+// mr returns what a region is registered over: all from a place on.
+func (m *memory) mr(from uint64) mr.Memory {
 	if m.watch {
-		return watched{m}
+		return watched{m, from}
 	}
-	return mr.Bytes(m.real)
+	return mr.Bytes(m.real[from:])
 }
 
 // at returns the n reference bytes at addr.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -37,6 +36,7 @@ func (e *end) toReset() {
 		e.recvs.list = nil
 	}
 	e.cause, e.broken = "", ""
+	e.events.established, e.events.last = false, false
 	e.settle()
 	e.responder = responder{}
 }
@@ -61,22 +61,35 @@ func (c *conn) connect() {
 		e.responder = responder{}
 	}
 	for _, e := range c.ends {
-		peer := e.peer()
-		a := qp.Attr{
-			State: qp.INIT, Port: 1, Access: allAccess, QKey: qkey,
-			AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
-			PathMTU: c.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
-			MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
-			MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
-		}
+		a := e.attr()
 		for _, to := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
-			from := e.state()
-			mask, _, _ := qp.Requirements(c.spec.Type, from, to)
-			a.State = to
-			e.must(e.modify(&a, mask|qp.AttrState))
+			if to == qp.RTS && e.spec.Late > 0 {
+				e.w.queue.push(event{at: e.w.now + e.spec.Late, kind: evAct, end: e, act: &Act{Kind: ActRise}})
+				break
+			}
+			e.to(to, &a)
 		}
 		e.ready()
 	}
+}
+
+// attr is what the queue pair is connected with.
+func (e *end) attr() qp.Attr {
+	peer := e.peer()
+	return qp.Attr{
+		Port: 1, Access: allAccess, QKey: qkey,
+		AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
+		PathMTU: e.conn.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
+		MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
+		MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
+	}
+}
+
+// to gives the queue pair the next state of its connection.
+func (e *end) to(state qp.State, a *qp.Attr) {
+	mask, _, _ := qp.Requirements(e.qp.Type, e.state(), state)
+	a.State = state
+	e.must(e.modify(a, mask|qp.AttrState))
 }
 
 // psnWindow is how many PSNs the requester may have unacknowledged.
@@ -86,29 +99,6 @@ func (e *end) psnWindow() int64 {
 		cfg.WindowBytes = 256 << 10
 	}
 	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
-}
-
-// register makes the two regions of the end, if they are not there.
-func (e *end) register() {
-	n := e.node
-	if e.local == nil {
-		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, mr.LocalWrite)
-		e.must(err)
-		e.local = r
-	}
-	if e.remote == nil {
-		r, err := n.keys.Register(n.pd, n.mem.mr(), memBase, memSize, allAccess)
-		e.must(err)
-		e.remote = r
-	}
-}
-
-// deregister ends a region.
-func (e *end) deregister(r **mr.Region) {
-	if *r != nil {
-		e.must(e.node.keys.Deregister(*r))
-		*r = nil
-	}
 }
 
 // act does what a program asks for.
@@ -133,18 +123,28 @@ func (e *end) act(a *Act) {
 			return
 		}
 	case ActDrain:
-		if e.state() == qp.RTS {
-			e.must(e.modify(&qp.Attr{State: qp.SQD}, qp.AttrState))
-		}
+		e.drain(a.Notify)
 	case ActResume:
 		e.resume()
+	case ActRise:
+		if a := e.attr(); e.state() == qp.RTR {
+			e.to(qp.RTS, &a)
+		}
+	case ActLimit:
+		e.limit(int(a.Imm))
 	case ActGhost:
 		e.ghost(a)
 		return
 	case ActDeregister:
-		if !e.window.Bound() { // else it is refused
-			e.deregister(&e.remote)
-		}
+		e.deregister(&e.remote)
+	case ActReregister:
+		e.reregister(a)
+	case ActJoin:
+		e.w.groups[a.Group-1].joins(e)
+	case ActResize:
+		e.cq.resize(int(a.Imm))
+	case ActRepin:
+		e.repin(a.Add)
 	case ActUnpin:
 		e.deregister(&e.local)
 	}

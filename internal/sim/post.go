@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -12,22 +13,23 @@ const noKey = 0
 
 // post queues the work request that a describes, if the state permits.
 func (e *end) post(a *Act) {
-	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm, RemoteAddr: a.Remote}
+	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm}
 	wr.RKey = e.peer().offered(a)
+	wr.RemoteAddr = e.peer().node.wire(wr.RKey, a.Remote)
 	switch a.Op {
 	case qp.WRRegMR, qp.WRBindMW:
-		e.keyWork(&wr)
+		e.keyWork(a, &wr)
 	case qp.WRSendInv:
-		e.peer().invalidates(&wr)
+		e.peer().invalidates(a, &wr)
 	}
-	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, imm: wr.Imm}
+	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, remote: wr.RemoteAddr, bind: wr.Bind, imm: wr.Imm}
 	s.sg = e.keyed(a.SG, a.Wrong == WrongLKey)
 	if a.Inline {
 		s.data = e.node.mem.gathered([]byte{}, a.SG, 0, s.length)
 		wr.Flags |= qp.Inline
 		wr.InlineData = s.data
 	} else {
-		wr.SGList = s.sg
+		wr.SGList = e.node.wired(s.sg)
 	}
 	switch a.Op {
 	case qp.WRFetchAdd:
@@ -44,6 +46,10 @@ func (e *end) post(a *Act) {
 	}
 	if e.ah != nil {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ah, e.peer().qp.Num, qkey
+		if a.Group > 0 {
+			s.group = e.w.groups[a.Group-1]
+			wr.AH, wr.RemoteQPN = s.group.way(e), bth.MulticastQPN
+		}
 		if a.Wrong == WrongQKey {
 			wr.RemoteQKey++
 		}
@@ -72,7 +78,9 @@ func (e *end) post(a *Act) {
 	e.w.stats.Requests++
 	e.m.Posted()
 	if takesReceive(a.Op) {
-		e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: e.peer(), act: a})
+		for _, to := range e.receivers(a) {
+			e.w.queue.push(event{at: e.w.now + a.Lag, kind: evReceive, end: to, act: a})
+		}
 	}
 }
 
@@ -123,7 +131,7 @@ func (e *end) postReceive(a *Act) {
 	if srq != nil {
 		push = srq.Push
 	}
-	if err := push(&qp.RecvWR{ID: p.id, SGList: p.sg}); err != nil {
+	if err := push(&qp.RecvWR{ID: p.id, SGList: e.node.wired(p.sg)}); err != nil {
 		e.fail("receive %d is refused: %v", p.id&^recvID, err)
 		return
 	}

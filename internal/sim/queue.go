@@ -21,6 +21,7 @@ const (
 	evTransmit                  // end has its turn to send
 	evTimer                     // end's machine may want its timeout
 	evReceive                   // end posts a receive
+	evPoll                      // a program looks into cq
 )
 
 type event struct {
@@ -30,6 +31,7 @@ type event struct {
 	end   *end
 	frame *frame
 	act   *Act
+	cq    *completions
 }
 
 // queue is a heap of events by time.

@@ -50,16 +50,16 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 func (e *end) refusing(s bth.Syndrome, seq int64) {
 	r := &e.responder
 	if r.refused == s && seq == r.expected {
-		e.cause = "the error NAK that it sent"
+		e.refusal(s)
 		return
 	}
 	if s == bth.NakRemoteAccess || s == bth.NakRemoteOperational {
 		for _, a := range r.reads {
-			if seq < a.first || seq >= a.end || a.s.op != qp.WRRead || e.granted(a.s.rkey, a.s.act.Remote, 0) == a.region {
+			if seq < a.first || seq >= a.end || a.s.op != qp.WRRead || e.node.keys.Lookup(a.s.rkey) == a.region {
 				continue
 			}
 			if a.sent < a.end {
-				e.cause = "the error NAK that it sent"
+				e.refusal(s)
 				r.refused = s
 			}
 			return

@@ -115,6 +115,9 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.arm()
 	}
 	if r.cursor > r.next {
+		if s.first == seq {
+			e.begins(s)
+		}
 		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
 			return usesSlot(o.op) && o.end > r.una
 		}) {
@@ -181,7 +184,7 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
 	switch {
 	case info.Headers&bth.HasAtomicETH != 0:
-		h := bth.AtomicETH{VA: s.act.Remote, RKey: s.rkey, SwapAdd: s.compareAdd}
+		h := bth.AtomicETH{VA: s.remote, RKey: s.rkey, SwapAdd: s.compareAdd}
 		if s.op == qp.WRCmpSwap {
 			h.SwapAdd, h.Compare = s.swap, s.compareAdd
 		}
@@ -192,19 +195,19 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	case s.op == qp.WRRead:
 		n := uint64(p.RETH.DMALen)
 		mtu := uint64(e.conn.spec.MTU)
-		if p.RETH.VA != s.act.Remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
-			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.act.Remote)
+		if p.RETH.VA != s.remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
+			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.remote)
 		}
 		return
 	case s.op == qp.WRFlush:
 		f := flushOf(s.act)
-		h, g := bth.RETH{VA: s.act.Remote, RKey: s.rkey, DMALen: f.Length}, bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
+		h, g := bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: f.Length}, bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
 		if p.RETH != h || p.FETH != g {
 			e.fail("%s carries %+v and %+v, want %+v and %+v", info.Name, p.RETH, p.FETH, h, g)
 		}
 		return
 	case info.Headers&bth.HasRETH != 0:
-		if h := (bth.RETH{VA: s.act.Remote, RKey: s.rkey, DMALen: uint32(s.length)}); p.RETH != h {
+		if h := (bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: uint32(s.length)}); p.RETH != h {
 			e.fail("%s carries %+v, want %+v", info.Name, p.RETH, h)
 		}
 	}

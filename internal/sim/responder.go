@@ -15,6 +15,7 @@ type responder struct {
 	expected int64
 	msn      uint32
 	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
+	told     bool         // a completion tells of it
 	gap      bool         // something came ahead of its turn since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
@@ -61,12 +62,14 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
 		return st, v
 	}
-	s := peer.at(seq)
+	e.communicates()
+	s, wanted := peer.at(seq), len(e.want)
 	if v = e.execute(&st, p, s, seq); v == transport.Accepted {
 		e.executed(p, s, seq)
 	} else if v == transport.NoReceive {
 		r.report()
 	}
+	r.told = r.refused != 0 && len(e.want) > wanted
 	return st, v
 }
 
@@ -96,7 +99,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		if len(r.reads) > 200 {
 			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
 		}
-		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq, region: e.granted(s.rkey, s.act.Remote, 0)})
+		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq, region: e.node.keys.Lookup(s.rkey)})
 	}
 	s.executed = s.executed || r.expected >= s.end
 }
@@ -117,22 +120,22 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 	case qp.WRWrite, qp.WRWriteImm:
 		return e.executeWrite(st, p, s, seq, off)
 	case qp.WRRead:
-		if p.RETH.DMALen > 0 && !e.grants(s.rkey, p.RETH.VA, uint64(p.RETH.DMALen)) {
+		if p.RETH.DMALen > 0 && !e.grants(s.rkey, p.RETH.VA, uint64(p.RETH.DMALen), mr.RemoteRead) {
 			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 		}
 	case qp.WRFetchAdd, qp.WRCmpSwap:
 		return e.executeAtomic(st, s)
 	case qp.WRAtomicWrite:
-		if s.act.Remote%8 != 0 {
+		if s.remote%8 != 0 {
 			return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
 		}
 		return e.executeWrite(st, p, s, seq, off)
 	case qp.WRFlush:
-		n := s.act.Add
-		if flushOf(s.act).Level == qp.FlushRegion {
+		n, f := s.act.Add, flushOf(s.act)
+		if f.Level == qp.FlushRegion {
 			n = 0
 		}
-		if !e.grants(s.rkey, s.act.Remote, n) {
+		if !e.grants(s.rkey, s.remote, n, f.Type.Access()) {
 			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 		}
 	}
@@ -140,7 +143,7 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 }
 
 func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
-	region := e.granted(s.rkey, s.act.Remote, s.length)
+	region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite)
 	if seq == s.first {
 		e.responder.region = region
 	}
@@ -167,10 +170,10 @@ func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint
 }
 
 func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
-	if s.act.Remote%8 != 0 {
+	if s.remote%8 != 0 {
 		return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
 	}
-	if !e.grants(s.rkey, s.act.Remote, 8) {
+	if !e.grants(s.rkey, s.remote, 8, mr.RemoteAtomic) {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
 	s.old = binary.NativeEndian.Uint64(e.node.mem.at(s.act.Remote, 8))
@@ -235,7 +238,9 @@ func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 
 // complete says that this step completes the receive that is held.
 func (e *end) complete(wc qp.WC) {
-	wc.WRID, wc.QPN, wc.SrcQP = e.held.id, e.qp.Num, e.peer().qp.Num
+	if wc.WRID, wc.QPN = e.held.id, e.qp.Num; e.qp.Type != qp.UD {
+		wc.SrcQP = e.peer().qp.Num
+	}
 	e.want = append(e.want, wc)
 	e.held = nil
 }

@@ -13,8 +13,11 @@ type Stats struct {
 	Conversations   uint64 // pairs of queue pairs that ran their programs to the end
 	Requests        uint64
 	Completions     uint64
+	Events          [qp.NumEventTypes]uint64
 	Errors          uint64 // completions with an error that was provoked, flushed ones included
 	RetriesExceeded uint64
+	Multicasts      uint64 // datagrams that members of groups accepted
+	Overflows, Lost uint64 // CQs that overflowed, completions that were lost
 	Packets, Bytes  uint64 // sent, IP headers included
 	Steps           uint64
 	// What links did to packets, and the corrupt packets that nodes found.
@@ -34,6 +37,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Completions += o.Completions
 	s.Errors += o.Errors
 	s.RetriesExceeded += o.RetriesExceeded
+	s.Multicasts += o.Multicasts
+	s.Overflows += o.Overflows
+	s.Lost += o.Lost
 	s.Packets += o.Packets
 	s.Bytes += o.Bytes
 	s.Steps += o.Steps
@@ -44,6 +50,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Corrupted += o.Corrupted
 	s.Caught += o.Caught
 	s.Virtual += o.Virtual
+	for i, n := range o.Events {
+		s.Events[i] += n
+	}
 }
 
 // Result is how a run ended.
@@ -101,6 +110,8 @@ func (w *World) step() bool {
 		w.arrive(ev.frame)
 	case evTransmit:
 		ev.end.transmit()
+	case evPoll:
+		ev.cq.polled()
 	case evTimer:
 		ev.end.timer()
 	}
@@ -153,8 +164,11 @@ func (e *end) transmit() {
 	l := w.links[e.node.index][e.peer().node.index]
 	for i := range w.batch.Len() {
 		f := &frame{raw: seal(w.batch.At(i), uint16(l.sent)), from: e, epoch: e.conn.epoch, to: e.peer().node}
-		e.check(f.raw)
-		w.carry(l, f)
+		if e.check(f); f.sent != nil && f.sent.group != nil {
+			w.spread(f)
+		} else {
+			w.carry(l, f)
+		}
 	}
 	w.batch.Reset()
 	if s, ok := e.m.(interface{ Sent(Time) bool }); ok {
@@ -174,14 +188,20 @@ func (e *end) transmit() {
 }
 
 // check holds a packet that leaves against the model.
-func (e *end) check(raw []byte) {
+func (e *end) check(f *frame) {
 	var p bth.Packet
-	if !open(raw, &p) {
-		e.fail("a packet is sent that does not decode or has a wrong ICRC: % x", raw)
+	if !open(f.raw, &p) {
+		e.fail("a packet is sent that does not decode or has a wrong ICRC: % x", f.raw)
 		return
 	}
 	info := p.Opcode.Info()
-	if p.DestQP != e.peer().qp.Num || p.PKey != 0xffff {
+	to := e.peer().qp.Num
+	if e.qp.Type == qp.UD {
+		if f.sent = e.at(e.seq(p.PSN)); f.sent != nil && f.sent.group != nil {
+			to = bth.MulticastQPN
+		}
+	}
+	if p.DestQP != to || p.PKey != 0xffff {
 		e.fail("%s goes to QP %#x with P_Key %#x", info.Name, uint32(p.DestQP), p.PKey)
 	}
 	switch {
@@ -210,6 +230,10 @@ func (w *World) arrive(f *frame) {
 		w.stats.Caught++
 		return
 	}
+	if f.copies != nil {
+		w.arriveGroup(f, &p)
+		return
+	}
 	e := f.to.qps[p.DestQP]
 	if e == nil || e.peer() != f.from {
 		w.fail("node", "a frame for QP %#x is lost", uint32(p.DestQP))
@@ -226,7 +250,7 @@ func (w *World) arrive(f *frame) {
 	case e.qp.Type == qp.UC:
 		st, want = e.arrivedUC(&p, info)
 	case e.qp.Type == qp.UD:
-		st, want = e.arrivedUD(&p, f.raw)
+		st, want = e.arrivedUD(&p, f)
 	case info.Response():
 		judged = false
 		if !stale {
@@ -235,20 +259,24 @@ func (w *World) arrive(f *frame) {
 	default:
 		st, want = e.arrived(&p, info, stale)
 	}
-	if w.bad != nil {
-		return
+	if w.bad == nil {
+		e.takes(f, &p, st, want, judged)
 	}
+}
+
+// takes lets e's machine have a packet, of which the model foretells the verdict if judged.
+func (e *end) takes(f *frame, p *bth.Packet, st step, want transport.Verdict, judged bool) {
 	var got transport.Verdict
 	if ud, ok := e.m.(*transport.UD); ok {
-		got = ud.ReceiveFrom(w.now, &p, header(f))
+		got = ud.ReceiveFrom(e.w.now, p, header(f))
 	} else {
-		got = e.m.Receive(w.now, &p)
+		got = e.m.Receive(e.w.now, p)
 	}
 	if want == transport.Duplicate && got == transport.UnknownDuplicate {
 		got = want
 	}
 	if judged && got != want {
-		e.fail("%s with PSN %d is %v, it should be %v", info.Name, p.PSN, got, want)
+		e.fail("%s with PSN %d is %v, it should be %v", p.Opcode.Info().Name, p.PSN, got, want)
 	}
 	e.settleStep(st)
 	e.ready()
@@ -272,6 +300,11 @@ func (w *World) finish() {
 			}
 		}
 	}
+	for i, n := range w.nodes {
+		if err := n.keys.DeallocWindow(n.shared); err != nil {
+			w.fail(fmt.Sprintf("node %d", i), "%v", err)
+		}
+	}
 	for _, c := range w.conns {
 		for _, e := range c.ends {
 			if w.bad == nil {
@@ -284,6 +317,12 @@ func (w *World) finish() {
 	}
 	w.play()
 	for _, n := range w.nodes {
+		for _, c := range n.cqs {
+			if len(c.users) > 0 {
+				c.poll(len(c.list))
+				c.check()
+			}
+		}
 		if err := n.mem.same(); err != nil {
 			w.fail(fmt.Sprintf("node %d", n.index), "%v", err)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -14,6 +15,9 @@ func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
 	if s == nil || seq != r.cursor {
 		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
 		return
+	}
+	if seq == s.first {
+		e.begins(s)
 	}
 	r.cursor++
 	if p.AckReq {
@@ -31,6 +35,7 @@ func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transpo
 	if !e.alive() {
 		return st, transport.WrongState
 	}
+	e.communicates()
 	if seq != r.expected {
 		r.inside = nil
 	}
@@ -59,7 +64,7 @@ func (e *end) beginUC(s *sent) transport.Verdict {
 	if isSend(s.op) {
 		return e.readyUC()
 	}
-	if r.region = e.granted(s.rkey, s.act.Remote, s.length); s.length > 0 && r.region == nil {
+	if r.region = e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); s.length > 0 && r.region == nil {
 		return transport.AccessRefused
 	}
 	return transport.Accepted
@@ -104,7 +109,7 @@ func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 		}
 	}
 	if len(p.Payload) > 0 {
-		if region := e.granted(s.rkey, s.act.Remote, s.length); region == nil || region != e.responder.region {
+		if region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); region == nil || region != e.responder.region {
 			return transport.AccessRefused
 		}
 		st.memory = []span{{s.act.Remote + off, p.Payload}}

@@ -16,6 +16,8 @@ type frame struct {
 	epoch   int // of from's connection when it was sent
 	to      *node
 	damaged bool
+	sent    *sent   // the datagram that it is
+	copies  *copies // of one to a group
 }
 
 const srcPort = 0xc000 // UDP source port of every frame

@@ -26,25 +26,29 @@ func (v *Violation) Error() string {
 
 // World is a scenario while it is played.
 type World struct {
-	sc    *Scenario
-	now   Time
-	queue queue
-	nodes []*node
-	conns []*conn
-	links [][]*link
-	batch *packet.Batch
-	rng   *rand.Rand
-	qpn   bth.QPN
-	bad   *Violation
-	stats Stats
-	seen  []FaultID // decisions that were carried out
-	tap   func(at Time, datagram []byte)
+	sc     *Scenario
+	now    Time
+	queue  queue
+	nodes  []*node
+	conns  []*conn
+	groups []*group
+	links  [][]*link
+	batch  *packet.Batch
+	rng    *rand.Rand
+	qpn    bth.QPN
+	bad    *Violation
+	stats  Stats
+	seen   []FaultID // decisions that were carried out
+	tap    func(at Time, datagram []byte)
 }
 
 // fail notes the first violation, which ends the run.
 func (e *end) fail(format string, args ...any) {
-	where := fmt.Sprintf("connection %d (%v), end %d, QP %#x", e.conn.index, e.conn.spec.Type, e.side, uint32(e.qp.Num))
-	e.w.fail(where, format, args...)
+	e.w.fail(e.name(), format, args...)
+}
+
+func (e *end) name() string {
+	return fmt.Sprintf("connection %d (%v), end %d, QP %#x", e.conn.index, e.conn.spec.Type, e.side, uint32(e.qp.Num))
 }
 
 func (w *World) fail(where, format string, args ...any) {
@@ -70,6 +74,9 @@ func newWorld(sc *Scenario) *World {
 	for i := range sc.Conns {
 		w.newConn(i, &sc.Conns[i])
 	}
+	for i := range sc.Groups {
+		w.newGroup(i, &sc.Groups[i])
+	}
 	for i := range sc.Acts {
 		a := &sc.Acts[i]
 		w.queue.push(event{at: a.At, kind: evAct, end: w.conns[a.Conn].ends[a.End], act: a})
@@ -78,9 +85,18 @@ func newWorld(sc *Scenario) *World {
 }
 
 func (w *World) newNode(i int, spec NodeSpec) *node {
-	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}}
+	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}, open: map[uint32]*opening{}}
+	var err error
+	if n.shared, err = n.keys.AllocWindow(n.pd, mr.WindowType1); err != nil {
+		w.fail("node", "%v", err)
+	}
+	n.first = n.shared.RKey()
 	for i := range n.srqs {
 		n.srqs[i] = &receives{srq: qp.NewSRQ(n.pd, maxQueue, maxSGE)}
+		n.srqs[i].srq.Events = n.srqs[i]
+	}
+	for _, spec := range spec.CQs {
+		n.cqs = append(n.cqs, w.newCQ(spec))
 	}
 	n.mem = memory{real: make([]byte, memSize), ref: make([]byte, memSize), watch: spec.Watched}
 	x := w.sc.Seed*2 + uint64(i)*0x9e3779b97f4a7c15 + 1
@@ -95,8 +111,10 @@ func (w *World) newNode(i int, spec NodeSpec) *node {
 }
 
 // address of a node towards a peer: IPv6 if both have it.
-func (n *node) address(to *node) netip.Addr {
-	if n.spec.IPv6 && to.spec.IPv6 {
+func (n *node) address(to *node) netip.Addr { return n.addr(n.spec.IPv6 && to.spec.IPv6) }
+
+func (n *node) addr(ipv6 bool) netip.Addr {
+	if ipv6 {
 		return netip.AddrFrom16([16]byte{0xfd, 0x67, 15: byte(n.index + 1)})
 	}
 	return netip.AddrFrom4([4]byte{192, 0, 2, byte(n.index + 1)})
@@ -107,12 +125,18 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 	for side := range spec.Ends {
 		es := &spec.Ends[side]
 		n := w.nodes[es.Node]
-		e := &end{w: w, conn: c, side: side, spec: es, node: n, cq: qp.NewCQ(2 * maxQueue)}
+		e := &end{w: w, conn: c, side: side, spec: es, node: n, cq: w.newCQ(CQSpec{Depth: 2 * maxQueue})}
+		if es.CQ > 0 {
+			e.cq = n.cqs[es.CQ-1]
+		}
+		e.cq.users = append(e.cq.users, e)
+		e.made.cq, e.events.made = e.cq, &e.made
 		to := w.nodes[spec.Ends[1-side].Node]
 		e.path = packet.Path{Src: n.address(to), Dst: to.address(n)}
 		e.qp = &qp.QP{
 			Num: w.newQPN(), Type: spec.Type, SigAll: es.SigAll, PD: n.pd,
-			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: e.cq, RecvCQ: e.cq,
+			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: &e.made, RecvCQ: &e.made,
+			Events: &e.events,
 		}
 		if e.recvs = (&receives{}); es.SRQ {
 			e.recvs = n.srqs[0]

@@ -83,8 +83,19 @@ func (s *soak) report(first uint64, took time.Duration) {
 	fmt.Printf("seeds          %d, from %d on, %.0f a second in %v\n", s.seeds, first, float64(s.seeds)/took.Seconds(), took.Round(time.Second))
 	fmt.Printf("conversations  %d, in %v of virtual time\n", a.Conversations, time.Duration(a.Virtual).Round(time.Second))
 	fmt.Printf("requests       %d posted; %d completions, %d of them with an error that was provoked\n", a.Requests, a.Completions, a.Errors)
+	fmt.Printf("events         %d\n", events(a))
+	fmt.Printf("multicasts     %d received\n", a.Multicasts)
+	fmt.Printf("overflows      %d CQs, %d completions lost\n", a.Overflows, a.Lost)
 	fmt.Printf("packets        %d, %d MB\n", a.Packets, a.Bytes/1_000_000)
 	fmt.Printf("faults         %d: %d lost, %d repeated, %d late, %d corrupt (%d caught), %d into a dead link\n",
 		a.Faults(), a.Dropped, a.Duplicated, a.Delayed, a.Corrupted, a.Caught, a.Unreachable)
 	fmt.Printf("violations     %d\n", s.failures)
+}
+
+// events is how many asynchronous events were raised.
+func events(a *sim.Stats) (n uint64) {
+	for _, k := range a.Events {
+		n += k
+	}
+	return n
 }
