@@ -83,9 +83,11 @@ func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead || isAtomic
 // isAtomic reports whether w is a compare and swap or a fetch and add.
 func isAtomic(w *qp.SendWQE) bool { return w.Opcode == qp.WRCmpSwap || w.Opcode == qp.WRFetchAdd }
 
-// goBack makes sending go on at the oldest unacknowledged PSN.
+// goBack makes sending go on at the oldest unacknowledged PSN. The timer starts anew with
+// the first packet: what is left of the former time says nothing of the repetition.
 func (c *RC) goBack() {
 	r := &c.req
+	r.armed = false
 	r.send = r.una
 	r.cur = c.qp.SQ.Head()
 	r.reads = 0

@@ -124,7 +124,6 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 		r.rnrTries--
 	}
 	c.goBack()
-	r.armed = false
 	r.waiting = true
 	r.rnrUntil = now + Time(bth.RNRDelay(code))
 	return RNRWait

@@ -74,6 +74,19 @@ func TestRequesterTimesOut(t *testing.T) {
 			< ACKNOWLEDGE psn=101
 			wc 1 SUCCESS SEND
 			wc 2 SUCCESS SEND`},
+		{"going back for a NAK starts the timer anew, so that one loss costs one retry", func(a *qp.Attr, _ *Config) { a.RetryCnt = 1 }, `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack
+			post send id=2 len=1
+			> SEND_ONLY psn=101 len=1 ack
+			advance 67108863ns
+			< ACKNOWLEDGE psn=100 syn=seq
+			> SEND_ONLY psn=100 len=1 ack
+			> SEND_ONLY psn=101 len=1 ack
+			advance 67108863ns
+			< ACKNOWLEDGE psn=101
+			wc 1 SUCCESS SEND
+			wc 2 SUCCESS SEND`},
 		{"an ACK starts the timer anew for what is still outstanding", nil, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Generate makes a scenario of a seed: that of [Simple], and what came to be simulated
-// later. It is drawn apart, so that a seed of Simple means what it always did.
+// Generate makes a scenario of a seed: that of [Simple] with more in it, which is drawn apart,
+// so that a seed of Simple keeps its meaning when there is more to draw.
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
 	if g.one(3) {

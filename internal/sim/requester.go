@@ -29,8 +29,9 @@ type requester struct {
 	rnrs    int // RNR NAKs since then
 }
 
-// goBack makes the oldest unacknowledged PSN the next to be sent.
+// goBack makes the oldest unacknowledged PSN the next to be sent, which starts the timer.
 func (r *requester) goBack() {
+	r.armed = false
 	r.cursor = r.una
 	r.reads = r.reads[:0]
 	r.sinceAck = 0

@@ -84,7 +84,7 @@ func (e *end) notReady(st *step, code uint8) {
 		return
 	}
 	r.goBack()
-	r.waiting, r.armed = true, false
+	r.waiting = true
 	r.rnrUntil = e.w.now + Time(bth.RNRDelay(code))
 }
 

@@ -54,7 +54,7 @@ func play(t *testing.T, seed uint64) *sim.Stats {
 	return &r.Stats
 }
 
-// Seeds of Simple, whose scenarios do not change when the simulation learns more.
+// Seeds of [sim.Simple], which keep their meaning.
 func TestSeedsThatOnceFailed(t *testing.T) {
 	for _, c := range []struct {
 		seed uint64
