@@ -51,9 +51,10 @@ var affiliated = map[bth.Syndrome]qp.EventType{
 	bth.NakInvalidRequest: qp.EventQPReqErr, bth.NakRemoteAccess: qp.EventQPAccessErr, bth.NakRemoteOperational: qp.EventQPFatal,
 }
 
-// refusal is an error NAK that has left and ends the connection.
-func (e *end) refusal(s bth.Syndrome) {
-	if e.cause = "the error NAK that it sent"; !e.responder.told {
+// refusal is an error NAK that has left and ends the connection. told says that a completion
+// tells of it.
+func (e *end) refusal(s bth.Syndrome, told bool) {
+	if e.cause = "the error NAK that it sent"; !told {
 		e.events.due = append(e.events.due, affiliated[s])
 	}
 }

@@ -15,7 +15,7 @@ type responder struct {
 	expected int64
 	msn      uint32
 	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
-	told     bool         // a completion tells of it
+	told     bool         // a completion tells of what was refused
 	gap      bool         // something came ahead of its turn since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
