@@ -70,14 +70,20 @@ func TestFullLevelHasEveryCellOnce(t *testing.T) {
 }
 
 func TestCILevelCoversEveryValue(t *testing.T) {
+	mustCover(t, matrix(t, LevelCI), matrix(t, LevelFull), covers)
+}
+
+// mustCover wants everything that keys lists for all cells to be listed for those of a part as well.
+func mustCover(t *testing.T, part, all []Cell, keys func(Cell) []string) {
+	t.Helper()
 	seen := map[string]bool{}
-	for _, c := range matrix(t, LevelCI) {
-		for _, key := range covers(c) {
+	for _, c := range part {
+		for _, key := range keys(c) {
 			seen[key] = true
 		}
 	}
-	for _, c := range matrix(t, LevelFull) {
-		for _, key := range covers(c) {
+	for _, c := range all {
+		for _, key := range keys(c) {
 			if !seen[key] {
 				t.Errorf("no cell with %s", key)
 				seen[key] = true
@@ -192,7 +198,6 @@ func TestVerbsGroupRunsEveryToolWhereItCanSurvive(t *testing.T) {
 }
 
 func TestVerbsGroupAtLevelCIHasEveryToolInEveryRole(t *testing.T) {
-	seen := map[string]bool{}
 	keys := func(c Cell) []string {
 		w := c.Workload
 		k := []string{
@@ -208,17 +213,5 @@ func TestVerbsGroupAtLevelCIHasEveryToolInEveryRole(t *testing.T) {
 		}
 		return k
 	}
-	for _, c := range verbsMatrix(t, LevelCI) {
-		for _, k := range keys(c) {
-			seen[k] = true
-		}
-	}
-	for _, c := range verbsMatrix(t, LevelFull) {
-		for _, k := range keys(c) {
-			if !seen[k] {
-				t.Errorf("no cell with %s", k)
-				seen[k] = true
-			}
-		}
-	}
+	mustCover(t, verbsMatrix(t, LevelCI), verbsMatrix(t, LevelFull), keys)
 }

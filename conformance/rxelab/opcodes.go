@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,17 +12,14 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
-// opcodesOf returns the opcodes that an end sent.
+// opcodesOf returns the opcodes that an end sent, from whichever of its addresses.
 func opcodesOf(s *icrc.Summary, e end) []int {
-	var out []int
+	var all icrc.Opcodes
 	for _, addr := range e.addr {
-		set := s.Opcodes[addr]
-		for _, op := range set.List() {
-			out = append(out, int(op))
-		}
+		from := s.Opcodes[addr]
+		all.Add(from.List()...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return all.List()
 }
 
 // Exchanged are the opcodes that gorxe and a kernel's rxe exchanged in cells that passed.
@@ -35,7 +33,7 @@ type Exchanged struct {
 // Opcodes returns, as JSON, what gorxe exchanged with each kernel in all of the reports: docs/opcodes-interop.json.
 func Opcodes(reports ...*Report) ([]byte, error) {
 	type seen struct {
-		sent, received [256]bool
+		sent, received icrc.Opcodes
 		tools, days    map[string]bool
 	}
 	kernels := map[string]*seen{}
@@ -51,12 +49,8 @@ func Opcodes(reports ...*Report) ([]byte, error) {
 					continue
 				}
 				s.tools[c.Tool], s.days[r.Started.UTC().Format("2006-01-02")] = true, true
-				for _, op := range c.Traffic.Sent {
-					s.sent[op&255] = true
-				}
-				for _, op := range c.Traffic.Received {
-					s.received[op&255] = true
-				}
+				s.sent.Add(c.Traffic.Sent...)
+				s.received.Add(c.Traffic.Received...)
 			}
 		}
 	}
@@ -76,16 +70,9 @@ func Opcodes(reports ...*Report) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-func names(set map[string]bool) string {
-	var out []string
-	for n := range set {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return strings.Join(out, ", ")
-}
+func names(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
 
-func opcodeNames(set [256]bool) []string {
+func opcodeNames(set icrc.Opcodes) []string {
 	out := []string{}
 	for op := range bth.Opcodes() {
 		if set[op] {

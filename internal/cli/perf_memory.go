@@ -109,14 +109,8 @@ func (e *perfEnd) connect() error {
 // startDatagrams moves every queue pair to RTS and makes the way to its peer.
 func (e *perfEnd) startDatagrams() error {
 	for i, q := range e.qps {
-		if err := q.StartDatagrams(toolQKey, q.psn); err != nil {
-			return err
-		}
 		var err error
-		q.ah, err = e.pd.CreateAH(gorxe.AddressVector{
-			DGID: q.remote.GID, SGIDIndex: uint8(e.gid.Index), TrafficClass: e.params.trafficClass,
-		})
-		if err != nil {
+		if q.ah, err = e.datagrams(e.pd, q.QP, q.psn, q.remote.GID, e.params.trafficClass); err != nil {
 			return err
 		}
 		e.out.address("local", e.Key(i))

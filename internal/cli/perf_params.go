@@ -237,10 +237,7 @@ func (p *perfParams) unit(cycle uint64) uint64 { return max(p.received(p.size), 
 
 // received is how many bytes of memory a received message of size bytes takes.
 func (p *perfParams) received(size uint64) uint64 {
-	if p.service == gorxe.UD {
-		return size + gorxe.GRHLen
-	}
-	return size
+	return size + uint64(headerOf(p.service))
 }
 
 // fit cuts the messages to what a datagram can carry.

@@ -46,16 +46,8 @@ type pingpongParams struct {
 	host     string
 }
 
-// toolQKey is the Q_Key of every tool's datagrams.
-const toolQKey = 0x11111111
-
 // header is how many bytes stand in front of a received message.
-func (p *pingpongParams) header() int {
-	if p.service == gorxe.UD {
-		return gorxe.GRHLen
-	}
-	return 0
-}
+func (p *pingpongParams) header() int { return headerOf(p.service) }
 
 // Limits of pingpongParams.
 const (

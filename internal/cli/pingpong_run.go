@@ -132,10 +132,7 @@ func (e *pingpongEnd) connect(remote []wire.Dest) error {
 
 // startDatagrams moves the queue pair to RTS and makes the way to the peer.
 func (e *pingpongEnd) startDatagrams(q *gorxe.QP, psn gorxe.PSN, remote wire.Dest) (err error) {
-	if err := q.StartDatagrams(toolQKey, psn); err != nil {
-		return err
-	}
-	e.ah, err = e.pd.CreateAH(gorxe.AddressVector{DGID: remote.GID, SGIDIndex: uint8(e.gid.Index)})
+	e.ah, err = e.datagrams(e.pd, q, psn, remote.GID, 0)
 	return err
 }
 

@@ -146,15 +146,17 @@ func icrcRight(f *packet.Received) bool {
 			Src: f.Src.As16(), Dst: f.Dst.As16(),
 			SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
 		}
-		return bth.CheckICRC(h.Seed(), b) || bth.CheckICRCRxeFlush(h.Seed(), b)
+		seed := h.Seed()
+		return bth.CheckICRC(seed, b) || bth.CheckICRCRxeFlush(seed, b)
 	}
 	h := bth.Header4{
 		Src: f.Src.As4(), Dst: f.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
 		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
 	}
-	got, want := bth.ICRC(h.Seed(), b[:end]), bth.ReadICRC(b)
+	seed := h.Seed()
+	got, want := bth.ICRC(seed, b[:end]), bth.ReadICRC(b)
 	switch {
-	case got == want, bth.CheckICRCRxeFlush(h.Seed(), b):
+	case got == want, bth.CheckICRCRxeFlush(seed, b):
 		return true
 	case f.HeaderSeen:
 		return false
@@ -162,7 +164,7 @@ func icrcRight(f *packet.Received) bool {
 	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
 	if !ok && bth.IsFlush(b) {
 		// The CRC runs over the packet twice: that much more follows the identification.
-		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(h.Seed(), b[:end]), want, len(b)+end)
+		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(seed, b[:end]), want, len(b)+end)
 	}
 	f.ID = id
 	return ok

@@ -26,15 +26,13 @@ func load(t testing.TB, name string) []byte {
 }
 
 // opcodes are those of a capture, by the text of the address.
-type opcodes map[string][]uint8
+type opcodes map[string][]int
 
 func (o opcodes) sets() map[netip.Addr]Opcodes {
 	out := map[netip.Addr]Opcodes{}
 	for from, list := range o {
 		var set Opcodes
-		for _, op := range list {
-			set[op] = true
-		}
+		set.Add(list...)
 		out[netip.MustParseAddr(from)] = set
 	}
 	return out

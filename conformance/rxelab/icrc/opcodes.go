@@ -8,12 +8,19 @@ import (
 // Opcodes is a set of BTH opcodes.
 type Opcodes [256]bool
 
+// Add adds members.
+func (o *Opcodes) Add(ops ...int) {
+	for _, op := range ops {
+		o[uint8(op)] = true
+	}
+}
+
 // List returns the members in ascending order.
-func (o *Opcodes) List() []uint8 {
-	var out []uint8
+func (o *Opcodes) List() []int {
+	var out []int
 	for op, in := range o {
 		if in {
-			out = append(out, uint8(op))
+			out = append(out, op)
 		}
 	}
 	return out
