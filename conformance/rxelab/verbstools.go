@@ -13,6 +13,7 @@ var (
 	datagramFlood = append(datagrams[:3:3], Params{Size: 4096, QPs: 4, Iters: 50}, Params{Size: 4096, Both: true, Iters: 50})
 	sharedTurns   = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100}, {Size: 65536, MTU: 4096, Iters: 64}}
 	writes        = []Params{{Size: 4000, MTU: 1024, Iters: 20}, {Size: 65536, MTU: 4096, Iters: 10}}
+	immediates    = []Params{{Size: 1000, MTU: 1024, Iters: 10}, {Size: 65536, MTU: 4096, Iters: 10}}
 	inlineFlood   = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100}, {Size: 256, Both: true, Iters: 100}}
 	inlineTurns   = inlineFlood[:3]
 )
@@ -124,10 +125,16 @@ var verbsTools = []Tool{
 	operation("window2", nil, writes),
 	operation("send_inv", nil, writes),
 	operation("local_inv", nil, writes),
+	operation("send_inv_data", nil, writes),
+	operation("send_imm", nil, immediates),
+	lossy(operation("uc_send_imm", nil, immediates)),
+	lossy(operation("uc_write_imm", nil, immediates)),
+	lossy(operation("ud_send_imm", nil, []Params{{Size: 1, MTU: 4096, Iters: 10}, {Size: 4096, MTU: 4096, Iters: 10}})),
 	refused("flush", since62, 4000),
 	refused("atomic_write", since62, 8),
 	refused("window1", nil, 4000),
 	refused("window2", nil, 4000),
 	refused("send_inv", nil, 4000),
 	refused("local_inv", nil, 4000),
+	refused("send_inv_data", nil, 4000),
 }

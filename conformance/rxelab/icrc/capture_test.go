@@ -213,6 +213,7 @@ func TestDamagedFramesAreFaults(t *testing.T) {
 		{"cut short", whole[:len(whole)-4], "captured"},
 		{"a fragment", edit(func(b []byte) []byte { b[14+6] |= 0x20; return b }), "fragment"},
 		{"UDP length lies", edit(func(b []byte) []byte { b[14+20+5]++; return b }), "UDP length"},
+		{"UDP length below its own header", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20, 0; return b }), "UDP length"},
 		{"too short for a BTH", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20+8+15, 8+15; return b }), "too short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func parse(frame []byte) (datagram, error) {
 	if len(ip) < total {
 		return d, fmt.Errorf("captured %d of %d bytes", len(ip), total)
 	}
-	if n := int(binary.BigEndian.Uint16(d.udp[4:])); n != total-headLen {
+	if n := int(binary.BigEndian.Uint16(d.udp[4:])); n != total-headLen || n < udpLen {
 		return d, fmt.Errorf("UDP length %d in an IP payload of %d bytes", n, total-headLen)
 	}
 	d.payload = ip[headLen+udpLen : total]

@@ -14,6 +14,9 @@ import (
 // beyond is how many bytes of the server's region are behind what its window opens.
 const beyond = 4096
 
+// qkey is the Q_Key of datagrams.
+const qkey = 0x11111111
+
 // patience bounds the wait for a completion.
 const patience = 60 * time.Second
 
@@ -50,6 +53,7 @@ type end struct {
 	window *gorxe.MW
 	key    uint32
 	peer   info
+	to     *gorxe.AH // of datagrams
 }
 
 func (c *Config) open(op *operation) (*end, error) {
@@ -69,7 +73,9 @@ func (c *Config) open(op *operation) (*end, error) {
 	if e.cq, err = c.Device.CreateCQ(64); err != nil {
 		return nil, err
 	}
-	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{SendCQ: e.cq, Cap: gorxe.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{
+		Type: op.service(), SendCQ: e.cq, Cap: gorxe.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 2},
+	})
 	return e, err
 }
 
@@ -90,6 +96,10 @@ func (e *end) connect(peer info) error {
 		return fmt.Errorf("the peer's GID: %w", err)
 	}
 	e.peer = peer
+	if e.op.service() == gorxe.UD {
+		e.to, err = e.pd.CreateAH(gorxe.AddressVector{DGID: a.As16(), SGIDIndex: uint8(e.GID.Index)})
+		return errors.Join(err, e.qp.StartDatagrams(qkey, e.psn))
+	}
 	attr := gorxe.DefaultConnAttr()
 	attr.PathMTU, attr.Access = e.MTU, gorxe.RemoteWrite
 	attr.RetryCnt, attr.RNRRetry = 6, 6
@@ -131,7 +141,11 @@ func (e *end) must(ctx context.Context, what string, wr *gorxe.SendWR) (gorxe.WC
 
 // prepare opens to the client what it will use.
 func (e *end) prepare(ctx context.Context) error {
-	if err := e.qp.PostRecv(&gorxe.RecvWR{}); err != nil {
+	receive := &gorxe.RecvWR{SGList: []gorxe.SGE{e.mr.SGE(0, e.Size)}}
+	if e.op.service() == gorxe.UD {
+		receive.SGList = []gorxe.SGE{e.mr.SGE(e.Size, gorxe.GRHLen), e.mr.SGE(0, e.Size)}
+	}
+	if err := e.qp.PostRecv(receive); err != nil {
 		return err
 	}
 	var err error
@@ -182,8 +196,16 @@ func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatu
 		if name == "flush_persistent" {
 			wr.Flush.Type = gorxe.FlushToPersistent
 		}
-	case "send_inv":
-		wr = &gorxe.SendWR{Flags: gorxe.Signaled, Opcode: gorxe.WRSendInv, Imm: e.peer.RKey}
+	case "write_imm":
+		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRWriteImm, []gorxe.SGE{e.mr.SGE(0, e.Size)}, immediate(fill)
+	case "send_imm":
+		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRSendImm, []gorxe.SGE{e.mr.SGE(0, e.Size)}, immediate(fill)
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.to, gorxe.QPN(e.peer.QPN), qkey
+	case "send_inv", "send_inv_data":
+		wr.Opcode, wr.Imm = gorxe.WRSendInv, e.peer.RKey
+		if name == "send_inv_data" {
+			wr.SGList = []gorxe.SGE{e.mr.SGE(0, e.Size)}
+		}
 	default:
 		return 0, fmt.Errorf("no step %q", name)
 	}
@@ -206,6 +228,16 @@ func (e *end) answer(ctx context.Context, name string, fill int) error {
 		wc, err := e.must(ctx, "receive", nil)
 		if err == nil && (wc.Flags&gorxe.WCWithInv == 0 || wc.Imm != e.key) {
 			err = fmt.Errorf("the receive has flags %v and key %#x, want the key %#x invalidated", wc.Flags, wc.Imm, e.key)
+		}
+		return err
+	case "receive_imm":
+		wc, err := e.must(ctx, "receive", nil)
+		length := e.Size
+		if e.op.service() == gorxe.UD {
+			length += gorxe.GRHLen
+		}
+		if want := immediate(fill); err == nil && (wc.Flags&gorxe.WCWithImm == 0 || wc.Imm != want || int(wc.ByteLen) != length) {
+			err = fmt.Errorf("the receive has flags %v, immediate data %#x and %d bytes, want %#x and %d", wc.Flags, wc.Imm, wc.ByteLen, want, length)
 		}
 		return err
 	case "invalidate":

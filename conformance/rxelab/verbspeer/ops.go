@@ -22,9 +22,20 @@ var Ops []byte
 
 // operation is what an entry of Ops says.
 type operation struct {
+	Type    string // of the queue pairs: UC or UD; empty: RC
 	Key     string // what the server opens its memory with: region, window1 or window2
 	Steps   []step
-	Refused *step // what the server must refuse at last, when that is asked for
+	Refused *step // what the server must refuse at last, when that is asked for; nil: it refuses nothing
+}
+
+func (o *operation) service() gorxe.QPType {
+	switch o.Type {
+	case "UC":
+		return gorxe.UC
+	case "UD":
+		return gorxe.UD
+	}
+	return gorxe.RC
 }
 
 // step is an act of the client with the status it must end with, or a question to the server.
@@ -61,6 +72,9 @@ func find(name string) (*operation, error) {
 	}
 	return nil, fmt.Errorf("operation %q: choose one of %v", name, slices.Sorted(maps.Keys(all)))
 }
+
+// immediate is what round fill sends beside the data. No two of its bytes are alike.
+func immediate(fill int) uint32 { return 0x01020304 + uint32(fill) }
 
 // pattern is what round fill writes.
 func pattern(n, fill int) []byte {

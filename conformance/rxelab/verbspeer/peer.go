@@ -79,6 +79,9 @@ func (c *Config) round(ctx context.Context, l *line, op *operation, n int) error
 		return err
 	}
 	steps := op.Steps
+	if c.Refused && op.Refused == nil {
+		return errors.New("the server refuses nothing of this operation")
+	}
 	if c.Refused {
 		steps = append(steps[:len(steps):len(steps)], *op.Refused)
 	}

@@ -2,6 +2,7 @@ package verbspeer
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/netip"
 	"strings"
@@ -34,6 +35,15 @@ func pair(t *testing.T, op string) (server, client *Config) {
 	return open("192.0.2.1"), open("192.0.2.2")
 }
 
+func operations(t *testing.T) map[string]*operation {
+	t.Helper()
+	var all map[string]*operation
+	if err := json.Unmarshal(Ops, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func converse(t *testing.T, server, client *Config) (rounds int, serr, cerr error) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -50,15 +60,21 @@ func converse(t *testing.T, server, client *Config) (rounds int, serr, cerr erro
 }
 
 func TestEveryOperationBetweenTwoGorxe(t *testing.T) {
-	for _, op := range []string{"flush", "atomic_write", "window1", "window2", "send_inv", "local_inv"} {
+	for name, op := range operations(t) {
 		for _, refused := range []bool{false, true} {
-			server, client := pair(t, op)
+			if refused && op.Refused == nil {
+				continue
+			}
+			server, client := pair(t, name)
 			client.Refused = refused
-			if op == "atomic_write" {
+			switch {
+			case name == "atomic_write":
 				server.Size, client.Size = 8, 8
+			case op.Type == "UD":
+				server.Size, client.Size = 1024, 1024
 			}
 			if rounds, serr, cerr := converse(t, server, client); serr != nil || cerr != nil || rounds != 3 {
-				t.Errorf("%s, refused %v: %d rounds, server: %v, client: %v", op, refused, rounds, serr, cerr)
+				t.Errorf("%s, refused %v: %d rounds, server: %v, client: %v", name, refused, rounds, serr, cerr)
 			}
 		}
 	}
@@ -82,6 +98,14 @@ func TestWhatIsNotAsItShouldBeIsSaidAtBothEnds(t *testing.T) {
 	}
 }
 
+func TestARefusalThatAnOperationDoesNotHaveIsNotAskedFor(t *testing.T) {
+	server, client := pair(t, "uc_send_imm")
+	client.Refused = true
+	if _, _, cerr := converse(t, server, client); cerr == nil || !strings.Contains(cerr.Error(), "refuses nothing") {
+		t.Errorf("got %v", cerr)
+	}
+}
+
 func TestUnknownNamesAreRefused(t *testing.T) {
 	server, client := pair(t, "teleport")
 	if _, serr, cerr := converse(t, server, client); serr == nil || cerr == nil || !strings.Contains(cerr.Error(), "[atomic_write flush ") {
@@ -97,10 +121,12 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 }
 
 func TestEveryOperationOfTheTableCanBeRead(t *testing.T) {
-	for _, name := range []string{"flush", "atomic_write", "window1", "window2", "send_inv", "local_inv"} {
-		op, err := find(name)
-		if err != nil || op.Key == "" || len(op.Steps) == 0 || op.Refused == nil || op.Refused.ask {
-			t.Errorf("%s: %+v, %v", name, op, err)
+	for name, op := range operations(t) {
+		if op.Key == "" || len(op.Steps) == 0 || op.Refused != nil && op.Refused.ask {
+			t.Errorf("%s: %+v", name, op)
+		}
+		if op.Type != "" && op.service().String() != op.Type {
+			t.Errorf("%s: queue pairs of type %q are of type %v", name, op.Type, op.service())
 		}
 	}
 	for _, bad := range []string{`[]`, `["a", 1, 2]`, `["a", "b"]`, `[1]`, `{}`} {

@@ -13,7 +13,7 @@ import sys
 import time
 
 import pyverbs.enums as e
-from pyverbs.addr import AHAttr, GID, GlobalRoute
+from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.mr import MR, MW, MWBind, MWBindInfo
@@ -24,9 +24,21 @@ from pyverbs.wr import SGE, RecvWR
 MTUS = {256: e.IBV_MTU_256, 512: e.IBV_MTU_512, 1024: e.IBV_MTU_1024, 2048: e.IBV_MTU_2048, 4096: e.IBV_MTU_4096}
 REMOTE = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE
 FLUSH = e.IBV_ACCESS_FLUSH_GLOBAL | e.IBV_ACCESS_FLUSH_PERSISTENT
+TYPES = {
+    'RC': (e.IBV_QPT_RC, e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_SEND_WITH_IMM | e.IBV_QP_EX_WITH_SEND_WITH_INV |
+           e.IBV_QP_EX_WITH_LOCAL_INV | e.IBV_QP_EX_WITH_BIND_MW),
+    'UC': (e.IBV_QPT_UC, e.IBV_QP_EX_WITH_SEND_WITH_IMM | e.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM),
+    'UD': (e.IBV_QPT_UD, e.IBV_QP_EX_WITH_SEND_WITH_IMM),
+}
 KERNEL_WITH_INVALIDATE = 4
+QKEY = 0x11111111
+GRH = 40
 BEYOND = 4096  # bytes of the region behind what the window opens
 PATIENCE = 60.0  # seconds for a completion
+
+
+def immediate(fill):
+    return 0x01020304 + fill
 
 
 def pattern(n, fill):
@@ -44,8 +56,8 @@ class End:
         self.args, self.op = args, op
         self.ctx = Context(name=args.d)
         self.pd, self.cq = PD(self.ctx), CQ(self.ctx, 64)
-        access, sends = REMOTE, e.IBV_QP_EX_WITH_RDMA_WRITE | e.IBV_QP_EX_WITH_SEND_WITH_INV
-        sends |= e.IBV_QP_EX_WITH_LOCAL_INV | e.IBV_QP_EX_WITH_BIND_MW
+        self.datagrams = op.get('type') == 'UD'
+        access, (qp_type, sends) = REMOTE, TYPES[op.get('type', 'RC')]
         self.qp_access = REMOTE
         if args.op == 'flush':
             access |= e.IBV_ACCESS_FLUSH_GLOBAL
@@ -56,8 +68,8 @@ class End:
         if op['key'] != 'region':
             access = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_MW_BIND
         self.mr = MR(self.pd, args.s + BEYOND, access)
-        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
-        self.qp = QPEx(self.ctx, QPInitAttrEx(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=cap, pd=self.pd,
+        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=2)
+        self.qp = QPEx(self.ctx, QPInitAttrEx(qp_type=qp_type, scq=self.cq, rcq=self.cq, cap=cap, pd=self.pd,
                                               comp_mask=e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
                                               send_ops_flags=sends))
         self.psn = random.randrange(1 << 24)
@@ -68,15 +80,21 @@ class End:
                 'addr': self.mr.buf, 'rkey': self.key}
 
     def connect(self, peer):
+        self.peer = peer
+        ah = AHAttr(gr=GlobalRoute(dgid=GID(peer['gid']), sgid_index=self.args.g, hop_limit=64), is_global=1, port_num=1)
         a = QPAttr(port_num=1)
+        if self.datagrams:
+            a.qkey, a.sq_psn = QKEY, self.psn
+            self.qp.to_rts(a)
+            self.to = AH(self.pd, attr=ah)
+            return
         a.qp_access_flags = self.qp_access
         self.qp.to_init(a)
         a.path_mtu, a.dest_qp_num, a.rq_psn, a.sq_psn = MTUS[self.args.m], peer['qpn'], peer['psn'], self.psn
         a.max_rd_atomic, a.max_dest_rd_atomic, a.min_rnr_timer = 4, 4, 12
         a.timeout, a.retry_cnt, a.rnr_retry = 14, 6, 6
-        a.ah_attr = AHAttr(gr=GlobalRoute(dgid=GID(peer['gid']), sgid_index=self.args.g, hop_limit=64), is_global=1, port_num=1)
+        a.ah_attr = ah
         self.qp.to_rts(a)
-        self.peer = peer
 
     def completion(self):
         end = time.monotonic() + PATIENCE
@@ -92,6 +110,8 @@ class End:
         request()
         if sge:
             self.qp.wr_set_sge(SGE(self.mr.buf, self.args.s, self.mr.lkey))
+        if self.datagrams:
+            self.qp.wr_set_ud_addr(self.to, self.peer['qpn'], QKEY)
         self.qp.wr_complete()
 
     def must(self, what):
@@ -102,7 +122,10 @@ class End:
 
     def open(self):
         """Prepares what the client will use."""
-        self.qp.post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf + self.args.s, 8, self.mr.lkey)]))  # pyverbs takes none without
+        room = [SGE(self.mr.buf, self.args.s, self.mr.lkey)]
+        if self.datagrams:
+            room.insert(0, SGE(self.mr.buf + self.args.s, GRH, self.mr.lkey))
+        self.qp.post_recv(RecvWR(num_sge=len(room), sg=room))
         info = MWBindInfo(self.mr, self.mr.buf, self.args.s, e.IBV_ACCESS_REMOTE_WRITE)
         if self.op['key'] == 'window1':
             self.window = MW(self.pd, e.IBV_MW_TYPE_1)
@@ -129,8 +152,12 @@ class End:
             self.post(lambda: self.qp.wr_rdma_write(key, addr + (self.args.s + BEYOND if name == 'write_outside' else 0)))
         elif name in ('atomic_write', 'atomic_write_misaligned'):
             self.post(lambda: self.qp.wr_atomic_write(key, addr + (4 if name != 'atomic_write' else 0), data[:8]), sge=False)
-        elif name == 'send_inv':
-            self.post(lambda: self.qp.wr_send_inv(key), sge=False)
+        elif name == 'write_imm':
+            self.post(lambda: self.qp.wr_rdma_write_imm(key, addr, immediate(fill)))
+        elif name == 'send_imm':
+            self.post(lambda: self.qp.wr_send_imm(immediate(fill)))
+        elif name in ('send_inv', 'send_inv_data'):
+            self.post(lambda: self.qp.wr_send_inv(key), sge=name == 'send_inv_data')
         else:
             raise Refusal(f'no step {name}')
         return self.completion().status
@@ -145,6 +172,13 @@ class End:
             # rxe says it by the kernel's number of the flag, which is not the library's.
             if not wc.wc_flags & (e.IBV_WC_WITH_INV | KERNEL_WITH_INVALIDATE) or wc.imm_data != self.key:
                 raise Refusal(f'the receive has flags {wc.wc_flags} and key {wc.imm_data:#x}, want {self.key:#x}')
+        elif name == 'receive_imm':
+            wc = self.must('receive')
+            imm, want = socket.ntohl(wc.imm_data), immediate(fill)  # pyverbs changes the order of what is sent only
+            length = self.args.s + (GRH if self.datagrams else 0)
+            if not wc.wc_flags & e.IBV_WC_WITH_IMM or imm != want or wc.byte_len != length:
+                raise Refusal(f'the receive has flags {wc.wc_flags}, immediate data {imm:#x} and {wc.byte_len} bytes, '
+                              f'want {want:#x} and {length}')
         elif name == 'invalidate':
             self.post(lambda: self.qp.wr_local_inv(self.key), sge=False)
             self.must('invalidate')
@@ -153,6 +187,8 @@ class End:
 
     def close(self):
         self.qp.close()
+        if self.datagrams:
+            self.to.close()
         if self.window:
             self.window.close()
         self.mr.close()

@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	rounds := fs.Int("n", 1, "`number` of rounds")
 	size := fs.Int("s", 4096, "`bytes` to write in a round")
 	mtu := fs.Int("m", 1024, "path MTU in `bytes`")
-	op := fs.String("op", "", "`operation`: flush, atomic_write, window1, window2, send_inv or local_inv")
+	op := fs.String("op", "", "`operation`, an entry of ops.json")
 	refused := fs.Bool("refused", false, "end each round with what the server must refuse")
 	if err := fs.Parse(args); err != nil {
 		return err
