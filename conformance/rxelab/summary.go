@@ -3,6 +3,8 @@ package rxelab
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -26,9 +28,11 @@ func (t *tally) add(r *Result) {
 	}
 }
 
+func (t tally) cells() int { return t.passed + t.failed }
+
 func (t tally) verdict() string {
 	switch {
-	case t.passed+t.failed == 0:
+	case t.cells() == 0:
 		return "·"
 	case t.failed == 0:
 		return fmt.Sprintf("%d ok", t.passed)
@@ -46,34 +50,38 @@ func tallyOf(results []Result, match func(*Result) bool) tally {
 	return t
 }
 
-// width is that of a tool's column.
-func width(t Tool) int { return max(15, len(t.Name)) }
-
-// Table writes the summary for a terminal: tools by conditions, passed of all.
+// Table writes the summary for a terminal: passed of all, tools by conditions, of both what ran.
 func (r *Report) Table(w io.Writer) error {
 	e := &errWriter{w: w}
 	for _, k := range r.Kernels {
-		e.printf("\nLinux %s (%s)\n%-24s", k.Release, k.Package, "passed of all cells")
-		for _, t := range r.group().Tools() {
-			e.printf(" %*s", width(t), t.Name)
+		of := func(match func(*Result) bool) tally {
+			return tallyOf(r.Results, func(x *Result) bool { return x.Suite == k.Suite && match(x) })
 		}
-		e.printf(" %12s\n", "ICRC checked")
-		for _, c := range Conditions() {
-			mine := func(x *Result) bool { return x.Suite == k.Suite && x.Condition == c.String() }
-			sum := tallyOf(r.Results, mine)
-			if sum.passed+sum.failed == 0 {
+		under := func(c Condition) tally { return of(func(x *Result) bool { return x.Condition == c.String() }) }
+		conditions := slices.DeleteFunc(Conditions(), func(c Condition) bool { return under(c).cells() == 0 })
+		row := func(name string, cell func(Condition) string) {
+			e.printf("%-34s", name)
+			for _, c := range conditions {
+				e.printf(" %13s", cell(c)) // as wide as "duplicate 5 %"
+			}
+			e.printf("\n")
+		}
+		e.printf("\nLinux %s (%s)\n", k.Release, k.Package)
+		row("", func(c Condition) string { return c.Name })
+		row("passed of all cells", func(c Condition) string { return c.Direction.String() })
+		for _, t := range r.group().Tools() {
+			if of(func(x *Result) bool { return x.Tool == t.Name }).cells() == 0 {
 				continue
 			}
-			e.printf("%-24s", c)
-			for _, t := range r.group().Tools() {
-				n := tallyOf(r.Results, func(x *Result) bool { return mine(x) && x.Tool == t.Name })
-				e.printf(" %*s", width(t), fmt.Sprintf("%d/%d", n.passed, n.passed+n.failed))
-			}
-			e.printf(" %12d\n", sum.packets)
+			row(t.Name, func(c Condition) string {
+				n := of(func(x *Result) bool { return x.Condition == c.String() && x.Tool == t.Name })
+				return fmt.Sprintf("%d/%d", n.passed, n.cells())
+			})
 		}
+		row("packets, ICRC checked", func(c Condition) string { return strconv.Itoa(under(c).packets) })
 	}
 	all := tallyOf(r.Results, func(*Result) bool { return true })
 	e.printf("\n%d cells: %d passed, %d failed; %d packets captured and ICRC-checked (%d datagrams held several); %v\n",
-		all.passed+all.failed, all.passed, all.failed, all.packets, all.merged, r.Duration.Round(time.Second))
+		all.cells(), all.passed, all.failed, all.packets, all.merged, r.Duration.Round(time.Second))
 	return e.err
 }
