@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -17,17 +19,31 @@ type Bulk struct {
 	Rate    float64 // bytes a nanosecond
 	Delay   Time    // one way
 	Timeout uint8
+	Runs    int // each with losses of its own
 }
 
-// Goodput plays b and returns how many bytes of messages arrived in a nanosecond.
-func Goodput(b *Bulk) (float64, error) {
+// Goodput plays b and returns of each run how many bytes of messages arrived in a nanosecond.
+func Goodput(b *Bulk) ([]float64, error) {
+	var rates []float64
+	for run := range b.Runs {
+		rate, err := b.play(uint64(b.Window) + uint64(b.Loss*1e6)<<16 + uint64(run)<<40)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", run, err)
+		}
+		rates = append(rates, rate)
+	}
+	return rates, nil
+}
+
+// play is one run.
+func (b *Bulk) play(seed uint64) (float64, error) {
 	link := LinkSpec{Rate: b.Rate, Delay: b.Delay, Faults: Faults{Drop: b.Loss}}
 	end := EndSpec{
 		SigAll: true, MaxRdAtomic: 16, Timeout: b.Timeout, RetryCnt: 7, RNRRetry: infinite, MinRNRTimer: 1,
 		Config: transport.Config{Window: b.Window, WindowBytes: b.Window * int(b.MTU), AckEvery: 32, BackoffLimit: 4},
 	}
 	sc := &Scenario{
-		Seed:  uint64(b.Window) + uint64(b.Loss*1e6)<<16,
+		Seed:  seed,
 		Nodes: make([]NodeSpec, 2),
 		Links: [][]LinkSpec{{{}, link}, {link, {}}},
 		Conns: []ConnSpec{{Type: qp.RC, MTU: b.MTU, Ends: [2]EndSpec{end, end}}},
