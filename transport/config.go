@@ -8,6 +8,13 @@ type Time int64
 type Config struct {
 	// Window is the largest number of PSNs a requester has unacknowledged, READ
 	// responses included. Linux rxe uses 128. Range 1 to 2^22.
+	//
+	// A local ACK timeout halves what was unacknowledged, down to one packet, and every
+	// acknowledgement lets as many more PSNs out as it covers, up to Window again. The IBA
+	// leaves it open; without it, queue pairs that together overrun a slow receiver time out
+	// together, and each repeats its whole window until retry_cnt is spent. NAKs, which say
+	// that the peer hears, change nothing. A READ request is never made smaller than its
+	// chunk: one is always allowed where nothing else is unacknowledged.
 	Window int
 	// WindowBytes bounds the same in payload bytes, so that a window of large
 	// packets still fits the receiver's socket buffer. At least one packet is

@@ -85,9 +85,9 @@ func TestRequesterFlushes(t *testing.T) {
 			> ATOMIC_WRITE psn=101 len=8 va=0x40000 dma=8 ack
 			advance 67108864ns
 			> FLUSH psn=100 va=0x0 dma=0 type=1 level=0 ack rxeicrc
-			> ATOMIC_WRITE psn=101 len=8 va=0x40000 dma=8 ack
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=0
 			wc 1 SUCCESS FLUSH
+			> ATOMIC_WRITE psn=101 len=8 va=0x40000 dma=8 ack
 			< RDMA_READ_RESPONSE_ONLY psn=101 len=0
 			wc 2 SUCCESS ATOMIC_WRITE`},
 		{"an answer with data does not fit", nil, `

@@ -268,6 +268,9 @@ func (b *bench) check() {
 	if d := distance(r.una, r.next); r.started && d > b.c.window {
 		b.fail("%d PSNs are outstanding, the window has %d", d, b.c.window)
 	}
+	if r.started && (r.window < 1 || r.window > b.c.window) {
+		b.fail("%d PSNs may be outstanding, the window has %d", r.window, b.c.window)
+	}
 	if r.reads < 0 || r.reads > 3 {
 		b.fail("%d READs and atomics are outstanding, max_rd_atomic is 3", r.reads)
 	}

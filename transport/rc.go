@@ -11,7 +11,7 @@ import (
 type RC struct {
 	core
 	cfg    Config
-	window uint32 // PSNs, from Config and the path MTU
+	window uint32 // PSNs, from Config and the path MTU; the requester's is at most that
 	chunk  uint32 // PSNs of one READ request
 
 	peer peer
@@ -49,7 +49,7 @@ func (c *RC) Modified(now Time) {
 		}
 	case qp.RTS:
 		if was == qp.RTR {
-			c.req.start(a.SQPSN, c.qp.SQ.Head(), a.RetryCnt, a.RNRRetry)
+			c.req.start(a.SQPSN, c.qp.SQ.Head(), c.window, a.RetryCnt, a.RNRRetry)
 		}
 	case qp.SQD:
 		c.req.allow(a.RetryCnt, a.RNRRetry)

@@ -16,8 +16,9 @@ type requester struct {
 	cur             uint32
 	started         bool // PSNs are valid: the QP reached RTS
 
-	reads    int // READ and atomic requests sent whose responses are not complete
-	sinceAck int // request packets since the last AckReq
+	window   uint32 // PSNs that may be outstanding at the moment
+	reads    int    // READ and atomic requests sent whose responses are not complete
+	sinceAck int    // request packets since the last AckReq
 
 	retryCnt, rnrRetry uint8 // the QP's budgets
 	retries, rnrTries  uint8 // what is left of them since the last progress
@@ -33,9 +34,9 @@ type requester struct {
 // infiniteRNR is the rnr_retry value that means: without limit (IBA 9.7.5.2.8).
 const infiniteRNR = 7
 
-func (r *requester) start(psn bth.PSN, head uint32, retryCnt, rnrRetry uint8) {
+func (r *requester) start(psn bth.PSN, head, window uint32, retryCnt, rnrRetry uint8) {
 	*r = requester{
-		una: psn, send: psn, next: psn, started: true, cur: head,
+		una: psn, send: psn, next: psn, started: true, cur: head, window: window,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
 	}
 }
@@ -106,10 +107,11 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
-// progressed is called when una has moved: the budgets are whole again and the timer
-// starts anew for what is still outstanding.
-func (c *RC) progressed(now Time) {
+// progressed is called when una has moved by n: the budgets are whole again, the window
+// grows, and the timer starts anew for what is still outstanding.
+func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
+	c.widen(n)
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
 	r.wentBack = false
 	r.backoff = 0
@@ -149,6 +151,7 @@ func (c *RC) ackTimeout(now Time) {
 		return
 	}
 	r.backoff++
+	r.narrow()
 	c.goBack()
 	r.wentBack = false
 }

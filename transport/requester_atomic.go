@@ -12,7 +12,7 @@ import (
 // 0 or 1.
 func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE) uint32 {
 	r := &c.req
-	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || c.room() == 0 {
+	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || r.room() == 0 {
 		return 0
 	}
 	h := bth.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey}
@@ -55,6 +55,6 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	}
 	r.una = r.una.Add(1)
 	c.finishHead()
-	c.progressed(now)
+	c.progressed(now, 1)
 	return Accepted
 }

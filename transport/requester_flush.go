@@ -8,7 +8,7 @@ import (
 // sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
 // count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE) uint32 {
-	if c.room() == 0 {
+	if c.req.room() == 0 {
 		return 0
 	}
 	p := c.packetOf(bth.RCFlush, c.req.send)

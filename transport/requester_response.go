@@ -60,7 +60,7 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 		c.finishHead()
 	}
 	if r.una != was {
-		c.progressed(now)
+		c.progressed(now, distance(was, r.una))
 	}
 	return r.una == end
 }
@@ -193,6 +193,6 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	if i == w.Packets-1 {
 		c.finishHead()
 	}
-	c.progressed(now)
+	c.progressed(now, 1)
 	return Accepted
 }

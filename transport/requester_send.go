@@ -127,19 +127,10 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 	}
 }
 
-// room returns how many more PSNs the window takes.
-func (c *RC) room() uint32 {
-	used := distance(c.req.una, c.req.send)
-	if used >= c.window {
-		return 0
-	}
-	return c.window - used
-}
-
 // sendPacket emits packet i of a SEND or WRITE and returns the PSNs taken, 0 or 1.
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	r := &c.req
-	room := c.room()
+	room := r.room()
 	if room == 0 {
 		return 0
 	}
@@ -188,7 +179,7 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 func (c *RC) sendRead(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	r := &c.req
 	n := min(c.chunk-i%c.chunk, w.Packets-i)
-	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || n > c.room() {
+	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || !r.fits(n) {
 		return 0
 	}
 	off := uint64(i) * uint64(c.mtu)

@@ -200,9 +200,9 @@ func TestKnownScenariosOfTheRequester(t *testing.T) {
 			> COMPARE_SWAP psn=101 va=0x40000 add=9 cmp=3 ack
 			advance 67108864ns
 			> FETCH_ADD psn=100 va=0x40000 add=3 cmp=0 ack
-			> COMPARE_SWAP psn=101 va=0x40000 add=9 cmp=3 ack
 			< ATOMIC_ACKNOWLEDGE psn=100 value=0
 			wc 1 SUCCESS FETCH_ADD
+			> COMPARE_SWAP psn=101 va=0x40000 add=9 cmp=3 ack
 			< ATOMIC_ACKNOWLEDGE psn=101 value=3
 			wc 2 SUCCESS COMP_SWAP
 			< ATOMIC_ACKNOWLEDGE psn=101 value=3

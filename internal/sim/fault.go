@@ -12,8 +12,11 @@ type Faults struct {
 
 // LinkSpec describes one direction of the way between two nodes.
 type LinkSpec struct {
-	Rate   float64 // bytes a nanosecond; 0 is without limit
-	Delay  Time
+	Rate  float64 // bytes a nanosecond; 0 is without limit
+	Delay Time
+	// Queue is how many bytes wait for the link to carry them. Frames that find it full are
+	// dropped. 0 is without limit, and the sender waits until the link has carried the last.
+	Queue  int
 	Faults Faults
 	// Dead is when nothing gets through: from the first time up to the second.
 	Dead [2]Time

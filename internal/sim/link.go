@@ -23,6 +23,11 @@ func (w *World) carry(l *link, f *frame) {
 		w.tap(w.now, f.raw)
 	}
 	l.free = max(l.free, w.now)
+	if l.full(w.now, len(f.raw)) {
+		w.stats.Dropped++
+		f.from.conn.disturbed++
+		return
+	}
 	if l.spec.Rate > 0 {
 		l.free += Time(float64(len(f.raw)) / l.spec.Rate)
 	}
@@ -57,6 +62,20 @@ func (w *World) carry(l *link, f *frame) {
 		f.flip(&ft)
 	}
 	w.queue.push(event{at: at + ft.late, kind: evArrive, frame: f})
+}
+
+// full reports whether n bytes more do not fit the queue.
+func (l *link) full(now Time, n int) bool {
+	waiting := float64(l.free-now) * l.spec.Rate
+	return l.spec.Queue > 0 && int(waiting)+n > l.spec.Queue
+}
+
+// clear is when a sender that has more to send gets its next turn.
+func (l *link) clear(now Time) Time {
+	if l.spec.Queue > 0 {
+		return now + 1 // the queue is further on: it holds nobody back
+	}
+	return max(now+1, l.free)
 }
 
 // fate decides about the frame that was just counted.

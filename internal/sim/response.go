@@ -108,6 +108,7 @@ func (e *end) acknowledged(end int64) bool {
 // advance is progress.
 func (e *end) advance(una int64) {
 	r := &e.requester
+	r.window = min(r.window+una-r.una, e.psnWindow())
 	r.una = una
 	r.cursor = max(r.cursor, una)
 	r.retries, r.rnrs, r.went, r.waiting, r.rnrUntil = 0, 0, false, false, 0

@@ -145,6 +145,7 @@ func (e *end) timer() {
 		e.m.Timeout(e.w.now)
 		r.waiting = r.waiting && e.w.now < r.rnrUntil
 		if r.armed = r.armed && !fires; fires && r.cursor != r.una {
+			r.narrow()
 			e.again(&st)
 			r.backoff++
 			r.went = false
@@ -182,7 +183,7 @@ func (e *end) transmit() {
 	}
 	if more && !e.turn {
 		e.turn = true
-		w.queue.push(event{at: max(w.now+1, l.free), kind: evTransmit, end: e})
+		w.queue.push(event{at: l.clear(w.now), kind: evTransmit, end: e})
 	}
 	e.mindTimer()
 }

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// fleet is 16 queue pairs that post two messages of 32 KiB each at the same moment, towards a
+// node that takes perMS packets in a millisecond and lets queue packets wait.
+func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *Scenario {
+	const pairs, mtu, message = 16, 1024, 32 << 10
+	const packet = mtu + 60 // with headers
+	slow := LinkSpec{Rate: float64(perMS) * packet / float64(millisecond), Delay: 50 * microsecond, Queue: queue * packet}
+	sc := &Scenario{Seed: seed, Nodes: make([]NodeSpec, 2), Links: [][]LinkSpec{{{}, slow}, {slow, {}}}, Calm: limit}
+	for i := range pairs {
+		end := EndSpec{
+			SigAll: true, MaxRdAtomic: 16, Timeout: 14, RetryCnt: 7, RNRRetry: infinite, MinRNRTimer: 1,
+			Config: transport.DefaultConfig(),
+		}
+		sc.Conns = append(sc.Conns, ConnSpec{Type: qp.RC, MTU: mtu, Ends: [2]EndSpec{end, end}})
+		sc.Conns[i].Ends[1].Node = 1
+		act := Act{At: 1, Conn: i, Op: op, SG: []qp.SGE{{Addr: memBase, Length: message}}, Remote: memBase + memSource}
+		switch {
+		case op == qp.WRRead:
+			act.SG[0].Addr, act.Remote = act.Remote, act.SG[0].Addr
+		case takesReceive(op):
+			act.Recv = []qp.SGE{{Addr: memBase + memSource, Length: message}}
+		}
+		sc.Acts = append(sc.Acts, act, act)
+	}
+	return sc
+}
+
+// Each queue pair alone would be served. All at once they overrun the queue, their timers
+// expire together, and what they repeat overruns it again.
+func TestAFleetOfQueuePairsConvergesToWhatTheReceiverTakes(t *testing.T) {
+	for _, op := range []qp.WROpcode{qp.WRWrite, qp.WRSend} {
+		for _, queue := range []int{16, 64} {
+			t.Run(fmt.Sprintf("%v, %d packets wait", op, queue), func(t *testing.T) {
+				for seed := range uint64(3) {
+					r := Run(fleet(op, seed, 2, queue), nil)
+					if r.Err != nil {
+						t.Fatalf("seed %d: %v", seed, r.Err)
+					}
+					if r.Stats.Dropped == 0 || r.Stats.Errors != 0 {
+						t.Errorf("seed %d: %d packets dropped, %d requests failed with RETRY_EXC_ERR and %d in all",
+							seed, r.Stats.Dropped, r.Stats.RetriesExceeded, r.Stats.Errors)
+					}
+				}
+			})
+		}
+	}
+}
