@@ -79,6 +79,7 @@ type pipe struct {
 	queue  []Received // ring; Data of a free slot is a buffer to reuse
 	head   int        // first used slot
 	used   int
+	taken  bool // Recv took frames and has not come back
 	closed bool
 }
 
@@ -176,6 +177,7 @@ func (l *pipe) Recv(rb *RecvBatch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.used == 0 && !l.closed {
+		l.taken = false
 		l.ready.Wait()
 	}
 	if l.closed {
@@ -188,6 +190,7 @@ func (l *pipe) Recv(rb *RecvBatch) error {
 		rb.state = st
 	}
 	rb.Frames = rb.Frames[:0]
+	l.taken = true
 	bytes := 0
 	for i := range min(l.used, rb.capacity) {
 		slot := &l.queue[l.head]
@@ -202,6 +205,12 @@ func (l *pipe) Recv(rb *RecvBatch) error {
 	}
 	l.stats.rx(len(rb.Frames), bytes)
 	return nil
+}
+
+func (l *pipe) Pending() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.closed && (l.used > 0 || l.taken)
 }
 
 // pipeRecv holds the buffers that the frames of a RecvBatch lie in; they are exchanged for those of the queue.

@@ -75,6 +75,7 @@ type udpSocket struct {
 	raw        syscall.RawConn
 	gro        bool
 	stats      stats
+	pending    udpPending
 }
 
 // use makes s the owner of conn.

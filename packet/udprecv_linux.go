@@ -28,6 +28,7 @@ type udpRecv struct {
 
 	want, got int // messages
 	errno     unix.Errno
+	from      *udpPending           // of the socket that is read
 	read      func(fd uintptr) bool // readReady, made once
 }
 
@@ -55,6 +56,7 @@ func (l *udpSocket) Recv(rb *RecvBatch) error {
 		rb.state = s
 	}
 	rb.Frames = rb.Frames[:0]
+	s.from = &l.pending
 	for len(rb.Frames) == 0 {
 		s.arm()
 		if err := l.raw.Read(s.read); err != nil {
@@ -91,12 +93,14 @@ func (s *udpRecv) arm() {
 }
 
 func (s *udpRecv) readReady(fd uintptr) bool {
+	s.from.taking.Store(true)
 	for {
 		n, errno := recvmmsg(fd, s.msgs[:s.want])
 		switch errno {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
+			s.from.taking.Store(false)
 			return false
 		case 0:
 			s.got = n

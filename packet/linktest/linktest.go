@@ -64,6 +64,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"a frame over the MTU is refused, its neighbours go", overMTU},
 		{"a destination of the other family is refused, its neighbours go", otherFamily},
 		{"nothing is allocated in steady state", noAllocation},
+		{"what has come is pending until the receiver has come back for more", pending},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := s.ends(t)

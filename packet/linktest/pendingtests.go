@@ -1,0 +1,58 @@
+package linktest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// pending looks at what link b tells of its receiver.
+func pending(t *testing.T, a, b *end) {
+	p, ok := b.link.(packet.Pender)
+	if !ok {
+		t.Skip("the link cannot tell")
+	}
+	if p.Pending() {
+		t.Error("pending before anything was sent")
+	}
+	for _, size := range []int{0, 1000} {
+		a.put(&a.to, size, 1)
+		a.mustFlush()
+		until(t, "a frame that waits is not pending", p.Pending)
+		b.expect()
+		if !p.Pending() {
+			t.Error("a frame that was taken is not pending although the receiver has not come back")
+		}
+		// The receiver comes back, and waits for what is sent next.
+		came := make(chan error)
+		go func() {
+			_, err := b.recv()
+			came <- err
+		}()
+		until(t, "pending although the receiver waits for more", func() bool { return !p.Pending() })
+		a.put(&a.to, 10, 1)
+		a.mustFlush()
+		if err := <-came; err != nil {
+			t.Fatalf("Recv: %v", err)
+		}
+		b.got++
+	}
+	if n := testing.AllocsPerRun(100, func() { p.Pending() }); n != 0 {
+		t.Errorf("%v allocations to ask, want 0", n)
+	}
+	if closeLink(t, b.link); p.Pending() {
+		t.Error("a closed link is pending")
+	}
+}
+
+// until waits for ok, and fails with what is wrong when that takes as long as a test may hang.
+func until(t *testing.T, wrong string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal(wrong)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package packet_test
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// What a decorator is put on decides whether it can tell.
+func TestDecoratorsPassPendingOn(t *testing.T) {
+	for name, wrap := range map[string]func(packet.Link) packet.Link{"fault": faultless, "tap": ignoringTap} {
+		t.Run(name, func(t *testing.T) {
+			n := packet.NewPipeNet()
+			l := openPipe(t, n, "192.0.2.1")
+			tells, mute := wrap(l).(packet.Pender), wrap(struct{ packet.Link }{l}).(packet.Pender)
+			b := packet.NewBatch(1)
+			b.Next().Path = &packet.Path{Dst: l.Local()}
+			l.Prepare(b)
+			if err := l.Send(b); err != nil {
+				t.Fatal(err)
+			}
+			if !tells.Pending() || mute.Pending() {
+				t.Errorf("Pending is %v over a link that tells, %v over one that cannot, want true and false", tells.Pending(), mute.Pending())
+			}
+		})
+	}
+}
