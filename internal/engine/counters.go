@@ -46,6 +46,7 @@ func (r *received) add(o *received) {
 type counters struct {
 	received
 	txFrames, txBytes, txRefused uint64
+	timeoutsPutOff               uint64
 	verdicts                     [transport.NumVerdicts]uint64
 	closedQPs                    transport.Counters // of queue pairs that are gone
 	lastRefusal                  error
@@ -84,9 +85,10 @@ func (d *Device) SendError() error {
 }
 
 // Counters calls f with the name and value of every counter of the device, in a fixed
-// order: packets and bytes of UDP payload, packets dropped by reason ("drop_"), verdicts
-// of the transport on the others ("verdict_"), the transport's own, which are named as
-// rxe's hardware counters where it has the same, and the links' ("link_").
+// order: packets and bytes of UDP payload, timeouts that had to wait because the link's
+// receiver was behind, packets dropped by reason ("drop_"), verdicts of the transport on the
+// others ("verdict_"), the transport's own, which are named as rxe's hardware counters where
+// it has the same, and the links' ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
 	s := d.shard
 	s.mu.Lock()
@@ -102,6 +104,7 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	f("tx_packets", c.txFrames)
 	f("tx_bytes", c.txBytes)
 	f("tx_refused", c.txRefused)
+	f("timeouts_put_off", c.timeoutsPutOff)
 	for i, n := range c.drops {
 		f("drop_"+dropNames[i], n)
 	}

@@ -8,7 +8,8 @@
 //     lock once for the whole batch, gives every packet to its machine, and lets the machines
 //     that have something to say transmit before it lets go of the lock: all acknowledgements
 //     of a batch leave together.
-//   - One pump for each shard. It serves timeouts, goes on transmitting where a flush
+//   - One pump for each shard. It serves timeouts, but puts off those of a link whose receiver
+//     is behind: what would stop them may have come. It goes on transmitting where a flush
 //     stopped because its budget was used up, and sends for queue pairs that are kept so
 //     busy that sending for many posts at once is worth more than sending now.
 //   - The application's own. Posting on a queue pair with little outstanding runs the
@@ -29,8 +30,8 @@
 //
 // The order is joining, shard, CompChannel, Device, CQ, events: whoever holds one takes
 // only what stands behind it.
-// A link is called under shard.mu for Prepare and Send only, and a membership in a group
-// for Close.
+// A link is called under shard.mu for Prepare, Send and Pending only, and a membership in a
+// group for Close.
 //
 // The key table belongs to the device: machines read it under their own shard's lock, and
 // change it there where work requests bind, register and invalidate keys. Calls such as

@@ -80,11 +80,14 @@ func (in *inbox) deliver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.received.add(&in.count)
+	out := s.out[in.index]
+	if !in.to.IsMulticast() {
+		out.batches++
+	}
 	if n == 0 || s.closed {
 		return
 	}
 	now := s.dev.now()
-	out := s.out[in.index]
 	for i := range in.good[:n] {
 		if in.to.IsMulticast() {
 			s.receiveGroup(now, in.to, &in.good[i])

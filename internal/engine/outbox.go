@@ -19,7 +19,9 @@ const (
 // turn and the batch that they fill. The shard's lock guards it.
 type outbox struct {
 	*gid
-	batch *packet.Batch
+	batch   *packet.Batch
+	pender  packet.Pender // the link, if it is one
+	batches uint64        // that came by the link and were delivered
 
 	head, tail *QP // ready queue pairs, linked by QP.next
 
@@ -27,7 +29,9 @@ type outbox struct {
 }
 
 func newOutbox(g *gid) *outbox {
-	return &outbox{gid: g, batch: packet.NewBatch(max(g.caps.Batch, burst))}
+	o := &outbox{gid: g, batch: packet.NewBatch(max(g.caps.Batch, burst))}
+	o.pender, _ = g.link.(packet.Pender)
+	return o
 }
 
 func (o *outbox) push(q *QP) {

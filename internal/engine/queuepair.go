@@ -39,6 +39,7 @@ type QP struct {
 	// Place in the shard's timers; -1 is none.
 	heapAt int32
 	wake   transport.Time
+	late   putOff // its timeout, where that is put off
 }
 
 // QPInit is what a queue pair is made from.

@@ -90,19 +90,22 @@ func (s *shard) wakePump() {
 
 // wakeAt sees to it that q's machine gets its timeout. The lock is held.
 func (s *shard) wakeAt(q *QP, now transport.Time) {
-	if at, ok := q.machine.NextTimeout(); ok {
+	if at, ok := q.deadline(); ok {
 		s.timers.at(q, now, at)
 	}
 }
 
 // expire serves the queue pairs whose deadline has come. The lock is held.
 func (s *shard) expire(now transport.Time) {
+	var look lookout
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
-		at, ok := q.machine.NextTimeout()
+		at, ok := q.deadline()
 		if ok && at <= now {
-			q.machine.Timeout(now)
-			s.ready(q)
-			at, ok = q.machine.NextTimeout()
+			if !s.putOff(q, now, &look) {
+				q.machine.Timeout(now)
+				s.ready(q)
+			}
+			at, ok = q.deadline()
 		}
 		if ok {
 			// Never at now itself: this loop would not end.
