@@ -179,6 +179,7 @@ func (b *bench) postSend() {
 // peer, are not longer than the path MTU, and show nothing that no key opens.
 func (b *bench) transmit(n int) (more bool) {
 	before := b.q.State()
+	stays := b.refusedAndStays()
 	more = b.m.Transmit(b.now, nil, b.batch, n)
 	if b.batch.Len() > n {
 		b.fail("%d packets where %d may leave", b.batch.Len(), n)
@@ -203,7 +204,7 @@ func (b *bench) transmit(n int) (more bool) {
 		}
 		// An error NAK is the last word of a queue pair, also where something else has
 		// brought it into ERR before the NAK could leave.
-		last := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence
+		last := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence && !stays[p.PSN]
 		if b.spoken || before == qp.ERR && !last {
 			b.fail("a queue pair in ERR sent %v", p.Opcode)
 		}
@@ -214,6 +215,21 @@ func (b *bench) transmit(n int) (more bool) {
 		more = b.uc.Sent(b.now) || more
 	}
 	return more
+}
+
+// refusedAndStays returns the PSNs at which a NAK is not the last word: the answer to the
+// duplicate of a READ whose memory is gone.
+func (b *bench) refusedAndStays() map[bth.PSN]bool {
+	if b.c == nil {
+		return nil
+	}
+	rs, psns := &b.c.rsp.reads, map[bth.PSN]bool{}
+	for i := range rs.len {
+		if j := &rs.jobs[i]; j.again && j.res.gone() {
+			psns[j.next] = true
+		}
+	}
+	return psns
 }
 
 // request delivers a request, which is worth one NAK and the packets of a READ of a page.
