@@ -19,6 +19,7 @@ import (
 type machine struct {
 	vm    *vm.VM
 	lanes []*lane
+	alone sync.RWMutex // locked for a cell that runs alone
 
 	mu   sync.Mutex
 	seen int // bytes of the console that have been searched for complaints
@@ -156,7 +157,9 @@ func (m *machine) serve(ctx context.Context, o *Options, l *lane, q *queue, tail
 		if !ok {
 			return nil
 		}
+		release := m.occupy(c)
 		finish, err := l.run(ctx, c, port, o.artifacts(c.ID()), o.CaptureLimit)
+		release()
 		if finish == nil {
 			return err
 		}
@@ -180,6 +183,16 @@ func (m *machine) serve(ctx context.Context, o *Options, l *lane, q *queue, tail
 		}
 	}
 	return ctx.Err()
+}
+
+// occupy waits until a cell may run beside those that do.
+func (m *machine) occupy(c Cell) (release func()) {
+	if c.Workload.Params.Alone {
+		m.alone.Lock()
+		return m.alone.Unlock
+	}
+	m.alone.RLock()
+	return m.alone.RUnlock
 }
 
 // tidy keeps the files of a failed cell and, unless all are wanted, removes those of another.

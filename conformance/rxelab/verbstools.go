@@ -11,7 +11,7 @@ var (
 	datagramTurns = []Params{{Size: 1, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
 	datagrams     = []Params{{Size: 2, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
 	datagramFlood = append(datagrams[:3:3], Params{Size: 4096, QPs: 4, Iters: 50}, Params{Size: 4096, Both: true, Iters: 50})
-	sharedTurns   = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100}, {Size: 65536, MTU: 4096, Iters: 64}}
+	sharedTurns   = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100}, {Size: 65536, MTU: 4096, Iters: 64, Alone: true}}
 	writes        = []Params{{Size: 4000, MTU: 1024, Iters: 20}, {Size: 65536, MTU: 4096, Iters: 10}}
 	immediates    = []Params{{Size: 1000, MTU: 1024, Iters: 10}, {Size: 65536, MTU: 4096, Iters: 10}}
 	inlineFlood   = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100}, {Size: 256, Both: true, Iters: 100}}

@@ -68,6 +68,7 @@ type Params struct {
 	Both  bool // traffic in both directions at once
 	Outs  int  // READs and atomics in flight; 0: what the devices allow
 	Iters int  // messages of each size and queue pair
+	Alone bool // many queue pairs that repeat much at once: they leave other lanes no processor
 }
 
 // parameters lists what each kind of tool is run with. Iterations are few: an emulated kernel moves some 20 MB/s.
