@@ -3,12 +3,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME   ?= 30s
 FUZZ       ?=
 DURATION   ?= 1m
+PER        ?= 3
 LEVEL      ?= ci
 RUN        ?=
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop interop-core interop-verbs pairs bench fuzz cover soak
+.PHONY: help build check lint cross interop interop-core interop-verbs pairs bench fuzz cover mutants soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +62,9 @@ cover: ## branches of the machines and the queue pairs that their tests take
 		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./internal/branches -profile $$out; \
 		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
 	done
+
+mutants: ## PER deliberate faults in each file of the machines and the queue pairs: do the tests notice? 0 is all
+	go run ./internal/mutants -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

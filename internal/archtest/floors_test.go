@@ -35,6 +35,7 @@ var floors = []place{
 	{dir: "internal/exchange", only: []string{}},
 	{dir: "internal/archtest", only: []string{}},
 	{dir: "internal/branches", only: []string{}},
+	{dir: "internal/mutants", only: []string{}},
 	{dir: "internal/testnet", only: []string{}},
 }
 

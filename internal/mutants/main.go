@@ -1,0 +1,96 @@
+// Command mutants changes one comparison, condition, counter or flag of a package at a time
+// and tells whether the tests notice: the test of the tests. A mutant that no test fails on is
+// a survivor. Survivors that nobody could tell from the original are listed, each with the
+// reason, in equivalent.txt; any other makes the command fail.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("mutants: ")
+	per := flag.Int("per", 0, "try at most so many mutants of a file, evenly spread over it; 0 is all")
+	files := flag.String("file", "", "only files with these `names`, separated by commas")
+	only := flag.String("kind", strings.Join(kinds, ","), "only mutants of these `kinds`")
+	match := flag.String("match", "", "only mutants whose line in the report matches this `pattern`, such as rc.go:83")
+	tests := flag.String("tests", "", "further `packages` whose tests may catch what those of its own package do not")
+	timeout := flag.Duration("timeout", 2*time.Minute, "how long the tests of one package may take")
+	last := flag.String("last", "", "a `pattern` of tests that take long: they run where the others catch nothing")
+	exec := flag.String("exec", "", "run the tests by this `program`, as go test -exec: \"prlimit --cpu=10\" ends those that spin")
+	list := flag.Bool("list", false, "list the mutants and run nothing")
+	verbose := flag.Bool("v", false, "tell of each mutant as it is tried")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] package-folder ...")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	pattern, err := regexp.Compile(*match)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := selection{files: split(*files), kinds: split(*only), match: pattern, per: *per}
+	mutants, err := s.mutants(".", flag.Args())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *list {
+		for i := range mutants {
+			fmt.Println(&mutants[i])
+		}
+		return
+	}
+	r := runner{root: ".", timeout: *timeout, exec: strings.Fields(*exec), last: *last, built: map[string]string{}}
+	bad, err := run(mutants, &r, split(*tests), *verbose)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if bad > 0 {
+		os.Exit(1)
+	}
+}
+
+// run tries the mutants with the tests of their own packages, then with those of further,
+// reports and returns how many survived that should not.
+func run(mutants []mutant, r *runner, further []string, verbose bool) (int, error) {
+	equivalent, err := parseEquivalent(equivalentText)
+	if err != nil {
+		return 0, err
+	}
+	if r.scratch, err = os.MkdirTemp("", "mutants"); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(r.scratch)
+	if r.overlay, err = overlay(r.root, r.scratch, mutants); err != nil {
+		return 0, err
+	}
+	score := report{equivalent: equivalent, out: os.Stdout, scores: map[string]*score{}}
+	for i := range mutants {
+		m := &mutants[i]
+		own := "./" + path.Dir(m.file)
+		res, by, err := r.try(m, append([]string{own}, further...))
+		if err != nil {
+			return 0, err
+		}
+		if what := score.note(m, res, by != own); verbose {
+			fmt.Printf("%s: %s %s\n", m, what, by)
+		}
+	}
+	return score.print()
+}
+
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
