@@ -107,6 +107,37 @@ func TestQueuePairWithOneRequestAtATimeStaysSmall(t *testing.T) {
 	runtime.KeepAlive(keep)
 }
 
+func TestAQueueThatBecomesSmallerGivesItsMemoryBack(t *testing.T) {
+	const depth = 1 << 14
+	c, s := qp.NewCQ(depth), qp.NewSRQ(&mr.PD{}, depth, 1)
+	for range depth {
+		c.Complete(&qp.WC{})
+		if err := s.Push(&qp.RecvWR{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Poll(make([]qp.WC, depth))
+	for range depth {
+		s.PopInto(&qp.RecvWQE{})
+	}
+	if size := heapGrowth(func() {
+		if err := c.Resize(1); err != nil {
+			t.Fatal(err)
+		}
+	}); size > -depth {
+		t.Errorf("the heap changes by %d bytes with a completion queue of %d that becomes one of 1", size, depth)
+	}
+	if size := heapGrowth(func() {
+		if err := s.Modify(qp.SRQAttr{MaxWR: 1}, qp.SRQMaxWR); err != nil {
+			t.Fatal(err)
+		}
+	}); size > -depth {
+		t.Errorf("the heap changes by %d bytes with an SRQ of %d that becomes one of 1", size, depth)
+	}
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(s)
+}
+
 func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -198,6 +198,28 @@ func TestDrainingHoldsTheQueuePairInSQD(t *testing.T) {
 	}
 }
 
+func TestAnEmptySendQueueIsDrained(t *testing.T) {
+	q := walk(t, qp.INIT, qp.RTR, qp.RTS)
+	if err := q.SQ.Push(&qp.SendWR{Opcode: qp.WRSend}); err != nil {
+		t.Fatal(err)
+	}
+	// Every slot of the ring was used by a request that was started.
+	for range 8 {
+		q.SQ.At(q.SQ.Head()).Started = true
+		q.SQ.Pop()
+		if err := q.SQ.Push(&qp.SendWR{Opcode: qp.WRSend}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.SQ.Pop()
+	if err := q.Modify(&qp.Attr{State: qp.SQD}, qp.AttrState); err != nil {
+		t.Fatal(err)
+	}
+	if q.SQDraining() {
+		t.Error("draining with nothing in the queue")
+	}
+}
+
 func TestDrainingDoesNotHoldErrAndReset(t *testing.T) {
 	for _, to := range []qp.State{qp.ERR, qp.RESET} {
 		q := walk(t, qp.INIT, qp.RTR, qp.RTS)

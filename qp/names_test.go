@@ -53,7 +53,7 @@ func TestUnknownNumbersShowAsNumbers(t *testing.T) {
 		got  fmt.Stringer
 		want string
 	}{
-		{qp.Type(0), "QPT(0)"}, {qp.Type(99), "QPT(99)"}, {qp.State(7), "QPS(7)"},
+		{qp.Type(0), "QPT(0)"}, {qp.Type(5), "QPT(5)"}, {qp.Type(99), "QPT(99)"}, {qp.State(7), "QPS(7)"},
 		{qp.WROpcode(10), "WR(10)"}, {qp.WROpcode(200), "WR(200)"}, {qp.WCOpcode(77), "WC(77)"},
 		{qp.WCStatus(24), "unknown"}, {qp.AttrMask(0), "0"},
 		{qp.AttrMask(1<<30 | 1), "IBV_QP_STATE|0x40000000"}, {qp.MTU(1500), "1500 (not an MTU)"},

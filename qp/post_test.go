@@ -88,6 +88,7 @@ func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
 		{"flush of an unknown type", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 5}}, "flush of type 0x5"},
 		{"flush of an unknown level", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Level: 2}}, "flush of level 2"},
 		{"flush of too much", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1<<31 + 1}}, "flush of 2147483649 bytes"},
+		{"flush of the largest message", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1 << 31}}, ""},
 		{"bind without a window", qp.RC, qp.SendWR{Opcode: qp.WRBindMW}, "BIND_MW needs Bind"},
 		{"registration without a region", qp.RC, qp.SendWR{Opcode: qp.WRRegMR}, "REG_MR needs Reg"},
 		{"invalidation with data", qp.UC, qp.SendWR{Opcode: qp.WRLocalInv, SGList: sg(0)}, "LOCAL_INV has no data"},

@@ -212,6 +212,25 @@ func TestCompletionQueueModel(t *testing.T) {
 	})
 }
 
+func TestCompletionQueueResizesToItsLimits(t *testing.T) {
+	c := qp.NewCQ(4)
+	for n, ok := range map[int]bool{-1: false, 0: false, 1: true, qp.MaxDepth: true, qp.MaxDepth + 1: false} {
+		before := c.Depth()
+		err := c.Resize(n)
+		if (err == nil) != ok || !ok && (c.Depth() != before || !strings.Contains(err.Error(), "out of range")) {
+			t.Errorf("resize to %d: %v, the depth is %d", n, err, c.Depth())
+		}
+	}
+}
+
+func TestInlineDataMayHaveTheWholeLimit(t *testing.T) {
+	q := qp.NewSendQueue(1, 1, false)
+	q.SetMaxInline(16)
+	if err := q.Push(&qp.SendWR{Flags: qp.Inline, InlineData: make([]byte, 16)}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPushErrorsNameValueAndLimit(t *testing.T) {
 	sg := func(n int, length uint32) []qp.SGE {
 		return slices.Repeat([]qp.SGE{{Length: length}}, n)

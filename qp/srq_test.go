@@ -42,7 +42,7 @@ func TestSRQResizeKeepsWhatItHolds(t *testing.T) {
 	}
 	pushRecvs(t, s, all...)
 	takeRecvs(t, s, all[:17]...)
-	for _, n := range []int{3, 4, 1000, 3} {
+	for _, n := range []int{3, 4, 1000, qp.MaxDepth, 3} {
 		if err := s.Modify(qp.SRQAttr{MaxWR: n}, qp.SRQMaxWR); err != nil {
 			t.Fatalf("to %d with 3 receives: %v", n, err)
 		}
@@ -149,6 +149,30 @@ func TestQueuePairWithAnSRQTakesNoReceivesItself(t *testing.T) {
 	var w qp.RecvWQE
 	if !q.TakeRecv(&w) || w.ID != 7 || q.TakeRecv(&w) {
 		t.Errorf("took %+v", w)
+	}
+}
+
+func TestQueuePairTakesReceivesFromItsOwnQueue(t *testing.T) {
+	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, RQ: qp.NewRecvQueue(2, 1), Attr: qp.Attr{State: qp.RTS}}
+	if err := q.RQ.Push(&qp.RecvWR{ID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	var w qp.RecvWQE
+	if !q.TakeRecv(&w) || w.ID != 7 || q.TakeRecv(&w) {
+		t.Errorf("took %+v", w)
+	}
+	if q.RQ = nil; q.TakeRecv(&w) {
+		t.Error("took a receive without a queue")
+	}
+}
+
+func TestEventsReachTheSinkIfThereIsOne(t *testing.T) {
+	q := &qp.QP{}
+	q.Raise(qp.EventCommEst)
+	got := sink{}
+	q.Events = got
+	if q.Raise(qp.EventCommEst); got[qp.EventCommEst] != 1 {
+		t.Errorf("events %v", got)
 	}
 }
 

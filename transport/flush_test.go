@@ -181,6 +181,7 @@ func TestResponderFlushes(t *testing.T) {
 		refused("FLUSH without a type is an invalid request", "inv", `< FLUSH psn=100 va=0x300000 dma=8 rkey=bindable ack`, nil),
 		refused("FLUSH of an unknown type is an invalid request", "inv", `< FLUSH psn=100 va=0x300000 dma=8 rkey=bindable type=5 ack`, nil),
 		refused("FLUSH of an unknown level is an invalid request", "inv", `< FLUSH psn=100 va=0x300000 dma=8 rkey=bindable type=1 level=2 ack`, nil),
+		refused("FLUSH of 2^31 bytes is no more than too much for the region", "acc", `< FLUSH psn=100 va=0x300000 dma=2147483648 rkey=bindable type=1 ack`, nil),
 		refused("FLUSH of more than 2^31 bytes is an invalid request", "inv", `< FLUSH psn=100 va=0x300000 dma=2147483649 rkey=bindable type=1 level=1 ack`, nil),
 	})
 }

@@ -113,6 +113,17 @@ func TestRequesterTimesOut(t *testing.T) {
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND
 			advance 1000h`},
+		{"a NAK after a timeout is obeyed, also when one was obeyed before it", func(a *qp.Attr, _ *Config) { a.RetryCnt = 7 }, `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100 syn=seq
+			> SEND_ONLY psn=100 len=1 ack
+			advance 67108864ns
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100 syn=seq
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100
+			wc 1 SUCCESS SEND`},
 		{"retry_cnt 0 fails at the first timeout", func(a *qp.Attr, c *Config) { a.RetryCnt = 0 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
@@ -120,6 +131,33 @@ func TestRequesterTimesOut(t *testing.T) {
 			wc 1 RETRY_EXC_ERR
 			state ERR`},
 	})
+}
+
+func TestTimeoutMayBeCalledEarlyAndLate(t *testing.T) {
+	for rule, script := range map[string]string{
+		"the ACK timer": `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack`,
+		"the RNR timer": `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100 syn=rnr12`,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s := newScript(t, nil)
+			s.run(script)
+			at, ok := s.rc.NextTimeout()
+			if !ok {
+				t.Fatal("no timer runs")
+			}
+			s.rc.Timeout(at - 1)
+			s.run("send 64 done")
+			s.rc.Timeout(at + 1)
+			s.run(`
+				send 64 done
+				> SEND_ONLY psn=100 len=1 ack`)
+		})
+	}
 }
 
 func TestAckTimeoutOfEveryCode(t *testing.T) {

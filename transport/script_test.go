@@ -20,9 +20,10 @@ import (
 //	< OPCODE psn=1 ...   a packet arrives
 //	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
 //	> OPCODE psn=1 ...   the machine sends this packet
-//	send 2               the machine may send at most so many packets now
+//	send 2 [more|done]   the machine may send at most so many packets now, and says whether it has more
 //	wc 1 SUCCESS SEND    the machine completes a work request
 //	verdict duplicate    what the machine made of the last packet that arrived
+//	counts ack_timeouts=1 ...  all counters that are not 0, besides those of packets
 //	advance 10ms         time passes, timers fire
 //	state ERR            the queue pair's state
 //	dereg rw             a memory region goes away
@@ -57,6 +58,7 @@ type scripted interface {
 	Timeout(Time)
 	Modified(Time)
 	Posted()
+	Counters() *Counters
 }
 
 // completions turns a CQ into lines of the script.
@@ -184,6 +186,9 @@ func (s *script) step(line string) {
 			s.fatalf("the verdict was %s", s.verdict)
 		}
 		return
+	case "counts":
+		s.counts(rest)
+		return
 	case "state":
 		if s.qp.State().String() != rest {
 			s.fatalf("the state is %s", s.qp.State())
@@ -210,11 +215,14 @@ func (s *script) step(line string) {
 		s.advance(s.now + Time(d))
 		return
 	case "send":
-		n, err := strconv.Atoi(rest)
+		count, says, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(count)
 		if err != nil {
 			s.fatalf("%v", err)
 		}
-		s.burst(n)
+		if more := s.burst(n); more && says == "done" || !more && says == "more" {
+			s.fatalf("more to send: %v", more)
+		}
 		return
 	case "dereg":
 		if err := s.keys.Deregister(s.regions[rest]); err != nil {

@@ -166,6 +166,12 @@ func TestAttributesChangedInSQDHold(t *testing.T) {
 			event QP_REQ_ERR
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=4 syn=ack msn=1
 			> ACKNOWLEDGE psn=101 syn=inv msn=1`},
+		{"of more answers than the resources that are left only the newest leave", nil, `
+			modify SQD
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw
+			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=5 rkey=rw
+			modify dest-rd-atomic=1
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=5 syn=ack msn=2`},
 		{"no responder resources: READs are refused", nil, `
 			modify SQD
 			modify dest-rd-atomic=0
@@ -214,6 +220,83 @@ func TestUnreliableSendQueueFails(t *testing.T) {
 			> UC_SEND_LAST psn=101 len=44
 			wc 1 SUCCESS SEND`},
 	})
+}
+
+func TestERRKeepsOnlyTheErrorNAK(t *testing.T) {
+	runRC(t, []scenario{
+		{"the peer learns of its error also when ERR came between", nil, `
+			<+ RDMA_WRITE_ONLY psn=100 len=4 va=0x200000 dma=4 rkey=ro
+			modify ERR
+			event QP_ACCESS_ERR
+			> ACKNOWLEDGE psn=100 syn=acc msn=0`},
+		{"an ACK that was not sent is not sent any more", nil, `
+			<+ RDMA_WRITE_ONLY psn=100 len=0 ack
+			modify ERR`},
+		{"nor is the answer of a READ", nil, `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw
+			modify ERR`},
+	})
+}
+
+func TestNoTimerRunsWhenThereIsNothingToWaitFor(t *testing.T) {
+	for rule, script := range map[string]string{
+		"before the first request": ``,
+		"when all is acknowledged": `
+			post send id=1 len=4
+			> SEND_ONLY psn=100 len=4 ack
+			< ACKNOWLEDGE psn=100
+			wc 1 SUCCESS SEND`,
+		"after an error": `
+			post send id=1 len=4
+			> SEND_ONLY psn=100 len=4 ack
+			< ACKNOWLEDGE psn=100 syn=acc
+			wc 1 REM_ACCESS_ERR`,
+		"after the last retry": `
+			post send id=1 len=4
+			> SEND_ONLY psn=100 len=4 ack
+			advance 67108864ns
+			> SEND_ONLY psn=100 len=4 ack
+			advance 67108864ns
+			> SEND_ONLY psn=100 len=4 ack
+			advance 67108864ns
+			wc 1 RETRY_EXC_ERR`,
+		"when ERR ends the wait for a receiver": `
+			post send id=1 len=4
+			> SEND_ONLY psn=100 len=4 ack
+			< ACKNOWLEDGE psn=100 syn=rnr12
+			modify ERR
+			wc 1 WR_FLUSH_ERR`,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s := newScript(t, nil)
+			s.run(script)
+			if at, ok := s.rc.NextTimeout(); ok {
+				t.Errorf("a timer runs until %d", at)
+			}
+		})
+	}
+}
+
+// Counters that start at 0 after RESET are not those of the queue, which goes on.
+func TestAnswersHaveAllTheRoomBeforeRTS(t *testing.T) {
+	s := newScript(t, nil)
+	s.run(`
+		post send id=1 len=4
+		> SEND_ONLY psn=100 len=4 ack
+		< ACKNOWLEDGE psn=100
+		wc 1 SUCCESS SEND`)
+	for _, st := range []qp.State{qp.RESET, qp.INIT, qp.RTR} {
+		s.qp.Attr.State = st
+		s.rc.Modified(s.now)
+	}
+	s.run(`
+		<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1024 rkey=rw ack
+		event COMM_EST
+		send 4 done
+		> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+		> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+		> RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+		> RDMA_READ_RESPONSE_LAST psn=103 len=256 syn=ack msn=1`)
 }
 
 func TestAsynchronousEvents(t *testing.T) {

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe/mr"
@@ -88,6 +90,17 @@ func TestUnreliableConnectionReceives(t *testing.T) {
 			verdict invalid_request
 			< UC_SEND_ONLY psn=101 len=10
 			wc 1 SUCCESS RECV len=10`},
+		{"what follows in a message that was dropped is dropped too", nil, `
+			recv id=1 len=10
+			< UC_SEND_FIRST psn=100 len=256
+			verdict invalid_request
+			< UC_SEND_LAST psn=101 len=1
+			verdict out_of_sequence`},
+		{"the longest message has 2^31 bytes", nil, `
+			< UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=2147483648 rkey=rw
+			verdict access_refused
+			< UC_RDMA_WRITE_FIRST psn=101 len=256 va=0x10000 dma=2147483649 rkey=rw
+			verdict invalid_request`},
 		{"a WRITE that is not allowed is dropped", nil, `
 			< UC_RDMA_WRITE_ONLY psn=100 len=4 va=0x200000 dma=4 rkey=ro
 			verdict access_refused
@@ -116,4 +129,41 @@ func TestUnreliableConnectionReceives(t *testing.T) {
 			wc 1 LOC_PROT_ERR
 			state ERR`},
 	})
+}
+
+func TestAMessageDoesNotGoOnAfterReconnecting(t *testing.T) {
+	s := newScriptOf(t, qp.UC, nil)
+	s.run(`
+		recv id=1 len=1000
+		< UC_SEND_FIRST psn=100 len=256
+		verdict accepted`)
+	s.reconnect()
+	s.run(`
+		recv id=2 len=1000
+		< UC_SEND_LAST psn=100 len=4
+		verdict out_of_sequence`)
+}
+
+func TestWritesOnAnUnreliableConnectionReachMemory(t *testing.T) {
+	s := newScriptOf(t, qp.UC, nil)
+	memory := make([]byte, 600)
+	region, err := s.keys.Register(s.qp.PD, mr.Bytes(memory), 0x500000, 600, mr.LocalWrite|mr.RemoteWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.regions["mine"] = region
+	want := make([]byte, 600)
+	for i, words := range []string{"UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x500001 dma=514 rkey=mine", "UC_RDMA_WRITE_MIDDLE psn=101 len=256", "UC_RDMA_WRITE_LAST psn=102 len=2"} {
+		p := s.parse(strings.Fields(words))
+		for k := range p.Payload {
+			p.Payload[k] = byte(k ^ i*7)
+		}
+		copy(want[1+256*i:], p.Payload)
+		if v := s.rc.Receive(s.now, p); v != Accepted {
+			t.Fatalf("%s: %v", words, v)
+		}
+	}
+	if !bytes.Equal(memory, want) {
+		t.Error("memory is not what was written")
+	}
 }

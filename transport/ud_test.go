@@ -54,6 +54,15 @@ func TestDatagramsAreSent(t *testing.T) {
 			post send id=3 len=4
 			> UD_SEND_ONLY psn=100 len=4 to=0x22 qkey=0x55 by=0
 			wc 3 SUCCESS SEND`},
+		{"in SQD nothing begins; RTS goes on where it stood", nil, `
+			post send id=1 len=4
+			> UD_SEND_ONLY psn=100 len=4 to=0x22 qkey=0x55 by=0
+			wc 1 SUCCESS SEND
+			modify SQD
+			post send id=2 len=4
+			modify RTS
+			> UD_SEND_ONLY psn=101 len=4 to=0x22 qkey=0x55 by=0
+			wc 2 SUCCESS SEND`},
 		{"a bad local key is a send error", nil, `
 			post send id=1 len=4 badkey
 			wc 1 LOC_PROT_ERR

@@ -1,0 +1,36 @@
+package transport
+
+import (
+	"math"
+	"testing"
+)
+
+func TestConfigFillsWhatIsNotSet(t *testing.T) {
+	want := DefaultConfig()
+	for _, c := range []Config{{}, {Window: -1, WindowBytes: -1, AckEvery: -1, BackoffLimit: -1}} {
+		if got := c.withDefaults(); got != want {
+			t.Errorf("%+v becomes %+v, not %+v", c, got, want)
+		}
+	}
+	least := Config{Window: 1, WindowBytes: 1, AckEvery: 1, ReadChunk: 1, BackoffLimit: 1}
+	if got := least.withDefaults(); got != least {
+		t.Errorf("%+v becomes %+v", least, got)
+	}
+	most := Config{Window: math.MaxInt, WindowBytes: math.MaxInt, AckEvery: math.MaxInt, BackoffLimit: math.MaxInt}
+	if got := most.withDefaults(); got.Window != 1<<22 || got.BackoffLimit != 4 {
+		t.Errorf("%+v becomes %+v", most, got)
+	}
+}
+
+func TestEveryVerdictHasANameOfItsOwn(t *testing.T) {
+	seen := map[string]bool{"": true, "unknown": true}
+	for v := range NumVerdicts {
+		if seen[v.String()] {
+			t.Errorf("verdict %d is %q", v, v)
+		}
+		seen[v.String()] = true
+	}
+	if got := NumVerdicts.String(); got != "unknown" {
+		t.Errorf("the one after the last is %q", got)
+	}
+}
