@@ -110,7 +110,9 @@ func (v *VM) arguments(c Config, initrd string) []string {
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
 		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-kernel", c.Kernel.Image, "-initrd", initrd,
-		"-append", "console=ttyS0 loglevel=5 panic=-1 mitigations=off random.trust_cpu=on rdinit=/init",
+		// tsc=reliable: a busy host makes the kernel distrust its clock, and the change of code that follows (a static key)
+		// now and then kills a kernel that is emulated (int3 in sched_clock_cpu).
+		"-append", "console=ttyS0 loglevel=5 panic=-1 mitigations=off random.trust_cpu=on tsc=reliable rdinit=/init",
 		"-serial", "file:" + v.serialFile(),
 		"-device", "virtio-rng-pci",
 		"-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
