@@ -257,6 +257,9 @@ func Load(files ...string) (*Report, error) {
 // add takes over a later report.
 func (r *Report) add(later *Report) {
 	r.Duration += later.Duration
+	if !slices.Contains(strings.Split(string(r.Level), ", "), string(later.Level)) {
+		r.Level += ", " + later.Level
+	}
 	for _, k := range later.Kernels {
 		if !slices.Contains(r.Kernels, k) {
 			r.Kernels = append(r.Kernels, k)

@@ -8,17 +8,18 @@ import (
 func TestLaterReportsReplaceCellsAndNameEveryVersion(t *testing.T) {
 	k := KernelVersion{Suite: "bookworm", Release: "6.1"}
 	dir := t.TempDir()
-	save := func(name, version string, results ...Result) string {
+	save := func(name string, level Level, version string, results ...Result) string {
 		file := filepath.Join(dir, name)
-		r := &Report{Kernels: []KernelVersion{k}, Versions: []Version{{"gorxe", version}, {"perftest", "4.5"}}, Results: results}
+		r := &Report{Level: level, Kernels: []KernelVersion{k}, Versions: []Version{{"gorxe", version}, {"perftest", "4.5"}}, Results: results}
 		if err := r.Save(file); err != nil {
 			t.Fatal(err)
 		}
 		return file
 	}
-	first := save("1.json", "a", Result{ID: "x", Failures: []string{"lost"}}, Result{ID: "y"})
-	second := save("2.json", "b", Result{ID: "x"}, Result{ID: "z"})
-	r, err := Load(first, second)
+	first := save("1.json", LevelFull, "a", Result{ID: "x", Failures: []string{"lost"}}, Result{ID: "y"})
+	second := save("2.json", LevelCI, "b", Result{ID: "x"}, Result{ID: "z"})
+	third := save("3.json", LevelFull, "b")
+	r, err := Load(first, second, third)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +30,9 @@ func TestLaterReportsReplaceCellsAndNameEveryVersion(t *testing.T) {
 		if want := map[string]int{"x": 1}[c.ID]; len(c.Before) != want {
 			t.Errorf("%s failed %d times before, want %d", c.ID, len(c.Before), want)
 		}
+	}
+	if r.Level != "full, ci" {
+		t.Errorf("level %s", r.Level)
 	}
 	if len(r.Kernels) != 1 || len(r.Versions) != 3 {
 		t.Errorf("kernels %v, versions %v, want one kernel and three versions", r.Kernels, r.Versions)
