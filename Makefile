@@ -64,7 +64,7 @@ cover: ## branches of the machines and the queue pairs that their tests take
 	done
 
 mutants: ## PER deliberate faults in each file of the machines and the queue pairs: do the tests notice? 0 is all
-	go run ./internal/mutants -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp
+	go run ./internal/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
