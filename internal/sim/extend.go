@@ -48,10 +48,8 @@ func (g *generator) notices() {
 // memory by them.
 func (g *generator) openings() {
 	for i := range g.sc.Acts {
-		if a := &g.sc.Acts[i]; a.Kind == ActPost && g.one(4) {
-			if a.Op != qp.WRBindMW {
-				a.Key = KeyShared
-			}
+		if a := &g.sc.Acts[i]; a.Kind == ActPost && g.one(4) && a.Op != qp.WRBindMW {
+			a.Key = KeyShared
 		}
 	}
 	for i := range g.sc.Conns {

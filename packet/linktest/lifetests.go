@@ -23,7 +23,7 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	if s.wire != nil {
 		wire = s.wire(t)
 	} else if !b.link.Caps().SeesHeader {
-		t.Skip("the link does not see IP headers and nobody looks at the wire")
+		t.Fatal("the link does not see IP headers: name how to look at the wire (WithWire), or say that nobody can (Unwatched)")
 	}
 	seen := make(map[uint32]bool)
 	total, datagrams := 0, 0

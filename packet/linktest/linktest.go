@@ -28,6 +28,10 @@ type Option func(*suite)
 // IP headers itself. open is called after Open and may skip the test; closing is up to t.Cleanup.
 func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.wire = open } }
 
+// Unwatched says that the links do not see IP headers and that there is no wire to look at: the tests of the header on the
+// wire are not made.
+func Unwatched() Option { return func(s *suite) { s.unwatched = true } }
+
 // WithJoin names how to join a group with a link for which [packet.Join] alone will not do.
 func WithJoin(join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)) Option {
 	return func(s *suite) { s.join = join }
@@ -37,6 +41,8 @@ type suite struct {
 	open Open
 	wire func(t *testing.T) Wire
 	join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)
+
+	unwatched bool
 }
 
 // Run runs the suite.
@@ -71,11 +77,13 @@ func Run(t *testing.T, open Open, options ...Option) {
 			test.run(t, a, b)
 		})
 	}
-	t.Run("the announced header is what stands on the wire", s.announced)
+	if !s.unwatched {
+		t.Run("the announced header is what stands on the wire", s.announced)
+		t.Run("the announced header to a group is what stands on the wire", s.announcedToGroup)
+	}
 	t.Run("what is sent to a group comes to each member once, and to nobody else", s.group)
 	t.Run("a member that has left gets nothing, the others go on", s.leave)
 	t.Run("what is no group of the link's family cannot be joined", s.noGroup)
-	t.Run("the announced header to a group is what stands on the wire", s.announcedToGroup)
 	t.Run("sending to a group and receiving allocates nothing", s.groupAllocation)
 	t.Run("Close wakes a waiting Recv", s.closeWakes)
 	t.Run("a closed link says so", s.closed)

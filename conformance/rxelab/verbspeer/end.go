@@ -141,7 +141,7 @@ func (e *end) must(ctx context.Context, what string, wr *gorxe.SendWR) (gorxe.WC
 
 // prepare opens to the client what it will use.
 func (e *end) prepare(ctx context.Context) error {
-	receive := &gorxe.RecvWR{SGList: []gorxe.SGE{e.mr.SGE(0, e.Size)}}
+	receive := &gorxe.RecvWR{SGList: e.data()}
 	if e.op.service() == gorxe.UD {
 		receive.SGList = []gorxe.SGE{e.mr.SGE(e.Size, gorxe.GRHLen), e.mr.SGE(0, e.Size)}
 	}
@@ -172,13 +172,16 @@ func (e *end) prepare(ctx context.Context) error {
 	return err
 }
 
+// data is the memory of what a round sends or receives.
+func (e *end) data() []gorxe.SGE { return []gorxe.SGE{e.mr.SGE(0, e.Size)} }
+
 // request performs a step of the client and returns how it ended.
 func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatus, error) {
 	copy(e.buf, pattern(e.Size, fill))
 	wr := &gorxe.SendWR{Flags: gorxe.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}
 	switch name {
 	case "write", "write_outside":
-		wr.Opcode, wr.SGList = gorxe.WRWrite, []gorxe.SGE{e.mr.SGE(0, e.Size)}
+		wr.Opcode, wr.SGList = gorxe.WRWrite, e.data()
 		if name == "write_outside" {
 			wr.RemoteAddr += uint64(e.Size + beyond)
 		}
@@ -197,14 +200,14 @@ func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatu
 			wr.Flush.Type = gorxe.FlushToPersistent
 		}
 	case "write_imm":
-		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRWriteImm, []gorxe.SGE{e.mr.SGE(0, e.Size)}, immediate(fill)
+		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRWriteImm, e.data(), immediate(fill)
 	case "send_imm":
-		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRSendImm, []gorxe.SGE{e.mr.SGE(0, e.Size)}, immediate(fill)
+		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRSendImm, e.data(), immediate(fill)
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.to, gorxe.QPN(e.peer.QPN), qkey
 	case "send_inv", "send_inv_data":
 		wr.Opcode, wr.Imm = gorxe.WRSendInv, e.peer.RKey
 		if name == "send_inv_data" {
-			wr.SGList = []gorxe.SGE{e.mr.SGE(0, e.Size)}
+			wr.SGList = e.data()
 		}
 	default:
 		return 0, fmt.Errorf("no step %q", name)

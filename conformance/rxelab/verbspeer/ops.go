@@ -61,10 +61,16 @@ func (s *step) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(parts[1], &s.want)
 }
 
+// operations returns what Ops says, by name.
+func operations() (all map[string]*operation, err error) {
+	err = json.Unmarshal(Ops, &all)
+	return all, err
+}
+
 // find returns an operation of Ops.
 func find(name string) (*operation, error) {
-	var all map[string]*operation
-	if err := json.Unmarshal(Ops, &all); err != nil {
+	all, err := operations()
+	if err != nil {
 		return nil, err
 	}
 	if op := all[name]; op != nil {

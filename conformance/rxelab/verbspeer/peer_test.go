@@ -2,7 +2,6 @@ package verbspeer
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"net/netip"
 	"strings"
@@ -35,10 +34,10 @@ func pair(t *testing.T, op string) (server, client *Config) {
 	return open("192.0.2.1"), open("192.0.2.2")
 }
 
-func operations(t *testing.T) map[string]*operation {
+func mustOperations(t *testing.T) map[string]*operation {
 	t.Helper()
-	var all map[string]*operation
-	if err := json.Unmarshal(Ops, &all); err != nil {
+	all, err := operations()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -60,7 +59,7 @@ func converse(t *testing.T, server, client *Config) (rounds int, serr, cerr erro
 }
 
 func TestEveryOperationBetweenTwoGorxe(t *testing.T) {
-	for name, op := range operations(t) {
+	for name, op := range mustOperations(t) {
 		for _, refused := range []bool{false, true} {
 			if refused && op.Refused == nil {
 				continue
@@ -121,7 +120,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 }
 
 func TestEveryOperationOfTheTableCanBeRead(t *testing.T) {
-	for name, op := range operations(t) {
+	for name, op := range mustOperations(t) {
 		if op.Key == "" || len(op.Steps) == 0 || op.Refused != nil && op.Refused.ask {
 			t.Errorf("%s: %+v", name, op)
 		}
