@@ -1,0 +1,77 @@
+package cm_test
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/cm"
+)
+
+// A REQ for TCP port 7174, rping's, made and read back as the other side reads it.
+func Example() {
+	h := cm.IPHeader{
+		SourcePort: 34384, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3"),
+	}
+	private, err := h.Append(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := cm.MAD{
+		TransactionID: 1, Attribute: cm.AttrREQ,
+		REQ: cm.REQ{
+			LocalCommID: 0x8acc1d22, ServiceID: cm.IPServiceID(cm.PortSpaceTCP, 7174), LocalQPN: 17, StartingPSN: 1000,
+			RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, PathMTU: 3, PrivateData: append(private, "hello"...),
+		},
+	}
+	var b [cm.MADLen]byte
+	if err := m.Encode(&b); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var got cm.MAD
+	if err := got.Decode(b[:]); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var from cm.IPHeader
+	consumer, err := from.Decode(got.REQ.PrivateData)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.Attribute, "to", got.REQ.ServiceID, "from", netip.AddrPortFrom(from.Source, from.SourcePort))
+	fmt.Printf("%q of %d bytes\n", consumer[:5], len(consumer))
+	fmt.Println("queue pair", got.REQ.LocalQPN, "PSN", got.REQ.StartingPSN)
+	// Output:
+	// REQ to TCP port 7174 from 198.18.0.2:34384
+	// "hello" of 56 bytes
+	// queue pair 17 PSN 1000
+}
+
+// Counters by reason, and the words for a person.
+func ExampleReason() {
+	var refused [cm.NumReasons]uint64
+	hostile := make([]byte, cm.MADLen)
+
+	var m cm.MAD
+	refused[cm.ReasonOf(m.Decode(hostile))]++
+	for r, n := range refused {
+		if n > 0 {
+			fmt.Println(cm.Reason(r), n)
+		}
+	}
+	fmt.Println(cm.Explain(hostile))
+	// Output:
+	// base_version 1
+	// cm: message refused: base version of the MAD is not 1: it is 0
+}
+
+// How long the sender of a REQ waits for the REP with the times that Linux uses.
+func ExampleReplyTimeout() {
+	ns := cm.ReplyTimeout(18, 20)
+	fmt.Printf("%.1f s\n", float64(ns)/1e9)
+	// Output:
+	// 6.4 s
+}
