@@ -209,8 +209,7 @@ func TestFlowLabelAndRateOfRxe(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, port, _ := m.REQ.ServiceID.IP()
-		want := (uint32(h.SourcePort)*31 + uint32(port)) & 0xfffff
-		if got := m.REQ.Primary.FlowLabel; got != want {
+		if got, want := m.REQ.Primary.FlowLabel, cm.FlowLabel(h.SourcePort, port); got != want {
 			t.Errorf("%s: flow label %#05x, want %#05x", &g, got, want)
 		}
 		if got := m.REQ.Primary.PacketRate; got != 0 {

@@ -8,9 +8,10 @@ import (
 
 // Path is the way between two ports as a REQ describes it, local being the side of
 // the sender. On RoCE the GIDs, the flow label, the traffic class and the hop limit
-// go into the IP header, and Linux looks at nothing else.
+// are those of the IP header, and Linux does not check the LIDs, the rate, the SL and
+// SubnetLocal.
 type Path struct {
-	LocalLID, RemoteLID uint16 // InfiniBand only; Linux sends 0xffff where a router may be in between
+	LocalLID, RemoteLID uint16 // InfiniBand only; on RoCE Linux sends 0xffff with a hop limit above 1
 	LocalGID, RemoteGID qp.GID
 	FlowLabel           uint32 // 20 bits
 	PacketRate          uint8  // 6 bits
@@ -22,7 +23,15 @@ type Path struct {
 }
 
 // IsZero reports that there is no such path, as in most REQs for the alternate one.
+// Linux looks at the local LID alone: if it is 0, there is none.
 func (p *Path) IsZero() bool { return *p == Path{} }
+
+// FlowLabel returns the flow label that rdma_cm of Linux gives to the path between
+// two ports, so that connections spread over the ways of a network. An IPv6 program
+// may have asked for another.
+func FlowLabel(source, destination uint16) uint32 {
+	return (uint32(source)*31 + uint32(destination)) & maxFlowLabel
+}
 
 const (
 	pathLen      = 44

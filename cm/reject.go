@@ -9,7 +9,7 @@ const (
 	RejectNoQP                      RejectReason = 1
 	RejectNoEEC                     RejectReason = 2
 	RejectNoResources               RejectReason = 3
-	RejectTimeout                   RejectReason = 4 // gave up waiting for REP or RTU
+	RejectTimeout                   RejectReason = 4 // gave up waiting; ARI: the CA GUID of the side that did
 	RejectUnsupported               RejectReason = 5
 	RejectInvalidCommID             RejectReason = 6
 	RejectInvalidCommInstance       RejectReason = 7
