@@ -1,0 +1,69 @@
+package cm
+
+import "slices"
+
+// Connect sends a REQ to a peer. The caller sets everything but LocalCommID and LocalCAGUID.
+// Without an answer it is sent MaxCMRetries times again, each after the remote response
+// timeout and the way there and back. The event Replied follows, or one that ends the
+// connection.
+func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
+	id := m.newID()
+	lifetime := PacketLifeTime(req.Primary.LocalACKTimeout)
+	c := &conn{
+		local: id, peer: peer, tid: m.transaction(id), localQPN: req.LocalQPN, lifetime: lifetime,
+		reply: ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
+		rest: restTime(req.Primary.LocalACKTimeout),
+	}
+	m.out.Attribute, m.out.TransactionID, m.out.REQ = AttrREQ, c.tid, *req
+	m.out.REQ.LocalCommID, m.out.REQ.LocalCAGUID = id, m.cfg.CAGUID
+	m.add(c, StateREQSent)
+	if err := m.keep(now, c, &m.out); err != nil {
+		m.remove(c)
+		return 0, err
+	}
+	return id, nil
+}
+
+// transaction is the transaction ID of what this side asks about a connection.
+func (m *Manager) transaction(id CommID) uint64 {
+	return m.cfg.Secret&^0xffffffff | uint64(id)
+}
+
+// reply takes a REP for a REQ.
+func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
+	r := &msg.REP
+	c.remote, c.remoteKnown, c.peerQPN, c.peerGUID = r.LocalCommID, true, r.LocalQPN, r.LocalCAGUID
+	if other := m.byQPN[c.remoteQPN()]; other != nil && other != c {
+		m.reject(c.peer, msg.TransactionID, &REJ{
+			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: AnsweredREP, Reason: RejectStaleConn,
+		})
+		m.outdated(now, other)
+		m.tell(c, Rejected).REJ = &REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: AnsweredREP, Reason: RejectStaleConn}
+		m.remove(c)
+		return VerdictStale
+	}
+	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
+	c.state, c.has = StateREPRcvd, false
+	m.setTimer(c, now+Time(m.cfg.Patience))
+	rep := *r
+	rep.PrivateData = slices.Clone(rep.PrivateData)
+	m.tell(c, Replied).REP = &rep
+	return VerdictTaken
+}
+
+// Established answers a REP with RTU: the caller's queue pair is ready to receive.
+func (m *Manager) Established(id CommID, private []byte) error {
+	c, err := m.lookup(id, "Established", StateREPRcvd)
+	if err != nil {
+		return err
+	}
+	m.out.Attribute, m.out.TransactionID = AttrRTU, c.tid
+	m.out.RTU = RTU{LocalCommID: c.local, RemoteCommID: c.remote, PrivateData: private}
+	sent, err := m.send(c.peer, &m.out)
+	if err != nil {
+		return err
+	}
+	m.stop(c)
+	c.state, c.sent, c.has = StateEstablished, sent, true
+	return nil
+}

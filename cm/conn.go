@@ -1,0 +1,117 @@
+package cm
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// A conn is a connection, or a request for a service ID, from its first message until it is
+// forgotten.
+type conn struct {
+	local       CommID
+	remote      CommID
+	remoteKnown bool // remote holds
+	state       State
+	peer        Peer
+	tid         uint64 // of the REQ or SIDR_REQ, which its answers return
+	localQPN    bth.QPN
+	peerQPN     bth.QPN
+	peerGUID    GUID
+	lifetime    Timeout   // packet life time
+	reply       int64     // ns to wait for the answer to what was sent last
+	retries     uint8     // how often it may be sent again at most
+	left        uint8     // how often it may be sent again from here
+	rest        int64     // ns of timewait
+	waits       *listener // whose backlog it counts in, nil once the program has answered
+	half        bool      // it counts as half-open
+
+	// sent is the message that is sent again on a timeout or a duplicate, where has is true.
+	sent [MADLen]byte
+	has  bool
+
+	deadline Time
+	at       int // place in the timers; -1 is none
+
+	// Place in the list of those that rest.
+	before, after *conn
+	resting       bool
+}
+
+// remoteID and remoteQPN are the names of a connection at the other end. The address is part
+// of them, so that nobody at another one can take part by claiming the same GUID.
+type (
+	remoteID struct {
+		gid  qp.GID
+		guid GUID // 0 for a request for a service ID
+		id   CommID
+	}
+	remoteQPN struct {
+		gid  qp.GID
+		guid GUID
+		qpn  bth.QPN
+	}
+)
+
+func (c *conn) remoteID() remoteID { return remoteID{c.peer.GID, c.peerGUID, c.remote} }
+
+func (c *conn) remoteQPN() remoteQPN { return remoteQPN{c.peer.GID, c.peerGUID, c.peerQPN} }
+
+// timers is a heap of connections by deadline.
+type timers []*conn
+
+func (h timers) Len() int           { return len(h) }
+func (h timers) Less(i, j int) bool { return h[i].deadline < h[j].deadline }
+func (h timers) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+func (h *timers) Push(x any) {
+	c := x.(*conn)
+	c.at = len(*h)
+	*h = append(*h, c)
+}
+
+func (h *timers) Pop() any {
+	old := *h
+	c := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	c.at = -1
+	return c
+}
+
+// timewait lists the connections that rest, oldest first.
+type timewait struct {
+	first, last *conn
+	n           int
+}
+
+func (l *timewait) add(c *conn) {
+	c.resting, c.before = true, l.last
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.after = c
+	}
+	l.last = c
+	l.n++
+}
+
+func (l *timewait) remove(c *conn) {
+	if !c.resting {
+		return
+	}
+	if c.before == nil {
+		l.first = c.after
+	} else {
+		c.before.after = c.after
+	}
+	if c.after == nil {
+		l.last = c.before
+	} else {
+		c.after.before = c.before
+	}
+	c.before, c.after, c.resting = nil, nil, false
+	l.n--
+}

@@ -1,0 +1,91 @@
+package cm
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
+	s := runScript(t, Config{}, `
+		listen 7
+		< REQ 0x22
+		event REQUESTED #1 qpn=0x33
+		accept #1
+		> A REP #1 0x22
+		advance 1.21s
+		> A REP #1 0x22
+		< RTU 0x22 #1
+		event ESTABLISHED #1
+		< RTU 0x22 #1
+		< DREQ 0x22 #1
+		> A DREP #1 0x22
+		event DISCONNECTED #1 DREQ`)
+	if v := s.m.Receive(s.now, peerNamed("A"), make([]byte, MADLen)); v != VerdictMalformed {
+		t.Errorf("a MAD of zeros is %v", v)
+	}
+	s.m.Receive(s.now, peerNamed("A"), nil)
+	got := *s.m.Counters()
+	want := Counters{Forgotten: 0}
+	want.Received[iREQ], want.Received[iRTU], want.Received[iDREQ] = 1, 2, 1
+	want.Sent[iREP], want.Sent[iDREP], want.Retries[iREP] = 2, 1, 1
+	want.Verdicts[VerdictTaken], want.Verdicts[VerdictDuplicate], want.Verdicts[VerdictMalformed] = 3, 1, 2
+	want.Malformed[ReasonBaseVersion], want.Malformed[ReasonLength] = 1, 1
+	if got != want {
+		t.Errorf("counted %+v, not %+v", got, want)
+	}
+	if n := s.m.Len(); n[StateTimewait] != 1 || n[StateEstablished] != 0 {
+		t.Errorf("connections by state: %v", n)
+	}
+	if names := MessageNames(); names[iSIDRREP] != "SIDR_REP" {
+		t.Errorf("messages are named %v", names)
+	}
+}
+
+func TestQueuesGiveBackTheMemoryOfABurst(t *testing.T) {
+	var q queue[int]
+	for i := range 10 * keep {
+		q.put(i)
+	}
+	var v int
+	for i := range 10 * keep {
+		if !q.take(&v) || v != i {
+			t.Fatalf("item %d is %d", i, v)
+		}
+	}
+	if q.take(&v) || cap(q.items) > keep {
+		t.Errorf("an empty queue holds on to memory for %d items", cap(q.items))
+	}
+}
+
+func TestCheckSaysWhyARequestCannotBeAccepted(t *testing.T) {
+	peer, local := qp.GID{15: 1}, qp.GID{15: 2}
+	good := REQ{PKey: 0xffff, PathMTU: 3, Primary: Path{LocalGID: peer, RemoteGID: local}}
+	for _, tt := range []struct {
+		name   string
+		change func(*REQ)
+		reason RejectReason
+		ari    string
+	}{
+		{"a good one", func(*REQ) {}, 0, ""},
+		{"limited membership", func(r *REQ) { r.PKey = 0x7fff }, 0, ""},
+		{"an unreliable connection", func(r *REQ) { r.TransportService = TransportUC }, RejectInvalidTransportType, ""},
+		{"XRC", func(r *REQ) { r.TransportService = TransportExtended }, RejectInvalidTransportType, ""},
+		{"another port of ours", func(r *REQ) { r.Primary.RemoteGID[0] = 1 }, RejectInvalidGID, string(local[:])},
+		{"another partition", func(r *REQ) { r.PKey = 0x8001 }, RejectInvalidGID, string(local[:])},
+		{"a queue pair elsewhere", func(r *REQ) { r.Primary.LocalGID[0] = 1 }, RejectUnsupported, ""},
+		{"a path MTU of no meaning", func(r *REQ) { r.PathMTU = 0 }, RejectInvalidMTU, "\x04"},
+		{"another", func(r *REQ) { r.PathMTU = 6 }, RejectInvalidMTU, "\x04"},
+		{"the largest path MTU", func(r *REQ) { r.PathMTU = 4 }, 0, ""},
+		{"more than the link carries", func(r *REQ) { r.PathMTU = 5 }, RejectInvalidMTU, "\x04"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := good
+			tt.change(&r)
+			refuse, ok := r.Check(peer, local, 2048)
+			if ok != (tt.reason == 0) || refuse.Reason != tt.reason || string(refuse.ARI()) != tt.ari {
+				t.Errorf("%v, refused with %v %x", ok, refuse.Reason, refuse.ARI())
+			}
+		})
+	}
+}

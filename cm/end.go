@@ -1,0 +1,75 @@
+package cm
+
+// Disconnect sends a DREQ, in answer to which the event Disconnected comes; without an answer
+// it comes after as many tries as the REQ asked for.
+func (m *Manager) Disconnect(now Time, id CommID, private []byte) error {
+	c, err := m.lookup(id, "Disconnect", StateEstablished, StateREPSent)
+	if err != nil {
+		return err
+	}
+	m.out.Attribute, m.out.TransactionID = AttrDREQ, m.transaction(id)
+	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
+	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
+	if err := m.keep(now, c, &m.out); err != nil {
+		return err
+	}
+	m.settle(c)
+	c.state = StateDREQSent
+	return nil
+}
+
+// A DREQ is answered by a connection manager without asking a program, so its sender need not
+// wait as long as that of a REQ, nor ask as often.
+const dreqRetries = 7
+
+// replyTime is how long in nanoseconds to wait for the answer of a peer that chose the times
+// itself: no less than 0.5 s and no more than 8.6 s, so that it can neither draw a burst of
+// repetitions nor hold a half-open connection for hours.
+func replyTime(lifetime, response Timeout) int64 {
+	return min(max(ReplyTimeout(lifetime, response), 500e6), Timeout(21).Nanoseconds())
+}
+
+// Cancel ends a connection that is not established, or a request for a service ID, without an
+// event: the program does not want it any more.
+func (m *Manager) Cancel(now Time, id CommID) error {
+	c, err := m.lookup(id, "Cancel", StateREQSent, StateREPRcvd, StateREQRcvd, StateREPSent, StateSIDRREQSent, StateSIDRREQRcvd)
+	if err != nil {
+		return err
+	}
+	if c.state == StateSIDRREQSent || c.state == StateSIDRREQRcvd {
+		m.remove(c)
+		return nil
+	}
+	m.quit(now, c)
+	return nil
+}
+
+// restNow lets a connection rest: a peer that repeats itself finds it in TIMEWAIT, and its
+// keys are not given to another. A DREQ is answered with the DREP that tid belongs to.
+func (m *Manager) restNow(now Time, c *conn, tid uint64) {
+	m.settle(c)
+	c.state = StateTimewait
+	m.out.Attribute, m.out.TransactionID = AttrDREP, tid
+	m.out.DREP = DREP{LocalCommID: c.local, RemoteCommID: c.remote}
+	// The error is of values that do not fit their fields, and a DREP has none such.
+	_ = m.out.Encode(&c.sent)
+	c.has = true
+	m.remember(c, now+Time(c.rest))
+}
+
+// remember keeps what has ended until t, or until there is no room.
+func (m *Manager) remember(c *conn, t Time) {
+	for m.rest.n >= m.cfg.MaxTimewait {
+		m.counters.Forgotten++
+		m.remove(m.rest.first)
+	}
+	m.rest.add(c)
+	m.setTimer(c, t)
+}
+
+// maxRest bounds what a peer can ask for: 4.3 s, twice what Linux asks for.
+const maxRest Timeout = 20
+
+// restTime is how long packets of a connection may be on their way after its end: the local
+// ACK timeout, as Linux has it.
+func restTime(localACK Timeout) int64 { return min(localACK, maxRest).Nanoseconds() }

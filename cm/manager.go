@@ -1,0 +1,287 @@
+package cm
+
+import (
+	"container/heap"
+	"fmt"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Time is nanoseconds of a monotonic clock that the caller keeps.
+type Time int64
+
+// Peer is the port at the other end of a MAD's way, and the local one.
+type Peer struct {
+	SGIDIndex uint8 // entry of the GID table from which MADs leave and at which they arrive
+	GID       qp.GID
+}
+
+// Config is what a [Manager] is made with. Zero limits mean the defaults.
+type Config struct {
+	// CAGUID tells this instance from all others in the world: peers take another
+	// connection of the same GUID and queue pair number for the old one.
+	CAGUID GUID
+	// Secret makes communication IDs hard to guess from outside. It should be random.
+	Secret uint64
+	// MaxHalfOpen and MaxHalfOpenPeer bound how many requests wait for the program's answer or
+	// for the peer's RTU, in all and of one address. More are dropped: a peer sends its REQ
+	// again. Defaults 4,096 and 1,024.
+	MaxHalfOpen, MaxHalfOpenPeer int
+	// MaxTimewait bounds how many ended connections are remembered; default 65,536. The
+	// oldest are forgotten for others.
+	MaxTimewait int
+	// Allow says which peers may ask for anything, nil means all. A REQ of another one is
+	// refused as a program would, its SIDR_REQ likewise; all else is dropped.
+	Allow func(qp.GID) bool
+	// Patience is how long in nanoseconds a request may wait for the program's answer after
+	// the peer was last heard of, and how long at most an MRA makes this side wait; default
+	// 90 s.
+	Patience int64
+}
+
+func (c *Config) defaults() {
+	for _, v := range []struct {
+		field *int
+		value int
+	}{{&c.MaxHalfOpen, 4096}, {&c.MaxHalfOpenPeer, 1024}, {&c.MaxTimewait, 65536}} {
+		if *v.field <= 0 {
+			*v.field = v.value
+		}
+	}
+	if c.Patience <= 0 {
+		c.Patience = 90e9
+	}
+}
+
+// Manager is the connection manager of one device: every connection and every request for a
+// service ID, as values in its tables. It is for one caller at a time, who tells it the time.
+//
+// After each call there may be MADs to send and events to tell the program of: the caller
+// takes them with [Manager.NextSend] and [Manager.NextEvent] until there are none, and calls
+// [Manager.Timeout] when the time of [Manager.NextTimeout] has come.
+//
+// A connection is named by its local communication ID. It ends with exactly one event of kind
+// Rejected, Unreachable or Disconnected, unless the program ended it itself by Reject or
+// Cancel. Its queue pair then is the program's again; its number must rest as long as the
+// other end may remember it, which is a few seconds.
+type Manager struct {
+	cfg          Config
+	last         uint32 // number of the latest communication ID
+	listeners    map[place]*listener
+	nextListener ListenerID
+	conns        map[CommID]*conn
+	byID         map[remoteID]*conn
+	byQPN        map[remoteQPN]*conn
+	timers       timers
+	halfOpen     int
+	peers        map[qp.GID]int // half-open connections of each
+	rest         timewait
+	in, out      MAD // scratch
+	sends        queue[Outgoing]
+	events       queue[Event]
+	counters     Counters
+}
+
+// Outgoing is a MAD to send to queue pair 1 of a peer.
+type Outgoing struct {
+	Peer Peer
+	MAD  [MADLen]byte
+}
+
+// New makes a manager without listeners and connections.
+func New(cfg Config) *Manager {
+	cfg.defaults()
+	return &Manager{
+		cfg: cfg, listeners: map[place]*listener{}, conns: map[CommID]*conn{},
+		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]int{},
+	}
+}
+
+// Receive takes a MAD that came to queue pair 1. b is borrowed for the call.
+func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
+	if err := m.in.Decode(b); err != nil {
+		m.counters.Malformed[ReasonOf(err)]++
+		return m.counters.verdict(VerdictMalformed)
+	}
+	m.counters.Received[m.in.Attribute.index()]++
+	return m.counters.verdict(m.receive(now, from, &m.in))
+}
+
+func (m *Manager) receive(now Time, from Peer, msg *MAD) Verdict {
+	if m.cfg.Allow != nil && !m.cfg.Allow(from.GID) {
+		return m.turnAway(from, msg)
+	}
+	switch msg.Attribute {
+	case AttrREQ:
+		return m.request(now, from, msg)
+	case AttrSIDRREQ:
+		return m.sidrRequest(now, from, msg)
+	case AttrLAP, AttrAPR:
+		return VerdictUnsupported
+	}
+	local, remote := msg.ids()
+	c := m.conns[local]
+	if msg.Attribute == AttrREJ {
+		c, remote = m.rejected(from, &msg.REJ)
+	}
+	switch {
+	case c == nil:
+		return m.stranger(from, msg)
+	case c.peer != from:
+		return VerdictWrongPeer
+	case c.remoteKnown && c.remote != remote && msg.Attribute != AttrSIDRREP:
+		return m.stranger(from, msg)
+	}
+	return m.react(now, c, msg)
+}
+
+// ids returns the connection that a message names, as the receiver and the sender know it.
+func (m *MAD) ids() (receiver, sender CommID) {
+	switch m.Attribute {
+	case AttrMRA:
+		return m.MRA.RemoteCommID, m.MRA.LocalCommID
+	case AttrREP:
+		return m.REP.RemoteCommID, m.REP.LocalCommID
+	case AttrRTU:
+		return m.RTU.RemoteCommID, m.RTU.LocalCommID
+	case AttrDREQ:
+		return m.DREQ.RemoteCommID, m.DREQ.LocalCommID
+	case AttrDREP:
+		return m.DREP.RemoteCommID, m.DREP.LocalCommID
+	case AttrSIDRREP:
+		return m.SIDRREP.RequestID, 0
+	}
+	return 0, 0
+}
+
+// stranger answers what belongs to no connection so that its sender need not repeat it: a
+// DREQ by DREP, as Linux does, a REP by REJ. Nothing is kept of it.
+func (m *Manager) stranger(from Peer, msg *MAD) Verdict {
+	switch msg.Attribute {
+	case AttrDREQ:
+		m.out.Attribute, m.out.TransactionID = AttrDREP, msg.TransactionID
+		m.out.DREP = DREP{LocalCommID: msg.DREQ.RemoteCommID, RemoteCommID: msg.DREQ.LocalCommID}
+		_, _ = m.send(from, &m.out)
+	case AttrREP:
+		m.reject(from, msg.TransactionID, &REJ{
+			LocalCommID: msg.REP.RemoteCommID, RemoteCommID: msg.REP.LocalCommID,
+			MessageRejected: AnsweredREP, Reason: RejectInvalidCommID,
+		})
+	}
+	return VerdictUnknownConnection
+}
+
+// turnAway answers a peer that may not ask.
+func (m *Manager) turnAway(from Peer, msg *MAD) Verdict {
+	switch msg.Attribute {
+	case AttrREQ:
+		m.reject(from, msg.TransactionID, &REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: RejectConsumerDefined})
+	case AttrSIDRREQ:
+		m.refuseSIDR(from, msg, SIDRReject)
+	}
+	return VerdictNotAllowed
+}
+
+// NextTimeout returns when Timeout is due; ok is false when nothing waits.
+func (m *Manager) NextTimeout() (t Time, ok bool) {
+	if len(m.timers) == 0 {
+		return 0, false
+	}
+	return m.timers[0].deadline, true
+}
+
+// Timeout does what is due: it sends again what was not answered, gives up what was sent
+// often enough, and forgets connections that have rested.
+func (m *Manager) Timeout(now Time) {
+	for len(m.timers) > 0 && m.timers[0].deadline <= now {
+		m.expire(now, m.timers[0])
+	}
+}
+
+// NextSend takes the next MAD to send, oldest first.
+func (m *Manager) NextSend(o *Outgoing) bool { return m.sends.take(o) }
+
+// NextEvent takes the next event, oldest first.
+func (m *Manager) NextEvent(e *Event) bool { return m.events.take(e) }
+
+// Counters returns what has been counted. They go on counting.
+func (m *Manager) Counters() *Counters { return &m.counters }
+
+// send encodes and queues a message, and returns its bytes. What the manager itself puts
+// together fits; what a program put in was checked where it came in.
+func (m *Manager) send(to Peer, msg *MAD) (sent [MADLen]byte, err error) {
+	o := Outgoing{Peer: to}
+	if err := msg.Encode(&o.MAD); err != nil {
+		return sent, err
+	}
+	m.sends.put(o)
+	m.counters.Sent[msg.Attribute.index()]++
+	return o.MAD, nil
+}
+
+// lookup finds the program's connection in one of the states that a call is for.
+func (m *Manager) lookup(id CommID, call string, states ...State) (*conn, error) {
+	c := m.conns[id]
+	if c == nil {
+		return nil, fmt.Errorf("cm: %s of connection %#x: there is none, it has ended", call, uint32(id))
+	}
+	for _, s := range states {
+		if c.state == s {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("cm: %s of connection %#x: it is in state %v", call, uint32(id), c.state)
+}
+
+// newID returns a communication ID that is in no use: an odd multiple of a counter, which
+// does not repeat before all 2^32 were used, hidden by the secret.
+func (m *Manager) newID() CommID {
+	for {
+		m.last++
+		id := CommID(m.last*0x9e3779b1 ^ uint32(m.cfg.Secret))
+		if id != 0 && m.conns[id] == nil {
+			return id
+		}
+	}
+}
+
+// add enters a connection in state s.
+func (m *Manager) add(c *conn, s State) {
+	c.state, c.at = s, -1
+	m.conns[c.local] = c
+}
+
+// remove forgets a connection.
+func (m *Manager) remove(c *conn) {
+	m.stop(c)
+	m.settle(c)
+	m.rest.remove(c)
+	delete(m.conns, c.local)
+	m.forgetRemote(c)
+}
+
+// forgetRemote takes the connection out of the tables by what the peer calls it.
+func (m *Manager) forgetRemote(c *conn) {
+	if k := c.remoteID(); m.byID[k] == c {
+		delete(m.byID, k)
+	}
+	if k := c.remoteQPN(); m.byQPN[k] == c {
+		delete(m.byQPN, k)
+	}
+}
+
+// setTimer sets when the connection's next timeout is.
+func (m *Manager) setTimer(c *conn, t Time) {
+	c.deadline = t
+	if c.at < 0 {
+		heap.Push(&m.timers, c)
+	} else {
+		heap.Fix(&m.timers, c.at)
+	}
+}
+
+func (m *Manager) stop(c *conn) {
+	if c.at >= 0 {
+		heap.Remove(&m.timers, c.at)
+	}
+}

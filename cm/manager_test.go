@@ -1,0 +1,709 @@
+package cm
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+func TestConversations(t *testing.T) {
+	for _, tt := range []struct{ name, script string }{
+		{"a connection from its beginning to its end", `
+			connect
+			> A REQ #1
+			state #1 REQ_SENT
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			state #1 REP_RCVD
+			ready #1
+			> A RTU #1 0x22
+			state #1 ESTABLISHED
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			state #1 DREQ_SENT
+			< DREP 0x22 #1
+			event DISCONNECTED #1
+			state #1 TIMEWAIT
+			advance 1s
+			state #1 gone`},
+		{"the same at the other end", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			state #1 REQ_RCVD
+			open 1
+			accept #1
+			> A REP #1 0x22
+			state #1 REP_SENT
+			open 1
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			open 0
+			advance 1h
+			state #1 ESTABLISHED
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			advance 1s
+			state #1 gone`},
+		{"a REQ without an answer is sent again, then given up with a REJ that names the GUID", `
+			connect
+			> A REQ #1
+			advance 1.1s
+			advance 300ms
+			> A REQ #1
+			advance 1.4s
+			> A REQ #1
+			advance 1.4s
+			> A REJ #1 0x0 other 4 ari
+			event UNREACHABLE #1
+			state #1 gone`},
+		{"a REP without an answer is sent again, then given up", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			advance 1.21s
+			> A REP #1 0x22
+			advance 1.21s
+			> A REP #1 0x22
+			advance 1.21s
+			> A REJ #1 0x22 other 4 ari
+			event UNREACHABLE #1
+			open 0
+			state #1 TIMEWAIT
+			advance 1s
+			state #1 gone`},
+		{"a DREQ without an answer is sent seven times again, and the connection is over", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			advance 3.6s
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			> A DREQ #1 0x22 qpn=0x33
+			advance 400ms
+			event DISCONNECTED #1
+			state #1 TIMEWAIT`},
+		{"data that overtakes the RTU establishes, and the RTU is a duplicate then", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			data #1
+			event ESTABLISHED #1
+			data #1
+			< RTU 0x22 #1
+			verdict duplicate`},
+		{"a duplicate REQ gets MRA while the program thinks, and the REP again once it has answered", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x22
+			> A MRA #1 0x22 REQ
+			verdict duplicate
+			accept #1
+			> A REP #1 0x22
+			< REQ 0x22
+			> A REP #1 0x22
+			verdict duplicate
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			< REQ 0x22
+			verdict duplicate`},
+		{"a duplicate REP gets MRA while the program thinks, and the RTU again once it has answered", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			< REP 0x22 #1
+			> A MRA #1 0x22 REP
+			ready #1
+			> A RTU #1 0x22
+			< REP 0x22 #1
+			> A RTU #1 0x22
+			verdict duplicate`},
+		{"an MRA moves the deadline by what it asks for", `
+			connect
+			> A REQ #1
+			< MRA 0x22 #1 t=22
+			verdict taken
+			advance 17s
+			advance 1s
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33`},
+		{"an MRA for a REP moves its deadline", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< MRA 0x22 #1 t=22
+			advance 17s
+			advance 1s
+			> A REP #1 0x22
+			< RTU 0x22 #1
+			event ESTABLISHED #1`},
+		{"an MRA that asks for hours gets the patience of the configuration", `
+			connect
+			> A REQ #1
+			< MRA 0x22 #1 t=31
+			advance 89s
+			advance 1s
+			> A REQ #1
+			cancel #1
+			> A REJ #1 0x0 other 4 ari`},
+		{"the program refuses", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			reject #1
+			> A REJ #1 0x22 REQ 28
+			open 0
+			state #1 gone`},
+		{"the program refuses a REP", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			reject #1
+			> A REJ #1 0x22 REP 28
+			state #1 gone`},
+		{"a REJ of a REQ may come from a side that has no communication ID", `
+			connect
+			> A REQ #1
+			< REJ 0 #1 reason=8
+			event REJECTED #1 REJ 8
+			state #1 gone`},
+		{"a REJ of a REP ends in timewait", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< REJ 0x22 #1
+			event REJECTED #1 REJ 28
+			open 0
+			state #1 TIMEWAIT`},
+		{"a peer that gave up is found by its GUID", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REJ 0x22 0 reason=4 guid=0x77
+			event REJECTED #1 REJ 4
+			state #1 gone
+			open 0`},
+		{"the GUID of another does not find it", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REJ 0x22 0 reason=4 guid=0x78
+			verdict unknown_connection
+			< REJ 0x22 0 reason=4 guid=0x77 from=B
+			verdict unknown_connection
+			state #1 REQ_RCVD`},
+		{"a REJ of an established connection ends it", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			< REJ 0x22 #1 reason=4
+			event DISCONNECTED #1 REJ 4
+			state #1 TIMEWAIT`},
+		{"nobody listens", `
+			< REQ 0x22
+			> A REJ 0x0 0x22 REQ 8
+			verdict no_listener
+			listen 7 udp
+			< REQ 0x22
+			> A REJ 0x0 0x22 REQ 8
+			< REQ 0x22 ps=0x111
+			> A REJ 0x0 0x22 REQ 8
+			verdict no_listener`},
+		{"a listener at an address goes before one at any", `
+			listen 7 gid=1
+			< REQ 0x22
+			> A REJ 0x0 0x22 REQ 8
+			listen 7
+			refused listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x23 gid=1 qpn=0x34
+			event REQUESTED #2 qpn=0x34
+			backlog 1 1
+			unlisten
+			< REQ 0x24 gid=1 qpn=0x35
+			event REQUESTED #3 qpn=0x35
+			backlog 2
+			unlisten
+			< REQ 0x25 gid=1 qpn=0x36
+			> A REJ 0x0 0x25 REQ 8
+			accept #1
+			> A REP #1 0x22`},
+		{"a queue pair of an established connection is stale in another REQ, and so is the connection", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x23
+			> A REJ 0x0 0x23 REQ 10
+			verdict stale
+			accept #1
+			> A REP #1 0x22
+			< REQ 0x24
+			> A REJ 0x0 0x24 REQ 10
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			< REQ 0x25
+			> A REJ 0x0 0x25 REQ 10
+			event DISCONNECTED #1
+			state #1 TIMEWAIT
+			< REQ 0x26
+			> A REJ 0x0 0x26 REQ 10
+			advance 1s
+			< REQ 0x27
+			event REQUESTED #2 qpn=0x33`},
+		{"another address with the same GUID and queue pair is another connection", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x22 from=B
+			event REQUESTED #2 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			accept #2
+			> B REP #2 0x22`},
+		{"a queue pair of another connection is stale in a REP", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			connect
+			> A REQ #2
+			< REP 0x23 #2
+			> A REJ #2 0x23 REP 10
+			event DISCONNECTED #1
+			event REJECTED #2 REJ 10
+			verdict stale
+			state #2 gone`},
+		{"a late REQ of a connection that is over is stale", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			< DREP 0x22 #1
+			event DISCONNECTED #1
+			< REQ 0x22
+			> A REJ 0x0 0x22 REQ 10
+			verdict stale`},
+		{"two DREQs that cross answer each other", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			< DREP 0x22 #1
+			verdict duplicate
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			verdict duplicate`},
+		{"a DREQ in timewait after a DREP is answered", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			< DREP 0x22 #1
+			event DISCONNECTED #1
+			< DREQ 0x22 #1
+			> A DREP #1 0x22`},
+		{"a DREQ establishes and ends a connection whose RTU was lost", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			open 0`},
+		{"the passive side may disconnect before the RTU", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			open 0
+			< RTU 0x22 #1
+			verdict out_of_place
+			< DREP 0x22 #1
+			event DISCONNECTED #1`},
+		{"a DREQ while the program has not taken the REP ends the connection", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			refused ready #1`},
+		{"what belongs to no connection is answered so that it need not be repeated", `
+			< DREQ 0x22 0x44
+			> A DREP 0x44 0x22
+			verdict unknown_connection
+			< REP 0x22 0x44
+			> A REJ 0x44 0x22 REP 6
+			< RTU 0x22 0x44
+			verdict unknown_connection
+			< MRA 0x22 0x44
+			< REJ 0x22 0x44
+			< DREP 0x22 0x44
+			< SIDR_REP 0x44
+			verdict unknown_connection`},
+		{"a message for a connection from another address is dropped, one with another ID of the peer is a stranger's", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1 from=B
+			verdict wrong_peer
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			< DREQ 0x22 #1 from=B
+			verdict wrong_peer
+			< DREQ 0x23 #1
+			> A DREP #1 0x23
+			verdict unknown_connection
+			< DREQ 0x22 #1 qpn=0x12
+			verdict wrong_qpn
+			state #1 ESTABLISHED`},
+		{"what has no place in a state is dropped", `
+			listen 7
+			connect
+			> A REQ #1
+			< RTU 0x22 #1
+			verdict out_of_place
+			< DREP 0x22 #1
+			< DREQ 0x22 #1
+			verdict out_of_place
+			< REQ 0x23 qpn=0x34
+			event REQUESTED #2 qpn=0x34
+			< RTU 0x23 #2
+			verdict out_of_place
+			< REP 0x23 #2
+			verdict out_of_place
+			accept #2
+			> A REP #2 0x23
+			< RTU 0x23 #2
+			event ESTABLISHED #2
+			< REP 0x23 #2
+			verdict out_of_place`},
+		{"alternate paths are not supported", `
+			< LAP 0x22 0x33
+			verdict unsupported`},
+		{"the program gives up before the REP: the peer is told, and a late REP refused", `
+			connect
+			> A REQ #1
+			cancel #1
+			> A REJ #1 0x0 other 4 ari
+			state #1 gone
+			< REP 0x22 #1
+			> A REJ #1 0x22 REP 6`},
+		{"the program gives up after the REP", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			cancel #1
+			> A REJ #1 0x22 REP 4 ari
+			state #1 gone`},
+		{"the program gives up a request that it accepted", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			cancel #1
+			> A REJ #1 0x22 other 4 ari
+			open 0
+			state #1 TIMEWAIT`},
+		{"a program that never answers a request loses it", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			advance 89s
+			< REQ 0x22
+			> A MRA #1 0x22 REQ
+			advance 89s
+			advance 1s
+			> A REJ #1 0x22 REQ 4 ari
+			event UNREACHABLE #1
+			open 0
+			refused accept #1`},
+		{"a program that never takes a REP loses it", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			advance 90s
+			> A REJ #1 0x22 REP 4 ari
+			event UNREACHABLE #1
+			state #1 gone`},
+		{"calls in the wrong state are refused", `
+			refused accept #1
+			refused disconnect #1
+			listen 7
+			connect
+			> A REQ #1
+			refused accept #1
+			refused ready #1
+			refused disconnect #1
+			refused reject #1
+			refused answer #1
+			data #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			refused cancel #1
+			refused ready #1`},
+		{"private data that is too long is refused and changes nothing", `
+			listen 7
+			refused connect private=93
+			state #1 gone
+			refused resolve private=217
+			state #2 gone
+			< REQ 0x22
+			event REQUESTED #3 qpn=0x33
+			refused accept #3 private=197
+			refused reject #3 private=149
+			state #3 REQ_RCVD
+			accept #3 private=196
+			> A REP #3 0x22
+			< RTU 0x22 #3
+			event ESTABLISHED #3
+			refused disconnect #3 private=221
+			state #3 ESTABLISHED
+			connect private=92
+			> A REQ #4
+			< REP 0x23 #4 qpn=0x34
+			event REPLIED #4 qpn=0x34
+			refused ready #4 private=225
+			ready #4 private=224
+			> A RTU #4 0x23
+			listen 7 udp
+			< SIDR_REQ 0x24
+			event SIDR_REQUESTED #5
+			refused answer #5 private=137
+			answer #5 private=136
+			> A SIDR_REP 0x24 0`},
+		{"a datagram queue pair is found", `
+			resolve
+			> A SIDR_REQ #1
+			state #1 SIDR_REQ_SENT
+			advance 1s
+			> A SIDR_REQ #1
+			< SIDR_REP #1 from=B
+			verdict wrong_peer
+			< SIDR_REP #1
+			event RESOLVED #1 qpn=0x33
+			state #1 gone`},
+		{"nobody answers for a datagram queue pair", `
+			resolve
+			> A SIDR_REQ #1
+			advance 2s
+			> A SIDR_REQ #1
+			> A SIDR_REQ #1
+			advance 1s
+			event UNREACHABLE #1
+			state #1 gone`},
+		{"the program no longer wants a datagram queue pair", `
+			resolve
+			> A SIDR_REQ #1
+			cancel #1
+			state #1 gone`},
+		{"a datagram queue pair is told, once more if the answer was lost, and the program asked once", `
+			listen 7 udp
+			< SIDR_REQ 0x22
+			event SIDR_REQUESTED #1
+			open 1
+			< SIDR_REQ 0x22
+			verdict duplicate
+			answer #1
+			> A SIDR_REP 0x22 0
+			open 0
+			< SIDR_REQ 0x22
+			> A SIDR_REP 0x22 0
+			verdict duplicate
+			advance 10s
+			state #1 gone`},
+		{"nobody listens for datagrams", `
+			listen 7
+			< SIDR_REQ 0x22
+			> A SIDR_REP 0x22 1
+			verdict no_listener
+			< SIDR_REQ 0x22 ps=0x106
+			> A SIDR_REP 0x22 1
+			verdict no_listener`},
+		{"a program that never answers for a datagram queue pair loses the request", `
+			listen 7 udp
+			< SIDR_REQ 0x22
+			event SIDR_REQUESTED #1
+			advance 90s
+			event UNREACHABLE #1
+			open 0
+			< SIDR_REQ 0x23
+			event SIDR_REQUESTED #2
+			cancel #2
+			state #2 gone`},
+		{"a peer's choice of times is kept within bounds", `
+			listen 7
+			< REQ 0x22 response=0 ack=1
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			advance 499ms
+			advance 1ms
+			> A REP #1 0x22
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			< REQ 0x23 response=31 qpn=0x34 ack=31
+			event REQUESTED #2 qpn=0x34
+			accept #2
+			> A REP #2 0x23
+			advance 8.5s
+			advance 100ms
+			> A REP #2 0x23
+			< DREQ 0x23 #2
+			> A DREP #2 0x23
+			event DISCONNECTED #2 DREQ
+			advance 4.2s
+			state #2 TIMEWAIT
+			advance 100ms
+			state #2 gone`},
+	} {
+		t.Run(tt.name, func(t *testing.T) { runScript(t, Config{}, tt.script) })
+	}
+}
+
+func TestBounds(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		cfg    Config
+		script string
+	}{
+		{"the backlog of a listener", Config{}, `
+			listen 7 backlog=2
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #2 qpn=0x2
+			< REQ 0x3 qpn=0x3
+			verdict backlog
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3`},
+		{"the half-open connections of one peer leave others alone", Config{MaxHalfOpenPeer: 1}, `
+			listen 7
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x2 qpn=0x2
+			verdict half_open_peer
+			< REQ 0x2 qpn=0x2 from=B
+			event REQUESTED #2 qpn=0x2
+			< RTU 0x1 #1
+			event ESTABLISHED #1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #3 qpn=0x2`},
+		{"the half-open connections of all", Config{MaxHalfOpen: 2}, `
+			listen 7
+			listen 7 udp
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			< SIDR_REQ 0x2 from=B
+			event SIDR_REQUESTED #2
+			< REQ 0x3 qpn=0x3 from=C
+			verdict half_open
+			< SIDR_REQ 0x3 from=C
+			verdict half_open
+			reject #1
+			> A REJ #1 0x1 REQ 28
+			< REQ 0x3 qpn=0x3 from=C
+			event REQUESTED #3 qpn=0x3`},
+		{"those that rest: the oldest is forgotten", Config{MaxTimewait: 1}, `
+			listen 7 udp
+			< SIDR_REQ 0x1
+			event SIDR_REQUESTED #1
+			answer #1
+			> A SIDR_REP 0x1 0
+			< SIDR_REQ 0x2
+			event SIDR_REQUESTED #2
+			answer #2
+			> A SIDR_REP 0x2 0
+			state #1 gone
+			state #2 SIDR_REP_SENT
+			connect
+			> A REQ #3
+			< REP 0x22 #3
+			event REPLIED #3 qpn=0x33
+			ready #3
+			> A RTU #3 0x22
+			< DREQ 0x22 #3
+			> A DREP #3 0x22
+			event DISCONNECTED #3 DREQ
+			state #2 gone
+			state #3 TIMEWAIT`},
+		{"a peer that may not ask", Config{Allow: func(g qp.GID) bool { return g[15] != 'B' }}, `
+			listen 7
+			listen 7 udp
+			< REQ 0x1 from=B
+			> B REJ 0x0 0x1 REQ 28
+			verdict not_allowed
+			< SIDR_REQ 0x1 from=B
+			> B SIDR_REP 0x1 2
+			verdict not_allowed
+			< DREQ 0x1 0x2 from=B
+			verdict not_allowed
+			< REP 0x1 0x2 from=B
+			verdict not_allowed
+			< REQ 0x1
+			event REQUESTED #1 qpn=0x33`},
+	} {
+		t.Run(tt.name, func(t *testing.T) { runScript(t, tt.cfg, tt.script) })
+	}
+}

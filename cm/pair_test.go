@@ -1,0 +1,334 @@
+package cm
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// end is one of two managers that talk to each other over a way that loses, repeats and delays,
+// with a program that does everything a program may do.
+type end struct {
+	name  string
+	m     *Manager
+	other *end
+	qpn   bth.QPN
+	conns map[CommID]*story
+}
+
+// story is what a program saw of one connection.
+type story struct {
+	peer        CommID // what the other end calls it, 0: not known
+	active      bool
+	established bool
+	over        bool // by an event, or by the program's own doing
+	mine        bool // it was the program's doing
+	sidr        bool
+}
+
+type flight struct {
+	at Time
+	to *end
+	o  Outgoing
+}
+
+type flights []flight
+
+func (f flights) Len() int           { return len(f) }
+func (f flights) Less(i, j int) bool { return f[i].at < f[j].at }
+func (f flights) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+func (f *flights) Push(x any)        { *f = append(*f, x.(flight)) }
+func (f *flights) Pop() any {
+	old := *f
+	x := old[len(old)-1]
+	*f = old[:len(old)-1]
+	return x
+}
+
+type pairWorld struct {
+	t       *rapid.T
+	now     Time
+	ends    [2]*end
+	air     flights
+	percent int // of messages that are lost
+	// untold are connections of which the last word to an end was lost: it cannot know.
+	untold map[*end]map[CommID]bool
+}
+
+func newPairWorld(t *rapid.T) *pairWorld {
+	w := &pairWorld{t: t, untold: map[*end]map[CommID]bool{}}
+	for i, n := range []string{"A", "B"} {
+		w.ends[i] = &end{
+			name: n, conns: map[CommID]*story{}, qpn: 0x100,
+			m: New(Config{CAGUID: GUID(i + 1), Secret: uint64(i) << 20, MaxHalfOpen: 6}),
+		}
+		w.untold[w.ends[i]] = map[CommID]bool{}
+		for _, ps := range []PortSpace{PortSpaceTCP, PortSpaceUDP} {
+			if _, err := w.ends[i].m.Listen(IPServiceID(ps, 7), AnyGID, 4); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.ends[0].other, w.ends[1].other = w.ends[1], w.ends[0]
+	return w
+}
+
+func (w *pairWorld) chance(percent int) bool {
+	return rapid.IntRange(0, 99).Draw(w.t, "chance") < percent
+}
+
+// drain sends what the managers want to send, and lets the programs see their events.
+func (w *pairWorld) drain() {
+	for _, e := range w.ends {
+		for o := (Outgoing{}); e.m.NextSend(&o); {
+			var msg MAD
+			if err := msg.Decode(o.MAD[:]); err != nil {
+				w.t.Fatalf("%s sends %v", e.name, err)
+			}
+			copies := 1
+			if w.percent > 0 && w.chance(w.percent) {
+				copies = 0
+				if msg.Attribute == AttrREJ {
+					w.untold[e.other][msg.REJ.RemoteCommID] = true
+				}
+			} else if w.percent > 0 && w.chance(10) {
+				copies = 2
+			}
+			for range copies {
+				delay := Time(rapid.Int64Range(1e3, 300e6).Draw(w.t, "delay"))
+				heap.Push(&w.air, flight{w.now + delay, e.other, o})
+			}
+		}
+		for ev := (Event{}); e.m.NextEvent(&ev); {
+			w.event(e, &ev)
+		}
+		if err := e.m.invariants(); err != nil {
+			w.t.Fatalf("%s: %v", e.name, err)
+		}
+	}
+}
+
+func (w *pairWorld) must(err error) {
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *pairWorld) event(e *end, ev *Event) {
+	c := e.conns[ev.ID]
+	switch ev.Kind {
+	case Requested, SIDRRequested:
+		if c != nil {
+			w.t.Fatalf("%s is asked twice for %#x", e.name, ev.ID)
+		}
+		c = &story{sidr: ev.Kind == SIDRRequested}
+		if ev.REQ != nil {
+			c.peer = ev.REQ.LocalCommID
+		}
+		e.conns[ev.ID] = c
+	default:
+		if c == nil {
+			w.t.Fatalf("%s hears %v of %#x, which is nobody's", e.name, ev.Kind, ev.ID)
+		}
+		if c.over {
+			w.t.Fatalf("%s hears %v of %#x, which is over", e.name, ev.Kind, ev.ID)
+		}
+	}
+	switch ev.Kind {
+	case Replied:
+		c.peer = ev.REP.LocalCommID
+	case Established:
+		if c.established {
+			w.t.Fatalf("%s hears twice that %#x is established", e.name, ev.ID)
+		}
+		c.established = true
+	case Rejected, Unreachable, Disconnected, Resolved:
+		c.over = true
+	}
+}
+
+// act lets a program do something to one of its connections.
+func (w *pairWorld) act(e *end, id CommID, c *story) {
+	mc := e.m.conns[id]
+	if c.over || mc == nil {
+		return
+	}
+	switch mc.state {
+	case StateREQRcvd:
+		switch {
+		case w.chance(70):
+			e.qpn++
+			w.must(e.m.Accept(w.now, id, &REP{LocalQPN: e.qpn}))
+		case w.chance(50):
+			w.must(e.m.Reject(id, RejectConsumerDefined, nil, nil))
+			c.over, c.mine = true, true
+		}
+	case StateREPRcvd:
+		if w.chance(80) {
+			w.must(e.m.Established(id, nil))
+			c.established = true
+		} else {
+			w.must(e.m.Reject(id, RejectConsumerDefined, nil, nil))
+			c.over, c.mine = true, true
+		}
+	case StateREPSent:
+		if w.chance(10) {
+			w.must(e.m.Cancel(w.now, id))
+			c.over, c.mine = true, true
+		}
+	case StateREQSent, StateSIDRREQSent:
+		if w.chance(5) {
+			w.must(e.m.Cancel(w.now, id))
+			c.over, c.mine = true, true
+		}
+	case StateSIDRREQRcvd:
+		w.must(e.m.Answer(w.now, id, &SIDRREP{QPN: 5}))
+		c.over = true
+	case StateEstablished:
+		if w.chance(20) {
+			w.must(e.m.Disconnect(w.now, id, nil))
+		}
+	}
+	w.drain()
+}
+
+// run lets time pass until t.
+func (w *pairWorld) run(t Time) {
+	for {
+		next := t + 1
+		if len(w.air) > 0 {
+			next = min(next, w.air[0].at)
+		}
+		for _, e := range w.ends {
+			if d, ok := e.m.NextTimeout(); ok {
+				next = min(next, d)
+			}
+		}
+		if next > t {
+			w.now = t
+			return
+		}
+		w.now = max(w.now, next)
+		for len(w.air) > 0 && w.air[0].at <= w.now {
+			f := heap.Pop(&w.air).(flight)
+			f.to.m.Receive(w.now, Peer{GID: f.o.Peer.GID}, f.o.MAD[:])
+		}
+		for _, e := range w.ends {
+			e.m.Timeout(w.now)
+		}
+		w.drain()
+	}
+}
+
+// TestTwoEndsAgreeOrLearnThatTheyDoNot plays two managers against each other. After some time in
+// which both have answered everything, an established connection is established at the other
+// end too, or the word that it is not was lost; and when all is disconnected nothing is left.
+func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newPairWorld(t)
+		w.percent = rapid.SampledFrom([]int{0, 0, 5, 20, 40}).Draw(t, "loss")
+		for range rapid.IntRange(1, 30).Draw(t, "acts") {
+			e := w.ends[rapid.IntRange(0, 1).Draw(t, "end")]
+			switch rapid.IntRange(0, 5).Draw(t, "act") {
+			case 0, 1:
+				e.qpn++
+				id, err := e.m.Connect(w.now, Peer{}, &REQ{
+					ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
+					LocalCMResponseTimeout: 18, MaxCMRetries: 7, Primary: Path{LocalACKTimeout: 17},
+				})
+				w.must(err)
+				e.conns[id] = &story{active: true}
+			case 2:
+				id, err := e.m.Resolve(w.now, Peer{}, &SIDRREQ{ServiceID: IPServiceID(PortSpaceUDP, 7)}, 1e9, 7)
+				w.must(err)
+				e.conns[id] = &story{active: true, sidr: true}
+			case 3:
+				w.run(w.now + Time(rapid.Int64Range(1e6, 3e9).Draw(t, "pause")))
+			default:
+				for _, id := range slices.Sorted(maps.Keys(e.conns)) {
+					w.act(e, id, e.conns[id])
+				}
+			}
+			w.drain()
+		}
+		w.settle()
+		w.agree()
+		w.finish()
+	})
+}
+
+// settle lets the programs answer all that is asked of them, and all retries come to an end.
+func (w *pairWorld) settle() {
+	for range 40 {
+		for _, e := range w.ends {
+			for _, id := range slices.Sorted(maps.Keys(e.conns)) {
+				c, mc := e.conns[id], e.m.conns[id]
+				if mc == nil || c.over {
+					continue
+				}
+				switch mc.state {
+				case StateREQRcvd:
+					e.qpn++
+					w.must(e.m.Accept(w.now, id, &REP{LocalQPN: e.qpn}))
+				case StateREPRcvd:
+					w.must(e.m.Established(id, nil))
+					c.established = true
+				case StateSIDRREQRcvd:
+					w.must(e.m.Answer(w.now, id, &SIDRREP{}))
+					c.over = true
+				}
+			}
+		}
+		w.drain()
+		w.run(w.now + 5e9)
+	}
+}
+
+func (w *pairWorld) agree() {
+	for _, e := range w.ends {
+		for id, c := range e.conns {
+			mc := e.m.conns[id]
+			switch {
+			case c.over:
+				continue
+			case mc == nil:
+				w.t.Fatalf("%s was never told how %#x ended", e.name, id)
+			case mc.state != StateEstablished || !c.established:
+				w.t.Fatalf("%s: %#x is in state %v, established %v", e.name, id, mc.state, c.established)
+			}
+			if other := e.other.m.conns[c.peer]; (other == nil || other.state != StateEstablished) && !w.untold[e][id] {
+				w.t.Fatalf("%s: %#x is established, at %s %#x is not", e.name, id, e.other.name, c.peer)
+			}
+		}
+	}
+}
+
+// finish disconnects everything and looks for what is left.
+func (w *pairWorld) finish() {
+	for _, e := range w.ends {
+		for _, id := range slices.Sorted(maps.Keys(e.conns)) {
+			c := e.conns[id]
+			if mc := e.m.conns[id]; mc != nil && !c.over && mc.state == StateEstablished {
+				w.must(e.m.Disconnect(w.now, id, nil))
+			}
+		}
+	}
+	w.drain()
+	w.run(w.now + 60e9)
+	for _, e := range w.ends {
+		for id, c := range e.conns {
+			if !c.over {
+				w.t.Fatalf("%s was never told how %#x ended", e.name, id)
+			}
+		}
+		if n := fmt.Sprint(len(e.m.conns), len(e.m.byID), len(e.m.byQPN), len(e.m.timers), e.m.halfOpen, len(e.m.peers)); n != "0 0 0 0 0 0" {
+			w.t.Fatalf("%s: left over: %s", e.name, n)
+		}
+	}
+}

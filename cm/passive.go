@@ -1,0 +1,141 @@
+package cm
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// request takes a REQ.
+func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
+	r := &msg.REQ
+	c := &conn{
+		remote: r.LocalCommID, remoteKnown: true, peer: from, tid: msg.TransactionID,
+		peerQPN: r.LocalQPN, peerGUID: r.LocalCAGUID,
+		lifetime: PacketLifeTime(r.Primary.LocalACKTimeout),
+		retries:  r.MaxCMRetries,
+		rest:     restTime(r.Primary.LocalACKTimeout),
+	}
+	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
+	if known := m.byID[c.remoteID()]; known != nil {
+		return m.react(now, known, msg)
+	}
+	rej := REJ{RemoteCommID: r.LocalCommID}
+	if old := m.byQPN[c.remoteQPN()]; old != nil {
+		rej.Reason = RejectStaleConn
+		m.reject(from, msg.TransactionID, &rej)
+		m.outdated(now, old)
+		return VerdictStale
+	}
+	l := m.listening(r.ServiceID, from.SGIDIndex)
+	if l == nil || !r.ServiceID.connects() {
+		rej.Reason = RejectInvalidServiceID
+		m.reject(from, msg.TransactionID, &rej)
+		return VerdictNoListener
+	}
+	if v := m.admit(l, from); v != VerdictTaken {
+		return v
+	}
+	c.local = m.newID()
+	m.add(c, StateREQRcvd)
+	m.open(c, l)
+	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
+	m.setTimer(c, now+Time(m.cfg.Patience))
+	e := m.tell(c, Requested)
+	e.Listener, e.REQ = l.id, cloneREQ(r)
+	return VerdictTaken
+}
+
+// connects is false for services of datagrams.
+func (s ServiceID) connects() bool {
+	ps, _, ok := s.IP()
+	return !ok || ps != PortSpaceUDP
+}
+
+// outdated ends an established connection whose peer has given its queue pair to another one:
+// it lost the connection without our knowing.
+func (m *Manager) outdated(now Time, c *conn) {
+	if c.state == StateEstablished {
+		m.restNow(now, c, c.tid)
+		m.tell(c, Disconnected)
+	}
+}
+
+// Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
+// RNR retry count, SRQ, flow control and private data; the rest is filled in. The event
+// Established follows, or one that ends the connection.
+func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
+	c, err := m.lookup(id, "Accept", StateREQRcvd)
+	if err != nil {
+		return err
+	}
+	m.out.Attribute, m.out.TransactionID, m.out.REP = AttrREP, c.tid, *rep
+	m.out.REP.LocalCommID, m.out.REP.RemoteCommID, m.out.REP.LocalCAGUID = c.local, c.remote, m.cfg.CAGUID
+	if err := m.keep(now, c, &m.out); err != nil {
+		return err
+	}
+	c.answered()
+	c.localQPN, c.state = rep.LocalQPN, StateREPSent
+	return nil
+}
+
+// Reject refuses a request, or a reply, and ends the connection without an event.
+func (m *Manager) Reject(id CommID, reason RejectReason, ari, private []byte) error {
+	c, err := m.lookup(id, "Reject", StateREQRcvd, StateREPRcvd)
+	if err != nil {
+		return err
+	}
+	m.out.Attribute, m.out.TransactionID = AttrREJ, c.tid
+	m.out.REJ = REJ{
+		LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: c.answers(),
+		Reason: reason, ARI: ari, PrivateData: private,
+	}
+	if _, err := m.send(c.peer, &m.out); err != nil {
+		return err
+	}
+	m.remove(c)
+	return nil
+}
+
+// CommEst tells that data came for the queue pair of a connection whose RTU has not: the
+// connection is established.
+func (m *Manager) CommEst(id CommID) {
+	if c := m.conns[id]; c != nil && c.state == StateREPSent {
+		m.established(c)
+	}
+}
+
+// established ends the wait for an RTU.
+func (m *Manager) established(c *conn) {
+	m.stop(c)
+	m.settle(c)
+	c.state, c.has = StateEstablished, false
+	m.tell(c, Established)
+}
+
+// rejected finds the connection that a REJ is about: a peer that gave up may know no more of
+// it than its own communication ID, and then names its GUID.
+func (m *Manager) rejected(from Peer, r *REJ) (c *conn, remote CommID) {
+	if r.Reason == RejectTimeout && len(r.ARI) >= 8 {
+		k := remoteID{from.GID, GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
+		if c = m.byID[k]; c != nil {
+			return c, r.LocalCommID
+		}
+	}
+	c = m.conns[r.RemoteCommID]
+	if c != nil && r.LocalCommID == 0 {
+		// A peer that made no connection has no ID for it.
+		return c, c.remote
+	}
+	return c, r.LocalCommID
+}
+
+// guid is this side's GUID as additional information of a REJ.
+func (m *Manager) guid() []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(m.cfg.CAGUID))
+}
+
+func cloneREQ(r *REQ) *REQ {
+	c := *r
+	c.PrivateData = slices.Clone(c.PrivateData)
+	return &c
+}

@@ -1,0 +1,169 @@
+package cm
+
+import "slices"
+
+// react does what the table of reactions says.
+func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
+	switch reactions[c.state][msg.Attribute.index()] {
+	case ignored:
+		return VerdictDuplicate
+	case again:
+		if !c.has {
+			return VerdictOutOfPlace
+		}
+		m.resend(c)
+		return VerdictDuplicate
+	case mra:
+		m.acknowledge(now, c, msg)
+		return VerdictDuplicate
+	case stale:
+		m.reject(c.peer, msg.TransactionID, &REJ{RemoteCommID: c.remote, Reason: RejectStaleConn})
+		return VerdictStale
+	case replied:
+		return m.reply(now, c, msg)
+	case longer:
+		wait := min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience)
+		m.setTimer(c, now+Time(wait))
+	case refused:
+		m.tell(c, Rejected).REJ = clone(&msg.REJ)
+		m.remove(c)
+	case lost:
+		kind := Disconnected
+		if c.state == StateREPSent {
+			kind = Rejected
+		}
+		m.restNow(now, c, c.tid)
+		m.tell(c, kind).REJ = clone(&msg.REJ)
+	case ready:
+		m.established(c)
+	case release:
+		if msg.DREQ.RemoteQPN != c.localQPN {
+			return VerdictWrongQPN
+		}
+		m.restNow(now, c, msg.TransactionID)
+		m.resend(c)
+		m.tell(c, Disconnected).DREQ = cloneDREQ(&msg.DREQ)
+	case released:
+		m.restNow(now, c, msg.TransactionID)
+		m.tell(c, Disconnected)
+	case resolved:
+		r := msg.SIDRREP
+		r.PrivateData, r.AdditionalInformation = slices.Clone(r.PrivateData), slices.Clone(r.AdditionalInformation)
+		m.tell(c, Resolved).SIDRREP = &r
+		m.remove(c)
+	default:
+		return VerdictOutOfPlace
+	}
+	return VerdictTaken
+}
+
+// expire does what is due for a connection whose deadline has come.
+func (m *Manager) expire(now Time, c *conn) {
+	switch c.state {
+	case StateTimewait, StateSIDRREPSent:
+		m.remove(c)
+	case StateREQRcvd, StateREPRcvd:
+		m.giveUp(now, c)
+	case StateSIDRREQRcvd:
+		m.tell(c, Unreachable)
+		m.remove(c)
+	default:
+		if c.left == 0 {
+			m.giveUp(now, c)
+			return
+		}
+		c.left--
+		m.counters.Retries[m.resend(c).index()]++
+		m.setTimer(c, now+Time(c.reply))
+	}
+}
+
+// giveUp ends a connection of which nobody was heard in time.
+func (m *Manager) giveUp(now Time, c *conn) {
+	switch c.state {
+	case StateDREQSent:
+		m.restNow(now, c, c.tid)
+		m.tell(c, Disconnected)
+	case StateSIDRREQSent:
+		m.tell(c, Unreachable)
+		m.remove(c)
+	default:
+		m.tell(c, Unreachable)
+		m.quit(now, c)
+	}
+}
+
+// quit ends a connection that is not established with a REJ that says that this side no
+// longer waits. The peer may know the connection by the GUID in it alone.
+func (m *Manager) quit(now Time, c *conn) {
+	rej := REJ{
+		LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: c.answers(),
+		Reason: RejectTimeout, ARI: m.guid(),
+	}
+	m.reject(c.peer, c.tid, &rej)
+	if c.state == StateREPSent {
+		m.restNow(now, c, c.tid)
+		return
+	}
+	m.remove(c)
+}
+
+// answers says which message of the peer a REJ of the connection would be about.
+func (c *conn) answers() Answered {
+	switch c.state {
+	case StateREQRcvd:
+		return AnsweredREQ
+	case StateREPRcvd:
+		return AnsweredREP
+	}
+	return AnsweredOther
+}
+
+// resend sends the connection's latest message once more and returns which it is.
+func (m *Manager) resend(c *conn) Attribute {
+	m.sends.put(Outgoing{Peer: c.peer, MAD: c.sent})
+	a := Attribute(c.sent[16])<<8 | Attribute(c.sent[17])
+	m.counters.Sent[a.index()]++
+	return a
+}
+
+// keep sends msg and has it sent again until it is answered.
+func (m *Manager) keep(now Time, c *conn, msg *MAD) error {
+	sent, err := m.send(c.peer, msg)
+	if err != nil {
+		return err
+	}
+	c.sent, c.has, c.left = sent, true, c.retries
+	m.setTimer(c, now+Time(c.reply))
+	return nil
+}
+
+// reject sends a REJ. What the manager puts into it fits.
+func (m *Manager) reject(to Peer, tid uint64, rej *REJ) {
+	m.out.Attribute, m.out.TransactionID, m.out.REJ = AttrREJ, tid, *rej
+	// The error is of values that do not fit their fields, and these do.
+	_, _ = m.send(to, &m.out)
+}
+
+// acknowledge tells a peer that repeats itself that the program takes longer.
+func (m *Manager) acknowledge(now Time, c *conn, msg *MAD) {
+	m.setTimer(c, now+Time(m.cfg.Patience))
+	m.out.Attribute, m.out.TransactionID = AttrMRA, msg.TransactionID
+	m.out.MRA = MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(), ServiceTimeout: mraServiceTimeout}
+	_, _ = m.send(c.peer, &m.out)
+}
+
+// mraServiceTimeout is what rdma_cm of Linux asks for: 69 s.
+const mraServiceTimeout Timeout = 24
+
+func clone(r *REJ) *REJ {
+	c := *r
+	c.ARI, c.PrivateData = slices.Clone(c.ARI), slices.Clone(c.PrivateData)
+	return &c
+}
+
+func cloneDREQ(r *DREQ) *DREQ {
+	c := *r
+	c.PrivateData = slices.Clone(c.PrivateData)
+	return &c
+}

@@ -1,0 +1,430 @@
+package cm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// The step language. A script is a list of lines, each a step:
+//
+//	listen PORT [udp] [gid=1] [backlog=2]   the program listens, unlisten ends the first listener
+//	connect | resolve                       the program connects, or asks for a service ID
+//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | answer #1 | data #1
+//	refused CALL #1                         a call of the program that must fail
+//	< REQ 0x22 [port=7] [qpn=..] [guid=..] [from=B] ...   a message arrives from peer A
+//	< REP 0x22 #1                           the sender's communication ID, then the receiver's
+//	> A REQ #1                              a message must have been sent
+//	event REQUESTED #1                      an event must have happened
+//	verdict duplicate                       what the manager made of the last that arrived
+//	advance 10s                             time passes, timers fire in their turn
+//	state #1 ESTABLISHED                    or: state #1 gone
+//	open 1                                  so many connections are half-open
+//	backlog 1 1                             so many wait at each listener
+//
+// What the manager puts out must be asked for by the next > and event steps in any order;
+// what nobody asked for fails the test at the next other step. #1 is the manager's first
+// communication ID, #2 its second. The program's queue pair is 0x11, the peer's 0x33, the
+// peer's GUID 0x77.
+type script struct {
+	t       *testing.T
+	m       *Manager
+	now     Time
+	got     []string
+	verdict Verdict
+	line    string
+	lids    []ListenerID
+}
+
+const ourGUID GUID = 0x0200000000000001
+
+func runScript(t *testing.T, cfg Config, text string) *script {
+	t.Helper()
+	cfg.CAGUID = ourGUID
+	s := &script{t: t, m: New(cfg)}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "//")
+		if f := strings.Fields(line); len(f) > 0 {
+			s.line = strings.Join(f, " ")
+			s.step(f)
+		}
+	}
+	s.line = "end"
+	s.quiet()
+	s.check()
+	return s
+}
+
+func (s *script) fail(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("%s: %s", s.line, fmt.Sprintf(format, args...))
+}
+
+func (s *script) quiet() {
+	s.t.Helper()
+	if len(s.got) > 0 {
+		s.fail("nobody asked for %q", s.got)
+	}
+}
+
+func our(n int) CommID { return CommID(uint32(n) * 0x9e3779b1) }
+
+func (s *script) id(word string) CommID {
+	n, ok := strings.CutPrefix(word, "#")
+	v, err := strconv.ParseUint(n, 0, 32)
+	if err != nil {
+		s.fail("%q is no communication ID", word)
+	}
+	if ok {
+		return our(int(v))
+	}
+	return CommID(v)
+}
+
+func name(id CommID) string {
+	for n := 1; n < 100; n++ {
+		if our(n) == id {
+			return "#" + strconv.Itoa(n)
+		}
+	}
+	return fmt.Sprintf("%#x", uint32(id))
+}
+
+func peerNamed(n string) Peer {
+	return Peer{SGIDIndex: 0, GID: qp.GID{15: n[0]}}
+}
+
+type args map[string]string
+
+func (a args) num(key string, def uint64) uint64 {
+	if v, ok := a[key]; ok {
+		n, err := strconv.ParseUint(v, 0, 64)
+		if err != nil {
+			panic(err)
+		}
+		return n
+	}
+	return def
+}
+
+func parse(words []string) (plain []string, named args) {
+	named = args{}
+	for _, w := range words {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			named[k] = v
+		} else {
+			plain = append(plain, w)
+		}
+	}
+	return plain, named
+}
+
+func (s *script) step(f []string) {
+	s.t.Helper()
+	switch f[0] {
+	case ">", "event":
+		want := strings.Join(f, " ")
+		i := slices.Index(s.got, want)
+		if i < 0 {
+			s.fail("not among %q", s.got)
+		}
+		s.got = slices.Delete(s.got, i, i+1)
+		return
+	}
+	s.quiet()
+	switch f[0] {
+	case "<":
+		s.deliver(f[1], f[2:])
+	case "verdict":
+		if s.verdict.String() != f[1] {
+			s.fail("it is %v", s.verdict)
+		}
+	case "advance":
+		d, err := time.ParseDuration(f[1])
+		if err != nil {
+			s.fail("%v", err)
+		}
+		s.advance(s.now + Time(d))
+	case "state":
+		got := "gone"
+		if c := s.m.conns[s.id(f[1])]; c != nil {
+			got = c.state.String()
+		}
+		if got != f[2] {
+			s.fail("it is %s", got)
+		}
+	case "open":
+		if got := strconv.Itoa(s.m.HalfOpen()); got != f[1] {
+			s.fail("there are %s", got)
+		}
+	case "backlog":
+		var got []string
+		for _, id := range s.lids {
+			for _, l := range s.m.listeners {
+				if l.id == id {
+					got = append(got, strconv.Itoa(l.waiting))
+				}
+			}
+		}
+		if !slices.Equal(got, f[1:]) {
+			s.fail("it is %v", got)
+		}
+	case "refused":
+		if err := s.call(f[1:]); err == nil {
+			s.fail("no error")
+		}
+	default:
+		if err := s.call(f); err != nil {
+			s.fail("%v", err)
+		}
+	}
+	s.collect()
+	s.check()
+}
+
+// advance lets every timer fire at its own time.
+func (s *script) advance(to Time) {
+	for {
+		t, ok := s.m.NextTimeout()
+		if !ok || t > to {
+			break
+		}
+		s.now = max(s.now, t)
+		s.m.Timeout(s.now)
+	}
+	s.now = to
+	s.m.Timeout(s.now)
+}
+
+func (s *script) call(f []string) error {
+	plain, named := parse(f[1:])
+	var id CommID
+	if len(plain) > 0 {
+		id = s.id(plain[0])
+	}
+	var err error
+	switch f[0] {
+	case "listen":
+		ps := PortSpaceTCP
+		if len(plain) > 1 {
+			ps = PortSpaceUDP
+		}
+		var l ListenerID
+		l, err = s.m.Listen(IPServiceID(ps, uint16(id)), int(int64(named.num("gid", 1<<64-1))), int(named.num("backlog", 10)))
+		s.lids = append(s.lids, l)
+	case "unlisten":
+		s.m.StopListening(s.lids[0])
+		s.lids = s.lids[1:]
+	case "connect":
+		_, err = s.m.Connect(s.now, peerNamed("A"), &REQ{
+			ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: 0x11, RemoteCMResponseTimeout: 18,
+			MaxCMRetries: uint8(named.num("retries", 2)), Primary: Path{LocalACKTimeout: 15},
+			PrivateData: make([]byte, named.num("private", 0)),
+		})
+	case "resolve":
+		_, err = s.m.Resolve(s.now, peerNamed("A"), &SIDRREQ{
+			ServiceID: IPServiceID(PortSpaceUDP, 7), PrivateData: make([]byte, named.num("private", 0)),
+		}, 1e9, 2)
+	case "accept":
+		err = s.m.Accept(s.now, id, &REP{LocalQPN: 0x11, PrivateData: make([]byte, named.num("private", 0))})
+	case "reject":
+		err = s.m.Reject(id, RejectConsumerDefined, nil, make([]byte, named.num("private", 0)))
+	case "ready":
+		err = s.m.Established(id, make([]byte, named.num("private", 0)))
+	case "disconnect":
+		err = s.m.Disconnect(s.now, id, make([]byte, named.num("private", 0)))
+	case "cancel":
+		err = s.m.Cancel(s.now, id)
+	case "answer":
+		err = s.m.Answer(s.now, id, &SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
+	case "data":
+		s.m.CommEst(id)
+	default:
+		s.fail("no such step")
+	}
+	return err
+}
+
+// deliver lets a message arrive.
+func (s *script) deliver(message string, words []string) {
+	plain, named := parse(words)
+	from := "A"
+	if v, ok := named["from"]; ok {
+		from = v
+	}
+	peer := peerNamed(from)
+	peer.SGIDIndex = uint8(named.num("gid", 0))
+	msg := MAD{Attribute: AttrREQ + Attribute(slices.Index(attributeNames[:], message)), TransactionID: 0xabc}
+	l := s.id(plain[0])
+	var r CommID
+	if len(plain) > 1 {
+		r = s.id(plain[1])
+	}
+	guid := GUID(named.num("guid", 0x77))
+	qpn := bth.QPN(named.num("qpn", 0x33))
+	switch msg.Attribute {
+	case AttrREQ:
+		msg.REQ = REQ{
+			LocalCommID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceTCP))), uint16(named.num("port", 7))),
+			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: 2,
+			LocalCMResponseTimeout: Timeout(named.num("response", 18)), Primary: Path{LocalACKTimeout: Timeout(named.num("ack", 15))},
+		}
+	case AttrMRA:
+		msg.MRA = MRA{LocalCommID: l, RemoteCommID: r, ServiceTimeout: Timeout(named.num("t", 20))}
+	case AttrREJ:
+		msg.REJ = REJ{LocalCommID: l, RemoteCommID: r, Reason: RejectReason(named.num("reason", uint64(RejectConsumerDefined)))}
+		if named["guid"] != "" {
+			msg.REJ.ARI = []byte{7: byte(guid)}
+		}
+	case AttrREP:
+		msg.REP = REP{LocalCommID: l, RemoteCommID: r, LocalQPN: qpn, LocalCAGUID: guid}
+	case AttrRTU:
+		msg.RTU = RTU{LocalCommID: l, RemoteCommID: r}
+	case AttrDREQ:
+		msg.DREQ = DREQ{LocalCommID: l, RemoteCommID: r, RemoteQPN: bth.QPN(named.num("qpn", 0x11))}
+	case AttrDREP:
+		msg.DREP = DREP{LocalCommID: l, RemoteCommID: r}
+	case AttrSIDRREQ:
+		msg.SIDRREQ = SIDRREQ{RequestID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceUDP))), uint16(named.num("port", 7)))}
+	case AttrSIDRREP:
+		msg.SIDRREP = SIDRREP{RequestID: l, QPN: qpn, QKey: 9}
+	}
+	var b [MADLen]byte
+	if msg.Attribute >= AttrLAP {
+		msg.Attribute = AttrRTU
+		if err := msg.Encode(&b); err != nil {
+			s.fail("%v", err)
+		}
+		b[17] = byte(AttrLAP)
+	} else if err := msg.Encode(&b); err != nil {
+		s.fail("%v", err)
+	}
+	s.verdict = s.m.Receive(s.now, peer, b[:])
+	clear(b[:]) // it was borrowed
+}
+
+// collect turns what the manager put out into lines.
+func (s *script) collect() {
+	for o := (Outgoing{}); s.m.NextSend(&o); {
+		var msg MAD
+		if err := msg.Decode(o.MAD[:]); err != nil {
+			s.fail("it sends %v", err)
+		}
+		s.got = append(s.got, fmt.Sprintf("> %c %s %s", o.Peer.GID[15], msg.Attribute, fields(&msg)))
+	}
+	for e := (Event{}); s.m.NextEvent(&e); {
+		l := fmt.Sprintf("event %v %s", e.Kind, name(e.ID))
+		switch {
+		case e.REJ != nil:
+			l += fmt.Sprintf(" REJ %d", e.REJ.Reason)
+		case e.DREQ != nil:
+			l += " DREQ"
+		case e.REP != nil:
+			l += fmt.Sprintf(" qpn=%#x", uint32(e.REP.LocalQPN))
+		case e.REQ != nil:
+			l += fmt.Sprintf(" qpn=%#x", uint32(e.REQ.LocalQPN))
+		case e.SIDRREP != nil:
+			l += fmt.Sprintf(" qpn=%#x", uint32(e.SIDRREP.QPN))
+		}
+		s.got = append(s.got, l)
+	}
+}
+
+func fields(m *MAD) string {
+	ids := func(l, r CommID) string { return name(l) + " " + name(r) }
+	switch m.Attribute {
+	case AttrREQ:
+		return name(m.REQ.LocalCommID)
+	case AttrMRA:
+		return ids(m.MRA.LocalCommID, m.MRA.RemoteCommID) + " " + m.MRA.MessageMRAed.String()
+	case AttrREJ:
+		l := fmt.Sprintf("%s %v %d", ids(m.REJ.LocalCommID, m.REJ.RemoteCommID), m.REJ.MessageRejected, m.REJ.Reason)
+		if len(m.REJ.ARI) > 0 {
+			l += " ari"
+		}
+		return l
+	case AttrREP:
+		return ids(m.REP.LocalCommID, m.REP.RemoteCommID)
+	case AttrRTU:
+		return ids(m.RTU.LocalCommID, m.RTU.RemoteCommID)
+	case AttrDREQ:
+		return fmt.Sprintf("%s qpn=%#x", ids(m.DREQ.LocalCommID, m.DREQ.RemoteCommID), uint32(m.DREQ.RemoteQPN))
+	case AttrDREP:
+		return ids(m.DREP.LocalCommID, m.DREP.RemoteCommID)
+	case AttrSIDRREQ:
+		return name(m.SIDRREQ.RequestID)
+	}
+	return name(m.SIDRREP.RequestID) + " " + strconv.Itoa(int(m.SIDRREP.Status))
+}
+
+// check holds the manager's tables against each other.
+func (s *script) check() {
+	s.t.Helper()
+	if err := s.m.invariants(); err != nil {
+		s.fail("%v", err)
+	}
+}
+
+// invariants says which table of the manager is wrong.
+func (m *Manager) invariants() error {
+	half, resting, timed := 0, 0, 0
+	peers := map[qp.GID]int{}
+	waiting := map[*listener]int{}
+	for id, c := range m.conns {
+		if c.local != id {
+			return fmt.Errorf("connection %#x is entered as %#x", c.local, id)
+		}
+		if c.half {
+			half++
+			peers[c.peer.GID]++
+		}
+		if c.waits != nil {
+			waiting[c.waits]++
+		}
+		if c.resting {
+			resting++
+		}
+		if c.at >= 0 {
+			timed++
+			if m.timers[c.at] != c {
+				return fmt.Errorf("connection %#x is not where it should be among the timers", id)
+			}
+		} else if c.state != StateEstablished {
+			return fmt.Errorf("connection %#x in state %v has no deadline", id, c.state)
+		}
+		if c.state == StateTimewait != c.resting && c.state != StateSIDRREPSent {
+			return fmt.Errorf("connection %#x in state %v: resting is %v", id, c.state, c.resting)
+		}
+	}
+	for k, c := range m.byID {
+		if m.conns[c.local] != c || c.remoteID() != k {
+			return fmt.Errorf("the table by remote ID has a connection that is gone")
+		}
+	}
+	for k, c := range m.byQPN {
+		if m.conns[c.local] != c || c.remoteQPN() != k {
+			return fmt.Errorf("the table by remote QPN has a connection that is gone")
+		}
+	}
+	for _, l := range m.listeners {
+		if l.waiting != waiting[l] {
+			return fmt.Errorf("%d wait at a listener that counts %d", waiting[l], l.waiting)
+		}
+	}
+	for g, n := range m.peers {
+		if peers[g] != n {
+			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], n)
+		}
+	}
+	if half != m.halfOpen || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
+		return fmt.Errorf("half-open %d counted %d, peers %d counted %d, resting %d counted %d, timed %d of %d",
+			half, m.halfOpen, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package cm
+
+import "slices"
+
+// Resolve asks a peer for the queue pair of a service, with retries as [Manager.Connect]: a
+// request is sent again after wait nanoseconds. The event Resolved or Unreachable follows.
+func (m *Manager) Resolve(now Time, peer Peer, req *SIDRREQ, wait int64, retries uint8) (CommID, error) {
+	id := m.newID()
+	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
+	m.out.Attribute, m.out.TransactionID, m.out.SIDRREQ = AttrSIDRREQ, c.tid, *req
+	m.out.SIDRREQ.RequestID = id
+	m.add(c, StateSIDRREQSent)
+	if err := m.keep(now, c, &m.out); err != nil {
+		m.remove(c)
+		return 0, err
+	}
+	return id, nil
+}
+
+// sidrRequest takes a SIDR_REQ.
+func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD) Verdict {
+	r := &msg.SIDRREQ
+	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID}
+	if known := m.byID[c.remoteID()]; known != nil {
+		return m.react(now, known, msg)
+	}
+	l := m.listening(r.ServiceID, from.SGIDIndex)
+	if ps, _, ok := r.ServiceID.IP(); l == nil || ok && ps == PortSpaceTCP {
+		m.refuseSIDR(from, msg, SIDRUnsupported)
+		return VerdictNoListener
+	}
+	if v := m.admit(l, from); v != VerdictTaken {
+		return v
+	}
+	c.local = m.newID()
+	m.add(c, StateSIDRREQRcvd)
+	m.open(c, l)
+	m.byID[c.remoteID()] = c
+	m.setTimer(c, now+Time(m.cfg.Patience))
+	req := *r
+	req.PrivateData = slices.Clone(req.PrivateData)
+	e := m.tell(c, SIDRRequested)
+	e.Listener, e.SIDRREQ = l.id, &req
+	return VerdictTaken
+}
+
+// refuseSIDR answers a SIDR_REQ of which nothing is kept.
+func (m *Manager) refuseSIDR(to Peer, msg *MAD, status SIDRStatus) {
+	m.out.Attribute, m.out.TransactionID = AttrSIDRREP, msg.TransactionID
+	m.out.SIDRREP = SIDRREP{RequestID: msg.SIDRREQ.RequestID, Status: status, ServiceID: msg.SIDRREQ.ServiceID}
+	_, _ = m.send(to, &m.out)
+}
+
+// Answer answers a request for a service ID. The caller sets all but the RequestID. The answer
+// is kept for a while: a peer that missed it asks again, and the program is not asked twice.
+func (m *Manager) Answer(now Time, id CommID, rep *SIDRREP) error {
+	c, err := m.lookup(id, "Answer", StateSIDRREQRcvd)
+	if err != nil {
+		return err
+	}
+	m.out.Attribute, m.out.TransactionID, m.out.SIDRREP = AttrSIDRREP, c.tid, *rep
+	m.out.SIDRREP.RequestID = c.remote
+	sent, err := m.send(c.peer, &m.out)
+	if err != nil {
+		return err
+	}
+	m.settle(c)
+	c.state, c.sent, c.has = StateSIDRREPSent, sent, true
+	m.remember(c, now+Time(sidrKept))
+	return nil
+}
+
+// sidrKept is how long an answer is kept, in nanoseconds: twice as long as Linux waits for it.
+const sidrKept = int64(10e9)

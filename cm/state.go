@@ -1,0 +1,87 @@
+package cm
+
+import "strconv"
+
+// State is the state of a connection or of a request for a service ID, as Linux names them;
+// where a side waits longer because of an MRA is no state of its own.
+type State uint8
+
+const (
+	StateREQSent     State = iota // active: waits for REP
+	StateREQRcvd                  // passive: waits for the program
+	StateREPRcvd                  // active: waits for the program
+	StateREPSent                  // passive: waits for RTU
+	StateEstablished              // both
+	StateDREQSent                 // waits for DREP
+	StateTimewait                 // over: answers what is left on the way
+	StateSIDRREQSent              // waits for SIDR_REP
+	StateSIDRREQRcvd              // waits for the program
+	StateSIDRREPSent              // answered: answers the same request again
+
+	numStates = iota
+)
+
+var stateNames = [numStates]string{
+	"REQ_SENT", "REQ_RCVD", "REP_RCVD", "REP_SENT", "ESTABLISHED", "DREQ_SENT", "TIMEWAIT",
+	"SIDR_REQ_SENT", "SIDR_REQ_RCVD", "SIDR_REP_SENT",
+}
+
+// String returns the state's name, such as "REQ_SENT".
+func (s State) String() string {
+	if int(s) < numStates {
+		return stateNames[s]
+	}
+	return "state " + strconv.Itoa(int(s))
+}
+
+// A reaction is what a message does to a connection that it belongs to.
+type reaction uint8
+
+const (
+	outOfPlace reaction = iota // dropped
+	ignored                    // duplicate: nobody waits for an answer
+	again                      // duplicate: what was sent last goes out again
+	mra                        // duplicate, the program has not answered: MRA
+	stale                      // REQ of a connection that is over: REJ
+	replied                    // REP: the program decides
+	longer                     // MRA: the deadline moves
+	refused                    // REJ: it ends
+	lost                       // REJ of a queue pair that may be in use: it ends with a rest
+	ready                      // RTU: established
+	release                    // DREQ: DREP, and it ends with a rest
+	released                   // DREP: it ends with a rest
+	resolved                   // SIDR_REP: the request ends
+)
+
+// reactions says what each message does in each state. Linux differs in three: it drops a
+// duplicate REQ in REQ_RCVD unless the program asked for the MRA, drops one in REP_SENT, and
+// drops a REJ in ESTABLISHED.
+var reactions = [numStates][numMessages]reaction{
+	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied},
+	StateREQRcvd:     {iREQ: mra, iREJ: refused},
+	StateREPRcvd:     {iREP: mra, iREJ: refused, iDREQ: release},
+	StateREPSent:     {iREQ: again, iMRA: longer, iREJ: lost, iRTU: ready, iDREQ: release},
+	StateEstablished: {iREQ: ignored, iREP: again, iREJ: lost, iRTU: ignored, iDREQ: release},
+	StateDREQSent:    {iREJ: lost, iDREQ: release, iDREP: released},
+	StateTimewait:    {iREQ: stale, iREP: ignored, iRTU: ignored, iDREQ: again, iDREP: ignored},
+	StateSIDRREQSent: {iSIDRREP: resolved},
+	StateSIDRREQRcvd: {iSIDRREQ: ignored},
+	StateSIDRREPSent: {iSIDRREQ: again},
+}
+
+// Places of messages in tables.
+const (
+	iREQ     = int(AttrREQ - AttrREQ)
+	iMRA     = int(AttrMRA - AttrREQ)
+	iREJ     = int(AttrREJ - AttrREQ)
+	iREP     = int(AttrREP - AttrREQ)
+	iRTU     = int(AttrRTU - AttrREQ)
+	iDREQ    = int(AttrDREQ - AttrREQ)
+	iDREP    = int(AttrDREP - AttrREQ)
+	iSIDRREQ = int(AttrSIDRREQ - AttrREQ)
+	iSIDRREP = int(AttrSIDRREP - AttrREQ)
+
+	numMessages = int(AttrAPR-AttrREQ) + 1
+)
+
+func (a Attribute) index() int { return int(a - AttrREQ) }
