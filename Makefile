@@ -57,14 +57,14 @@ fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends wi
 	done; \
 	echo; cat $$counts
 
-cover: ## branches of the machines and the queue pairs that their tests take
-	@for p in transport qp; do \
+cover: ## branches of transport, qp and cm that their tests take
+	@for p in transport qp cm; do \
 		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./internal/branches -profile $$out; \
 		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
 	done
 
-mutants: ## PER deliberate faults in each file of the machines and the queue pairs: do the tests notice? 0 is all
-	go run ./internal/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp
+mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
+	go run ./internal/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp cm
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

@@ -43,7 +43,7 @@ func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
 		return VerdictStale
 	}
 	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
-	c.state, c.has = StateREPRcvd, false
+	c.state = StateREPRcvd
 	m.setTimer(c, now+Time(m.cfg.Patience))
 	rep := *r
 	rep.PrivateData = slices.Clone(rep.PrivateData)

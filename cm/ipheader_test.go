@@ -118,6 +118,7 @@ func TestIPHeaderAppendRefusesMixedAddresses(t *testing.T) {
 		{},
 		{Source: addr("192.0.2.1")},
 		{Destination: addr("192.0.2.1")},
+		{Destination: addr("2001:db8::1")},
 		{Source: addr("192.0.2.1"), Destination: addr("2001:db8::1")},
 		{Source: addr("192.0.2.1"), Destination: addr("::ffff:192.0.2.1")},
 	} {

@@ -184,6 +184,8 @@ func TestConversations(t *testing.T) {
 		{"a REJ of a REQ may come from a side that has no communication ID", `
 			connect
 			> A REQ #1
+			< REJ 0x22 #1 from=B
+			verdict wrong_peer
 			< REJ 0 #1 reason=8
 			event REJECTED #1 REJ 8
 			state #1 gone`},
@@ -221,6 +223,8 @@ func TestConversations(t *testing.T) {
 			event REPLIED #1 qpn=0x33
 			ready #1
 			> A RTU #1 0x22
+			< REJ 0x23 #1 reason=4
+			verdict unknown_connection
 			< REJ 0x22 #1 reason=4
 			event DISCONNECTED #1 REJ 4
 			state #1 TIMEWAIT`},
@@ -620,11 +624,12 @@ func TestConversations(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		cfg    Config
-		script string
+		name      string
+		cfg       Config
+		forgotten int
+		script    string
 	}{
-		{"the backlog of a listener", Config{}, `
+		{"the backlog of a listener", Config{}, 0, `
 			listen 7 backlog=2
 			< REQ 0x1 qpn=0x1
 			event REQUESTED #1 qpn=0x1
@@ -636,7 +641,7 @@ func TestBounds(t *testing.T) {
 			> A REP #1 0x1
 			< REQ 0x3 qpn=0x3
 			event REQUESTED #3 qpn=0x3`},
-		{"the half-open connections of one peer leave others alone", Config{MaxHalfOpenPeer: 1}, `
+		{"the half-open connections of one peer leave others alone", Config{MaxHalfOpenPeer: 1}, 0, `
 			listen 7
 			< REQ 0x1 qpn=0x1
 			event REQUESTED #1 qpn=0x1
@@ -650,7 +655,7 @@ func TestBounds(t *testing.T) {
 			event ESTABLISHED #1
 			< REQ 0x2 qpn=0x2
 			event REQUESTED #3 qpn=0x2`},
-		{"the half-open connections of all", Config{MaxHalfOpen: 2}, `
+		{"the half-open connections of all", Config{MaxHalfOpen: 2}, 0, `
 			listen 7
 			listen 7 udp
 			< REQ 0x1 qpn=0x1
@@ -665,7 +670,7 @@ func TestBounds(t *testing.T) {
 			> A REJ #1 0x1 REQ 28
 			< REQ 0x3 qpn=0x3 from=C
 			event REQUESTED #3 qpn=0x3`},
-		{"those that rest: the oldest is forgotten", Config{MaxTimewait: 1}, `
+		{"those that rest: the oldest is forgotten", Config{MaxTimewait: 1}, 2, `
 			listen 7 udp
 			< SIDR_REQ 0x1
 			event SIDR_REQUESTED #1
@@ -688,7 +693,7 @@ func TestBounds(t *testing.T) {
 			event DISCONNECTED #3 DREQ
 			state #2 gone
 			state #3 TIMEWAIT`},
-		{"a peer that may not ask", Config{Allow: func(g qp.GID) bool { return g[15] != 'B' }}, `
+		{"a peer that may not ask", Config{Allow: func(g qp.GID) bool { return g[15] != 'B' }}, 0, `
 			listen 7
 			listen 7 udp
 			< REQ 0x1 from=B
@@ -704,6 +709,20 @@ func TestBounds(t *testing.T) {
 			< REQ 0x1
 			event REQUESTED #1 qpn=0x33`},
 	} {
-		t.Run(tt.name, func(t *testing.T) { runScript(t, tt.cfg, tt.script) })
+		t.Run(tt.name, func(t *testing.T) {
+			s := runScript(t, tt.cfg, tt.script)
+			if got, want := s.m.Counters().Forgotten, uint64(tt.forgotten); got != want {
+				t.Errorf("forgotten early: %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestCommunicationIDsAreNeitherZeroNorInUse(t *testing.T) {
+	m := New(Config{})
+	m.conns[our(1)] = &conn{}
+	m.last = 1<<32 - 1
+	if id := m.newID(); id != our(2) {
+		t.Errorf("the ID after the last is %s, not #2", name(id))
 	}
 }

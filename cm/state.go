@@ -69,17 +69,17 @@ var reactions = [numStates][numMessages]reaction{
 	StateSIDRREPSent: {iSIDRREQ: again},
 }
 
-// Places of messages in tables.
+// Places of messages in tables: the attribute less that of REQ.
 const (
-	iREQ     = int(AttrREQ - AttrREQ)
-	iMRA     = int(AttrMRA - AttrREQ)
-	iREJ     = int(AttrREJ - AttrREQ)
-	iREP     = int(AttrREP - AttrREQ)
-	iRTU     = int(AttrRTU - AttrREQ)
-	iDREQ    = int(AttrDREQ - AttrREQ)
-	iDREP    = int(AttrDREP - AttrREQ)
-	iSIDRREQ = int(AttrSIDRREQ - AttrREQ)
-	iSIDRREP = int(AttrSIDRREP - AttrREQ)
+	iREQ = iota
+	iMRA
+	iREJ
+	iREP
+	iRTU
+	iDREQ
+	iDREP
+	iSIDRREQ
+	iSIDRREP
 
 	numMessages = int(AttrAPR-AttrREQ) + 1
 )
