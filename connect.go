@@ -78,6 +78,19 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 	if attr.PathMTU == 0 {
 		attr.PathMTU = commonMTU(local.MTU, remote.MTU)
 	}
+	return q.connect(index, local.PSN, remote, attr)
+}
+
+// Init takes a queue pair of type RC or UC from RESET to INIT, where receives can be posted and
+// nothing is received yet. In INIT it changes what the peer may do. A queue pair that is
+// connected by [Device.Dial] or [ConnRequest.Accept] takes its rights from there.
+func (q *QP) Init(access Access) error {
+	needs, _, _ := qp.Requirements(q.qp.Type(), RESET, INIT)
+	return q.Modify(&QPAttr{State: INIT, Port: 1, Access: access}, needs|AttrState)
+}
+
+// connect is Connect from the entry of the GID table with the given index, starting with psn.
+func (q *QP) connect(index int, psn PSN, remote ConnInfo, attr ConnAttr) error {
 	for from, step := range []QPAttr{
 		{State: INIT, Port: 1, Access: attr.Access},
 		{
@@ -89,7 +102,7 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 			},
 		},
 		{
-			State: RTS, SQPSN: local.PSN, Timeout: attr.Timeout, RetryCnt: attr.RetryCnt,
+			State: RTS, SQPSN: psn, Timeout: attr.Timeout, RetryCnt: attr.RetryCnt,
 			RNRRetry: attr.RNRRetry, MaxRdAtomic: attr.MaxRdAtomic,
 		},
 	} {

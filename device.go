@@ -51,8 +51,9 @@ type Device struct {
 	skipped []error
 	pds     atomic.Uint32
 
-	watching func() // ends what watchPort began
-	closing  sync.Once
+	connections connections
+	watching    func() // ends what watchPort began
+	closing     sync.Once
 }
 
 // Open starts a device. The error says what is wrong with which interface or address.
@@ -135,9 +136,10 @@ func closeLinks(links []packet.Link) {
 	}
 }
 
-// Close ends the device: outstanding work completes with WR_FLUSH_ERR, links are closed,
+// Close ends the device: the peers of its connections are told once, outstanding work completes with WR_FLUSH_ERR, links are closed,
 // every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
 func (d *Device) Close() error {
+	d.connections.hangUp()
 	err := d.engine.Close()
 	d.closing.Do(func() {
 		if d.watching != nil {

@@ -40,6 +40,9 @@ func (d *Device) GID(index int) (GIDEntry, error) {
 	return gids[index], nil
 }
 
+// gidOf is the GID of an address, whose zone it does not have.
+func gidOf(a netip.Addr) GID { return qp.GIDFromAddr(a.WithZone("")) }
+
 // gidIndex finds the entry of a GID.
 func (d *Device) gidIndex(gid GID) (int, error) {
 	gids := d.GIDs()

@@ -3,6 +3,7 @@ package gorxe
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/internal/engine"
 	"github.com/gorxe/gorxe/qp"
@@ -22,8 +23,9 @@ var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE
 
 // QP is a queue pair.
 type QP struct {
-	dev *Device
-	qp  *engine.QP
+	dev  *Device
+	qp   *engine.QP
+	conn atomic.Pointer[Conn] // that it belongs to, if any
 }
 
 // CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or make it ready for
@@ -144,9 +146,21 @@ func (q *QP) PostRecv(wrs ...*RecvWR) error {
 	return nil
 }
 
+// join makes the queue pair part of a connection.
+func (q *QP) join(c *Conn) error {
+	if !q.conn.CompareAndSwap(nil, c) {
+		return fmt.Errorf("queue pair %#06x belongs to another connection", uint32(q.QPN()))
+	}
+	return nil
+}
+
 // Close destroys the queue pair. Outstanding work ends without a completion. To get
-// completions first, move it to ERR. Closing again does nothing.
+// completions first, move it to ERR. The peer of a connection that is not over is told.
+// Closing again does nothing.
 func (q *QP) Close() error {
+	if c := q.conn.Load(); c != nil {
+		c.leave()
+	}
 	q.qp.Close()
 	return nil
 }

@@ -94,6 +94,9 @@ func (d *Device) now() transport.Time { return transport.Time(time.Since(d.start
 // device: a connection manager's peer tells instances apart by it.
 func (d *Device) GUID() uint64 { return d.guid }
 
+// Done is closed when the device is.
+func (d *Device) Done() <-chan struct{} { return d.done }
+
 // Close flushes every queue pair, closes the links, ends every wait, and returns when
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {

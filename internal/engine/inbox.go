@@ -186,6 +186,10 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		s.count.drops[dropStranger]++
 	default:
 		s.count.verdicts[q.machine.Receive(now, &a.packet)]++
+		if q.first != nil {
+			q.first()
+			q.first = nil
+		}
 		out.push(q)
 	}
 }

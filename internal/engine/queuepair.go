@@ -25,6 +25,7 @@ type QP struct {
 	recvCQ  *CQ
 	srq     *SRQ // nil where the queue pair has its own receive queue
 	closed  bool
+	first   func() // to be called when the first packet comes, nil then
 
 	// The way to the peer, set with the address vector. Of datagrams only out is set, to
 	// where the next one leaves.
@@ -118,6 +119,9 @@ func (q *QP) holdQueues() error {
 
 // Type returns the queue pair's type.
 func (q *QP) Type() qp.Type { return q.attr.Type }
+
+// SharesReceives is true where receives come from an SRQ.
+func (q *QP) SharesReceives() bool { return q.srq != nil }
 
 // Num returns the queue pair's number.
 func (q *QP) Num() bth.QPN { return q.attr.Num }

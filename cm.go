@@ -1,0 +1,178 @@
+package gorxe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/internal/engine"
+)
+
+// PortSpace is the kind of service that a port of the connection manager belongs to.
+type PortSpace = cm.PortSpace
+
+// RejectReason says why a connection was refused (IBA table 109).
+type RejectReason = cm.RejectReason
+
+const (
+	PortSpaceTCP = cm.PortSpaceTCP // connected queue pairs, RC: RDMA_PS_TCP
+	PortSpaceUDP = cm.PortSpaceUDP // datagram queue pairs, UD: RDMA_PS_UDP
+
+	// UDPQKey is the Q_Key that programs of rdma_cm give to datagram queue pairs.
+	UDPQKey = 0x01234567
+)
+
+// Room for a program's private data in bytes. Data that is shorter arrives with zeros behind it:
+// a program that needs its length sends it along.
+const (
+	DialPrivateLen   = cm.REQPrivateLen - cm.IPHeaderLen     // of Dial: 56
+	AcceptPrivateLen = cm.REPPrivateLen                      // of Accept: 196
+	RejectPrivateLen = cm.REJPrivateLen                      // of Reject: 148
+	DialUDPrivateLen = cm.SIDRREQPrivateLen - cm.IPHeaderLen // of DialUD: 180
+	UDPrivateLen     = cm.SIDRREPPrivateLen                  // of AcceptUD and RejectUD: 136
+)
+
+// Errors of connecting, for errors.Is.
+var (
+	// ErrUnreachable says that the peer did not answer.
+	ErrUnreachable = errors.New("the peer does not answer")
+	// ErrDisconnected says that the peer has ended the connection.
+	ErrDisconnected = errors.New("the peer has disconnected")
+)
+
+// RejectError says that the peer refused a connection, or gave it up.
+type RejectError struct {
+	Reason      RejectReason
+	PrivateData []byte // the peer program's, with [RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
+}
+
+// Error names the reason.
+func (e *RejectError) Error() string {
+	switch e.Reason {
+	case cm.RejectInvalidServiceID:
+		return "refused: nobody listens on that port (invalid service ID)"
+	case cm.RejectConsumerDefined:
+		return "refused by the program at the other end (consumer reject)"
+	}
+	return fmt.Sprintf("refused: %v (reason %d)", e.Reason, uint16(e.Reason))
+}
+
+// ConnParam is what the two ends of a connection choose, as rdma_conn_param. Start from
+// [DefaultConnParam]. MaxRdAtomic is the initiator depth and MaxDestRdAtomic the responder
+// resources; each end uses what both can do.
+type ConnParam struct {
+	ConnAttr
+	PrivateData []byte // see DialPrivateLen, AcceptPrivateLen
+}
+
+// DefaultConnParam is [DefaultConnAttr] without private data.
+func DefaultConnParam() ConnParam { return ConnParam{ConnAttr: DefaultConnAttr()} }
+
+// connections is what a device knows of its connection manager: which program object each
+// event is for.
+//
+// mu guards the maps and the fields of connections and listeners that say so. It is taken
+// after the manager's own lock, and no lock of the engine is taken with it held.
+type connections struct {
+	dev  *Device
+	open sync.Once
+	err  error // of opening
+	gsi  *engine.GSI
+
+	mu        sync.Mutex
+	conns     map[cm.CommID]ender
+	listeners map[cm.ListenerID]*Listener
+}
+
+// An ender waits for the events of one communication ID.
+type ender interface {
+	event(e *cm.Event)
+}
+
+// cm returns the device's connection manager, which starts with its first use.
+func (d *Device) cm() (*connections, error) {
+	c := &d.connections
+	c.open.Do(func() {
+		c.dev, c.conns, c.listeners = d, map[cm.CommID]ender{}, map[cm.ListenerID]*Listener{}
+		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
+			CAGUID: cm.GUID(d.NodeGUID()), Secret: rand.Uint64(),
+		}, c.event)
+	})
+	return c, c.err
+}
+
+// event hands an event to whom it is for. It runs in the manager's goroutine.
+func (c *connections) event(e *cm.Event) {
+	switch e.Kind {
+	case cm.Requested, cm.SIDRRequested:
+		c.request(e)
+		return
+	}
+	c.mu.Lock()
+	to := c.conns[e.ID]
+	switch e.Kind {
+	case cm.Rejected, cm.Unreachable, cm.Disconnected, cm.Resolved:
+		delete(c.conns, e.ID)
+	}
+	c.mu.Unlock()
+	if to != nil {
+		to.event(e)
+	}
+}
+
+// enter makes to the one who gets the events of id. The manager's lock is held, so that none
+// comes before.
+func (c *connections) enter(id cm.CommID, to ender) {
+	c.mu.Lock()
+	c.conns[id] = to
+	c.mu.Unlock()
+}
+
+func (c *connections) forget(id cm.CommID) {
+	c.mu.Lock()
+	delete(c.conns, id)
+	c.mu.Unlock()
+}
+
+// cancel gives up what is not established. An error says that it has ended by itself.
+func (c *connections) cancel(id cm.CommID) {
+	_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Cancel(now, id) })
+	c.forget(id)
+}
+
+// ephemeral returns a port for a side that needs any (RFC 6335: 49152 to 65535).
+func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
+
+// source finds the entry of the GID table from which a peer is reached.
+func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error) {
+	remote = remote.Unmap()
+	for _, g := range d.GIDs() {
+		switch {
+		case g.Addr.Is4() != remote.Is4():
+		case remote.IsLinkLocalUnicast() != g.Addr.IsLinkLocalUnicast():
+		case remote.Zone() != "" && remote.Zone() != g.Addr.Zone():
+		default:
+			return g, nil
+		}
+	}
+	return GIDEntry{}, fmt.Errorf("no address of %s leads to %v", d.name, remote)
+}
+
+// hangUp tells the peers of all connections, once, that they are over.
+func (c *connections) hangUp() {
+	c.mu.Lock()
+	var open []*Conn
+	for _, e := range c.conns {
+		if conn, ok := e.(*Conn); ok {
+			open = append(open, conn)
+		}
+	}
+	c.mu.Unlock()
+	for _, conn := range open {
+		conn.leave()
+	}
+}

@@ -1,0 +1,172 @@
+package gorxe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/gorxe/gorxe/cm"
+)
+
+// Conn is a connection that the connection manager made: a queue pair of type RC with a peer.
+// Its methods may be called by many goroutines.
+type Conn struct {
+	cm            *connections
+	qp            *QP
+	id            cm.CommID
+	local, remote netip.AddrPort
+	index         int // of the GID table
+	attr          ConnAttr
+
+	ready chan struct{} // closed when the connection is established or has failed
+	over  chan struct{} // closed when it has ended
+
+	mu          sync.Mutex
+	established bool   // guarded by mu
+	leaving     bool   // guarded by mu: Disconnect was called
+	err         error  // guarded by mu: why it ended
+	private     []byte // guarded by mu until ready is closed
+	psn         PSN
+	mtu         MTU
+}
+
+// QP returns the connection's queue pair.
+func (c *Conn) QP() *QP { return c.qp }
+
+// Local and Remote return the two ends' addresses and ports.
+func (c *Conn) Local() netip.AddrPort  { return c.local }
+func (c *Conn) Remote() netip.AddrPort { return c.remote }
+
+// PrivateData returns what the peer's program sent along when the connection was made: to who
+// called Dial 196 bytes, to who accepted 56.
+func (c *Conn) PrivateData() []byte { return c.private }
+
+// Attr returns what the two ends have agreed on.
+func (c *Conn) Attr() ConnAttr { return c.attr }
+
+// Done is closed when the connection has ended, by whichever end. The queue pair is in ERR then.
+func (c *Conn) Done() <-chan struct{} { return c.over }
+
+// Err returns why the connection ended: nil while it lives and when this end disconnected,
+// [ErrDisconnected], or another error.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Disconnect ends the connection as rdma_disconnect: the queue pair goes to ERR, where
+// outstanding work completes with WR_FLUSH_ERR, and the peer is told. It returns when the
+// peer has answered, or does not for about four seconds, or with the cause of ctx; the
+// connection is over in any case. Calling it again does nothing.
+func (c *Conn) Disconnect(ctx context.Context) error {
+	c.leave()
+	select {
+	case <-c.over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave takes the queue pair to ERR and tells the peer.
+func (c *Conn) leave() {
+	c.mu.Lock()
+	first := !c.leaving
+	c.leaving = true
+	c.mu.Unlock()
+	if !first {
+		return
+	}
+	c.fail()
+	err := c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
+	if err != nil {
+		// It is not established, or has ended already.
+		c.cm.cancel(c.id)
+		c.end(nil)
+	}
+}
+
+// fail takes the queue pair to ERR. An error says that it is closed.
+func (c *Conn) fail() {
+	_ = c.qp.Modify(&QPAttr{State: ERR}, AttrState)
+}
+
+// event takes what the manager says of the connection.
+func (c *Conn) event(e *cm.Event) {
+	switch e.Kind {
+	case cm.Replied:
+		c.replied(e)
+	case cm.Established:
+		c.begin()
+	case cm.Rejected:
+		c.end(&RejectError{Reason: e.REJ.Reason, PrivateData: e.REJ.PrivateData})
+	case cm.Unreachable:
+		c.end(ErrUnreachable)
+	case cm.Disconnected:
+		switch {
+		case e.REJ != nil:
+			c.end(fmt.Errorf("%w: %w", ErrDisconnected, &RejectError{Reason: e.REJ.Reason}))
+		case e.DREQ != nil:
+			c.end(ErrDisconnected)
+		default:
+			c.end(nil)
+		}
+	}
+}
+
+// begin marks the connection as established.
+func (c *Conn) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.established && c.err == nil {
+		c.established = true
+		close(c.ready)
+	}
+}
+
+// end marks the connection as over. A nil err, or any after Disconnect, is no error.
+func (c *Conn) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.over:
+		return
+	default:
+	}
+	if c.err = err; c.leaving {
+		c.err = nil
+	}
+	if !c.established {
+		close(c.ready)
+	}
+	c.fail()
+	c.qp.conn.CompareAndSwap(c, nil)
+	close(c.over)
+}
+
+// wait returns when the connection is established, or says why it is not.
+func (c *Conn) wait(ctx context.Context) error {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		c.cm.cancel(c.id)
+		c.end(context.Cause(ctx))
+	case <-c.cm.dev.engine.Done():
+		c.end(ErrClosed)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.established:
+		return nil
+	case c.err == nil:
+		return errOver
+	}
+	return c.err
+}
+
+// errOver is that of a connection that this end has ended before it began.
+var errOver = errors.New("the queue pair was closed meanwhile")

@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// GSI is queue pair 1 of a device with the connection manager that speaks over it.
+//
+// Two goroutines belong to it: one receives, the other serves timeouts and hands events to
+// the program. Both end with the device.
+//
+// mu guards the manager. It is taken before any shard's lock, and never with one held: what a
+// machine has to tell the manager goes through arrived, which has a lock of its own that is
+// taken last of all.
+type GSI struct {
+	dev    *Device
+	qp     *QP
+	cq     *CQ
+	pd     *mr.PD
+	mem    []byte
+	lkey   uint32
+	handle func(*cm.Event)
+
+	mu      sync.Mutex
+	manager *cm.Manager // guarded by mu
+	unsent  uint64      // guarded by mu: MADs that could not be posted
+	foreign uint64      // guarded by mu: datagrams that do not come from a queue pair 1
+	wr      qp.SendWR   // guarded by mu: scratch
+	out     cm.Outgoing // guarded by mu: scratch
+
+	arrived arrivals
+	kick    token // wakes the goroutine of timeouts and events
+}
+
+// gsiDepth is how many MADs may wait for the receiving goroutine.
+const gsiDepth = 512
+
+const madRoom = transport.GRHLen + cm.MADLen
+
+// OpenGSI starts the connection manager. handle is called for each event, by one goroutine,
+// with no lock held; it may call Do.
+func (d *Device) OpenGSI(cfg cm.Config, handle func(*cm.Event)) (*GSI, error) {
+	g := &GSI{
+		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*madRoom), handle: handle,
+		manager: cm.New(cfg), kick: newToken(),
+	}
+	g.arrived.kick = g.kick
+	if err := g.open(); err != nil {
+		return nil, fmt.Errorf("connection manager: %w", err)
+	}
+	// The device closes its completion queues when its goroutines have ended.
+	ctx, cancel := context.WithCancel(context.Background())
+	d.running.Go(func() { g.receive(ctx) })
+	d.running.Go(func() {
+		defer cancel()
+		g.serve()
+	})
+	return g, nil
+}
+
+func (g *GSI) open() error {
+	region, err := g.dev.Register(g.pd, mr.Bytes(g.mem), 0, uint64(len(g.mem)), mr.LocalWrite)
+	if err != nil {
+		return err
+	}
+	g.lkey = region.LKey()
+	if g.cq, err = g.dev.CreateCQ(2 * gsiDepth); err != nil {
+		return errors.Join(err, g.dev.Deregister(region))
+	}
+	g.qp, err = g.dev.CreateQP(QPInit{
+		Type: qp.GSI, PD: g.pd, SendCQ: g.cq, RecvCQ: g.cq,
+		Cap: qp.Cap{MaxSendWR: gsiDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: cm.MADLen},
+	})
+	if err != nil {
+		return errors.Join(err, g.cq.Close(), g.dev.Deregister(region))
+	}
+	for _, step := range []qp.Attr{{State: qp.INIT, QKey: transport.GSIQKey}, {State: qp.RTR}, {State: qp.RTS}} {
+		needs, _, _ := qp.Requirements(qp.GSI, g.qp.State(), step.State)
+		if err := g.qp.Modify(&step, needs|qp.AttrState); err != nil {
+			return err
+		}
+	}
+	for i := range gsiDepth {
+		if err := g.postRecv(uint64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *GSI) postRecv(i uint64) error {
+	_, err := g.qp.PostRecv([]*qp.RecvWR{{
+		ID: i, SGList: []qp.SGE{{Addr: i * madRoom, Length: madRoom, LKey: g.lkey}},
+	}})
+	return err
+}
+
+// receive takes what comes to queue pair 1 until the device closes.
+func (g *GSI) receive(ctx context.Context) {
+	wcs := make([]qp.WC, 64)
+	for {
+		n, err := g.cq.Wait(ctx, wcs)
+		if err != nil {
+			return
+		}
+		g.mu.Lock()
+		for i := range wcs[:n] {
+			g.take(&wcs[i])
+		}
+		g.done()
+		g.mu.Unlock()
+	}
+}
+
+// take gives the manager what one receive brought. g.mu is held.
+func (g *GSI) take(wc *qp.WC) {
+	if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
+		return
+	}
+	b := g.mem[wc.WRID*madRoom:][:madRoom]
+	if wc.Status == qp.WCSuccess {
+		g.hear(wc, b)
+	}
+	// It fails once the device closes, and then the next Wait does, too.
+	_ = g.postRecv(wc.WRID)
+}
+
+func (g *GSI) hear(wc *qp.WC, b []byte) {
+	av, err := g.dev.ReplyVector((*transport.GRH)(b))
+	if err != nil || wc.SrcQP != bth.GSI || wc.ByteLen < transport.GRHLen {
+		g.foreign++
+		return
+	}
+	g.manager.Receive(g.now(), cm.Peer{SGIDIndex: av.SGIDIndex, GID: av.DGID}, b[transport.GRHLen:wc.ByteLen])
+}
+
+// serve calls the manager when its time has come, and the program when something happened.
+func (g *GSI) serve() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var events []cm.Event
+	for {
+		select {
+		case <-g.dev.done:
+			return
+		case <-timer.C:
+		case <-g.kick:
+		}
+		g.mu.Lock()
+		for _, id := range g.arrived.take() {
+			g.manager.CommEst(id)
+		}
+		g.manager.Timeout(g.now())
+		g.send()
+		for e := (cm.Event{}); g.manager.NextEvent(&e); {
+			events = append(events, e)
+		}
+		wait := time.Hour
+		if at, ok := g.manager.NextTimeout(); ok {
+			wait = time.Duration(at - g.now())
+		}
+		timer.Reset(wait)
+		g.mu.Unlock()
+		for i := range events {
+			g.handle(&events[i])
+		}
+		clear(events)
+		events = events[:0]
+	}
+}
+
+// Do calls f with the manager, which is f's alone for that time, and sends what f lets it say.
+func (g *GSI) Do(f func(now cm.Time, m *cm.Manager) error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.done()
+	return f(g.now(), g.manager)
+}
+
+func (g *GSI) now() cm.Time { return cm.Time(g.dev.now()) }
+
+// done sends what the manager has to say and has the rest seen to. g.mu is held.
+func (g *GSI) done() {
+	g.send()
+	g.kick.wake()
+}
+
+// send posts the manager's MADs. One that finds no room is lost like any other datagram.
+func (g *GSI) send() {
+	for g.manager.NextSend(&g.out) {
+		ah, err := g.dev.CreateAH(g.pd, qp.AddressVector{DGID: g.out.Peer.GID, SGIDIndex: g.out.Peer.SGIDIndex, HopLimit: packet.DefaultHopLimit})
+		if err == nil {
+			g.wr = qp.SendWR{
+				Opcode: qp.WRSend, Flags: qp.Inline, InlineData: g.out.MAD[:],
+				AH: ah, RemoteQPN: bth.GSI, RemoteQKey: transport.GSIQKey,
+			}
+			_, err = g.qp.PostSend([]*qp.SendWR{&g.wr})
+		}
+		if err != nil {
+			g.unsent++
+			g.dev.log.Warn("a message of the connection manager was not sent", "device", g.dev.name, "to", g.out.Peer.GID, "error", err)
+		}
+	}
+}
+
+// OnFirstPacket lets the manager know when the first packet comes for q, the queue pair of
+// connection id: the connection is established then, even if the RTU is still on its way.
+func (g *GSI) OnFirstPacket(q *QP, id cm.CommID) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	q.first = func() { g.arrived.add(id) }
+}
+
+// arrivals are the connections for whose queue pairs a first packet has come.
+type arrivals struct {
+	mu   sync.Mutex
+	ids  []cm.CommID
+	kick token
+}
+
+func (a *arrivals) add(id cm.CommID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ids = append(a.ids, id)
+	a.kick.wake()
+}
+
+func (a *arrivals) take() []cm.CommID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ids := a.ids
+	a.ids = nil
+	return ids
+}
