@@ -209,6 +209,8 @@ func TestBreach(t *testing.T) {
 		{"mr", "sync", false},
 		{"internal/engine", "time", true},
 		{"packet", "os", true},
+		{"internal/route", module + "/packet", false},
+		{"", module + "/internal/route", true},
 	} {
 		if why := breach(c.dir, c.path); (why == "") != c.allowed {
 			t.Errorf("%q importing %q: allowed = %v (%s), want %v", c.dir, c.path, why == "", why, c.allowed)

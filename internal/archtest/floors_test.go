@@ -19,6 +19,7 @@ var floors = []place{
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "mr", floor: 0, pure: true},
 	{dir: "packet", floor: 0},
+	{dir: "internal/route", floor: 0},
 	{dir: "qp", floor: 1, pure: true},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "cm", floor: 2, pure: true},

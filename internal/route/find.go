@@ -1,0 +1,131 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"syscall"
+)
+
+// defaultHopLimit is for hosts that do not tell theirs.
+const defaultHopLimit = 64
+
+func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
+	dst = dst.Unmap()
+	if !dst.IsValid() || dst.IsUnspecified() {
+		return Route{}, link{}, fmt.Errorf("%v is no destination: name one host", dst)
+	}
+	sources := newCandidates(k, dst, o.Sources)
+	out, err := outgoing(k, dst, o.Interface, sources)
+	if err != nil {
+		return Route{}, link{}, err
+	}
+	dst = scoped(dst, out.name)
+	if o.Sources == nil {
+		return look(k, dst, netip.Addr{}, out)
+	}
+	return choose(k, dst, sources, out)
+}
+
+// outgoing finds the interface that packets to dst must leave by. Its index is 0 if that is open.
+func outgoing(k kernel, dst netip.Addr, name string, sources []candidate) (link, error) {
+	var out link
+	var err error
+	if name != "" {
+		if out, err = k.link(name, 0); err != nil {
+			return out, err
+		}
+	}
+	if zone := dst.Zone(); zone != "" {
+		byZone, err := linkOfZone(k, zone)
+		if err != nil {
+			return out, fmt.Errorf("the zone of %v: %w", dst, err)
+		}
+		if out.index != 0 && out.index != byZone.index {
+			return out, fmt.Errorf("%v is on %s and cannot be reached by %s", dst, byZone.name, out.name)
+		}
+		out = byZone
+	}
+	if needsZone(dst) && out.index == 0 {
+		if out = onlyZone(sources); out.index == 0 {
+			return out, fmt.Errorf("%v may be on any link: add the interface, as in %v%%eth0", dst, dst)
+		}
+	}
+	if out.index != 0 && !out.up {
+		return out, fmt.Errorf("network interface %s is down: bring it up first: %w", out.name, syscall.ENETDOWN)
+	}
+	return out, nil
+}
+
+// linkOfZone finds the interface of a zone, which is its name or, if none has it, its index.
+func linkOfZone(k kernel, zone string) (link, error) {
+	l, err := k.link(zone, 0)
+	if err == nil {
+		return l, nil
+	}
+	if index, nerr := strconv.ParseInt(zone, 10, 32); nerr == nil && index > 0 {
+		return k.link("", int(index))
+	}
+	return l, err
+}
+
+// needsZone tells whether a means something on one link only.
+func needsZone(a netip.Addr) bool {
+	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
+}
+
+// scoped gives a the zone that it has in a [Route].
+func scoped(a netip.Addr, zone string) netip.Addr {
+	if !needsZone(a) {
+		zone = ""
+	}
+	return a.WithZone(zone)
+}
+
+// look finds one route. src may be the zero Addr and is taken as it is.
+func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
+	a, err := ask(k, dst, src, out)
+	if err != nil {
+		return Route{}, link{}, err
+	}
+	l := out
+	if a.index != out.index {
+		if l, err = k.link("", a.index); err != nil {
+			return Route{}, link{}, err
+		}
+	}
+	r := Route{
+		Type: a.typ, Dst: dst, Src: src, Interface: l.name, Index: l.index,
+		Gateway: scoped(a.gateway, l.name), MTU: a.mtu, HopLimit: a.hopLimit,
+	}
+	if !src.IsValid() {
+		// The interface of a local destination is often not the one that has the address.
+		r.Src = scoped(a.src, cmp.Or(dst.Zone(), l.name))
+	}
+	if r.MTU == 0 && dst.Is6() {
+		r.MTU = l.mtu6
+	}
+	r.MTU = cmp.Or(r.MTU, l.mtu)
+	if r.HopLimit == 0 && dst.Is6() {
+		r.HopLimit = l.hopLimit6
+	}
+	if r.HopLimit == 0 && dst.Is4() {
+		r.HopLimit = k.hopLimit4()
+	}
+	r.HopLimit = cmp.Or(r.HopLimit, defaultHopLimit)
+	return r, l, nil
+}
+
+// ask asks for one route. src may be the zero Addr.
+func ask(k kernel, dst, src netip.Addr, out link) (answer, error) {
+	a, err := k.lookup(query{dst: dst.WithZone(""), src: src.WithZone(""), index: out.index})
+	if err == nil && out.index != 0 && a.index != out.index && a.typ != Local {
+		// For IPv6 the interface is a wish.
+		err = &UnreachableError{Kind: NoRoute, Err: syscall.ENETUNREACH}
+	}
+	if u, ok := err.(*UnreachableError); ok {
+		u.Dst, u.Interface = dst, out.name
+	}
+	return a, err
+}

@@ -1,0 +1,138 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// known are the states in which an entry's address is used, confirmed or not, as Linux' rdma_cm does.
+const known = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE |
+	netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
+
+// neighbour finds the link-layer address of r's next hop.
+func (h *host) neighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
+	n, err := h.entry(r)
+	if err != nil || n.State&known != 0 {
+		return n.HardwareAddr, err
+	}
+	return h.awaitNeighbour(ctx, r)
+}
+
+// entry reads the kernel's entry for the next hop. Its state is 0 if there is none.
+func (h *host) entry(r *Route) (netlink.Neigh, error) {
+	hop := r.NextHop().WithZone("")
+	msg := &netlink.Ndmsg{Family: unix.AF_INET, Index: uint32(r.Index)}
+	if hop.Is6() {
+		msg.Family = unix.AF_INET6
+	}
+	m, err := h.ask(unix.RTM_GETNEIGH, unix.RTM_NEWNEIGH, msg, nl.NewRtAttr(netlink.NDA_DST, hop.AsSlice()))
+	if errors.Is(err, unix.ENOENT) {
+		return netlink.Neigh{}, nil
+	}
+	if err != nil {
+		return netlink.Neigh{}, fmt.Errorf("asking for the neighbour %v on %s: %w", hop, r.Interface, err)
+	}
+	n, err := netlink.NeighDeserialize(m)
+	if err != nil {
+		return netlink.Neigh{}, fmt.Errorf("the kernel's entry for the neighbour %v on %s: %w", hop, r.Interface, err)
+	}
+	return *n, nil
+}
+
+// awaitNeighbour makes the kernel ask for the next hop and waits for what comes of it.
+func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
+	events, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEIGH)
+	if err != nil {
+		return nil, fmt.Errorf("opening a netlink socket: %w", err)
+	}
+	defer events.Close()
+	defer context.AfterFunc(ctx, events.Close)()
+	fail := func(asked bool, err error) error {
+		return &NeighbourError{Addr: r.NextHop(), Interface: r.Interface, Err: err, asked: asked}
+	}
+	for {
+		l, err := h.link("", r.Index)
+		switch {
+		case err != nil:
+			return nil, fail(false, err)
+		case !l.up:
+			return nil, fail(false, fmt.Errorf("it is down: %w", syscall.ENETDOWN))
+		case !l.carrier:
+			return nil, fail(false, fmt.Errorf("it has no carrier: %w", syscall.ENETDOWN))
+		}
+		// After the subscription, so that no change is missed in between.
+		n, err := h.entry(r)
+		if err != nil || n.State&known != 0 {
+			return n.HardwareAddr, err
+		}
+		if err := h.provoke(r); err != nil {
+			return nil, fail(false, err)
+		}
+		n, err = h.nextEvent(events, r)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, fail(true, ctx.Err())
+		case err != nil:
+			return nil, fmt.Errorf("waiting for the neighbour %v on %s: %w", r.NextHop(), r.Interface, err)
+		case n.State&known != 0:
+			return n.HardwareAddr, nil
+		case n.State&netlink.NUD_FAILED != 0:
+			return nil, fail(true, syscall.EHOSTUNREACH)
+		}
+		// The entry went, as it does when the interface loses its carrier, or changes were lost: ask again.
+	}
+}
+
+// nextEvent waits until the entry for the next hop is known, failed or deleted; the state of a deleted
+// one is 0.
+func (h *host) nextEvent(events *nl.NetlinkSocket, r *Route) (netlink.Neigh, error) {
+	hop := r.NextHop().WithZone("")
+	for {
+		messages, from, err := events.Receive()
+		switch {
+		case errors.Is(err, unix.ENOBUFS):
+			// Changes were lost: look for ourselves.
+			n, err := h.entry(r)
+			if err != nil || n.State&netlink.NUD_INCOMPLETE == 0 {
+				return n, err
+			}
+			continue
+		case err != nil:
+			return netlink.Neigh{}, err
+		case from.Pid != nl.PidKernel:
+			continue
+		}
+		for _, m := range messages {
+			if n, ok := entryOf(m, hop, r.Index); ok {
+				return n, nil
+			}
+		}
+	}
+}
+
+// entryOf reads a message about the neighbour with the given address that decides something.
+func entryOf(m syscall.NetlinkMessage, hop netip.Addr, index int) (netlink.Neigh, bool) {
+	typ := m.Header.Type
+	if typ != unix.RTM_NEWNEIGH && typ != unix.RTM_DELNEIGH || len(m.Data) < unix.SizeofNdMsg {
+		return netlink.Neigh{}, false
+	}
+	n, err := netlink.NeighDeserialize(m.Data)
+	if err != nil || n.LinkIndex != index {
+		return netlink.Neigh{}, false
+	}
+	if a, ok := netip.AddrFromSlice(n.IP); !ok || a != hop {
+		return netlink.Neigh{}, false
+	}
+	if typ == unix.RTM_DELNEIGH {
+		return netlink.Neigh{}, true
+	}
+	return *n, n.State&(known|netlink.NUD_FAILED) != 0
+}

@@ -1,0 +1,124 @@
+package route
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// The two hosts of these tests and their addresses. There is nobody at the dead ones.
+const (
+	left4, right4, dead4 = "198.18.46.1", "198.18.46.2", "198.18.46.9"
+	left6, right6, dead6 = "fd00:46::1", "fd00:46::2", "fd00:46::9"
+	leftLL, rightLL      = "fe80::46:1", "fe80::46:2"
+	scope                = "%" + testnet.Interface
+	mtu                  = 1500
+)
+
+func newHosts(t testing.TB) *testnet.Hosts {
+	t.Helper()
+	h := testnet.Connect(t, testnet.Cable{
+		MTU:   mtu,
+		Left:  []string{left4 + "/24", left6 + "/64", leftLL + "/64"},
+		Right: []string{right4 + "/24", right6 + "/64", rightLL + "/64"},
+	})
+	awaitAddresses(t, h.Left, left6, leftLL+scope)
+	awaitAddresses(t, h.Right, right6, rightLL+scope)
+	return h
+}
+
+// awaitAddresses waits until IPv6 addresses are local, which the kernel makes them a moment after it took them.
+func awaitAddresses(t testing.TB, ns netns.NsHandle, list ...string) {
+	t.Helper()
+	testnet.In(t, ns, func() error {
+		for _, a := range addrs(list...) {
+			for r, err := Find(a, Options{}); err != nil || r.Type != Local; r, err = Find(a, Options{}) {
+				if t.Context().Err() != nil {
+					return t.Context().Err()
+				}
+				runtime.Gosched()
+			}
+		}
+		return nil
+	})
+}
+
+// veth is the end of the cable in ns.
+func veth(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
+	t.Helper()
+	testnet.In(t, ns, func() (err error) {
+		link, err = netlink.LinkByName(testnet.Interface)
+		return err
+	})
+	return link
+}
+
+// setSysctl writes a setting of a network namespace, such as net/ipv4/ip_default_ttl.
+func setSysctl(t testing.TB, ns netns.NsHandle, name string, value int) {
+	t.Helper()
+	testnet.In(t, ns, func() error {
+		return os.WriteFile("/proc/sys/"+name, fmt.Append(nil, value), 0o644)
+	})
+}
+
+// setNeighbourTimer says how often the kernel asks for a neighbour, and how long it waits for an answer.
+func setNeighbourTimer(t testing.TB, ns netns.NsHandle, asks, milliseconds int) {
+	t.Helper()
+	for _, version := range []string{"ipv4", "ipv6"} {
+		dir := "net/" + version + "/neigh/" + testnet.Interface
+		setSysctl(t, ns, dir+"/mcast_solicit", asks)
+		setSysctl(t, ns, dir+"/retrans_time_ms", milliseconds)
+	}
+}
+
+// addRoute adds a route to the prefix in ns; the other fields of r are the caller's.
+func addRoute(t testing.TB, ns netns.NsHandle, prefix string, r netlink.Route) {
+	t.Helper()
+	_, dst, err := net.ParseCIDR(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Dst = dst
+	testnet.In(t, ns, func() error { return netlink.RouteAdd(&r) })
+}
+
+func addAddress(t testing.TB, ns netns.NsHandle, link netlink.Link, prefix string) {
+	t.Helper()
+	a, err := netlink.ParseAddr(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Flags = unix.IFA_F_NODAD
+	testnet.In(t, ns, func() error { return netlink.AddrAdd(link, a) })
+	prefix, _, _ = strings.Cut(prefix, "/")
+	if strings.HasPrefix(prefix, "fe80") {
+		prefix += scope
+	}
+	awaitAddresses(t, ns, prefix)
+}
+
+// resolve is [Resolve] in a namespace.
+func resolve(t testing.TB, ns netns.NsHandle, dst string, o Options) (r Route, rerr error) {
+	t.Helper()
+	testnet.In(t, ns, func() error {
+		r, rerr = Resolve(t.Context(), netip.MustParseAddr(dst), o)
+		return nil
+	})
+	return r, rerr
+}
+
+func addrs(list ...string) (out []netip.Addr) {
+	for _, s := range list {
+		out = append(out, netip.MustParseAddr(s))
+	}
+	return out
+}
