@@ -9,7 +9,7 @@ RUN        ?=
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop interop-core interop-verbs pairs bench fuzz cover mutants soak
+.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm pairs bench fuzz cover mutants soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ interop-core:
 
 interop-verbs:
 	go run ./conformance/rxelab/cmd/rxelab -group verbs -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
+
+interop-cm:
+	go run ./conformance/rxelab/cmd/rxelab -group cm -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md

@@ -63,13 +63,16 @@ func (c Cell) Timeout() time.Duration {
 	case c.Condition.impaired():
 		each = packetImpaired
 	}
-	return c.base() + time.Duration(c.Workload.Params.packets(c.Workload.Tool.Kind))*each
+	return c.base() + time.Duration(c.Workload.packets())*each
 }
 
 // base is the part of the time limit for programs to start. That takes Python long.
 func (c Cell) base() time.Duration {
-	if c.Workload.Tool.Kind == Operation {
+	switch {
+	case c.Workload.Tool.Kind == Operation:
 		return 3 * timeoutBase
+	case c.outcome() == Unreachable:
+		return timeoutBase + unreachableTime
 	}
 	return timeoutBase
 }
@@ -105,16 +108,19 @@ func (c Cell) arguments(argv []string, e end, port int, host string) []string {
 	argv = append(argv, "-d", e.device, t.GIDFlag, strconv.Itoa(e.gid[c.Family]), "-p", strconv.Itoa(port))
 	argv = append(argv, t.Fixed...)
 	argv = append(argv, c.Workload.Params.flags(t)...)
+	if c.Family == IPv6 && t.IPv6Flag != "" {
+		argv = append(argv, t.IPv6Flag)
+	}
 	if host != "" {
 		argv = append(argv, host)
 	}
 	return argv
 }
 
-// host is the address under which the client reaches the server for the tool's TCP exchange.
+// host is the address under which the client reaches the server, for the tool's TCP exchange or with the connection manager.
 func (c Cell) host(server end) string {
 	f := IPv4
-	if c.Family == IPv6 && c.Role == Server && c.Workload.Tool.IPv6TCP {
+	if t := c.Workload.Tool; c.Family == IPv6 && (t.CM || c.Role == Server && t.IPv6TCP) {
 		f = IPv6
 	}
 	return server.addr[f].String()

@@ -9,6 +9,7 @@ type Group string
 const (
 	Core  Group = "core"  // SEND, WRITE and READ over reliable connections
 	Verbs Group = "verbs" // the other services and operations
+	CM    Group = "cm"    // connections that rdma_cm makes
 )
 
 // groups are all groups and what their reports are about.
@@ -26,12 +27,19 @@ var groups = map[Group]struct {
 			"UC and UD send nothing again: their tools run where nothing is lost, and single packets also where packets overtake each other;\n" +
 			"`ib_write_bw -c UC` ends whatever happens. What the other end must refuse (`-refused`) runs where the refusal arrives. FLUSH and\n" +
 			"ATOMIC WRITE came with Linux 6.2, and run where nothing is lost: rxe repeats them with address 0 and answers no FLUSH twice. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
+	CM: {cmTools, "Interoperation with Linux rdma_rxe: connections of rdma_cm", "docs/interop-cm.md",
+		"Every cell is one run against gorxe of an unmodified tool of rdma-core's librdmacm, or of perftest with `-R`, each of the Debian release\n" +
+			"of the kernel (cmtime: of bookworm's). It passed when both ends reported success and the whole run, as many packets were captured as\n" +
+			"that has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
+			"No listener: the client has to be refused, and the server, which listens on another port, has to go on. Dead host: with gorxe as the\n" +
+			"server, it was killed before the client began; with gorxe as the client, nobody has the address. No run has loss: a program that ends\n" +
+			"sends DREQ once, and whoever misses that waits for ever.\n\n"},
 }
 
 // Check refuses a group that does not exist.
 func (g Group) Check() error {
 	if _, ok := groups[g]; !ok {
-		return fmt.Errorf("group %q: want %s or %s", g, Core, Verbs)
+		return fmt.Errorf("group %q: want %s, %s or %s", g, Core, Verbs, CM)
 	}
 	return nil
 }

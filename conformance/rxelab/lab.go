@@ -142,14 +142,14 @@ func (o *Options) prepare(ctx context.Context, work string) error {
 }
 
 // releasePackages are what tools of another release than the host's are from.
-var releasePackages = []string{"perftest", "python3-pyverbs"}
+var releasePackages = []string{"perftest", "python3-pyverbs", "rdmacm-utils"}
 
 // fetchPrograms gets the programs of other releases that cells need.
 func (o *Options) fetchPrograms(ctx context.Context, cells []Cell) error {
 	o.programs = map[string]*vm.Programs{}
 	for _, c := range cells {
 		o.operations = o.operations || c.Workload.Tool.Kind == Operation
-		release := c.Workload.Tool.Release
+		release := c.release()
 		if release == "" || o.programs[release] != nil {
 			continue
 		}

@@ -32,6 +32,7 @@ type lane struct {
 	condition             Condition
 	programsOf            map[string]*vm.Programs // by Debian release
 	localMAC, neighborMAC string
+	dead                  map[Family]netip.Addr // of a host that gorxe sends to and that is not there
 }
 
 func newLane(s *vm.Session, index int) *lane {
@@ -46,6 +47,7 @@ func newLane(s *vm.Session, index int) *lane {
 		netdev: "v" + n, peerdev: "g" + n, ifb: "d" + n, netns: "peer" + n,
 		localMAC: fmt.Sprintf("02:00:00:00:%02x:01", index), neighborMAC: fmt.Sprintf("02:00:00:00:%02x:02", index),
 		rxe:   end{device: "rxe" + n, addr: addr(1)},
+		dead:  addr(3),
 		gorxe: end{device: "g" + n, addr: addr(2)},
 	}
 }
@@ -61,6 +63,9 @@ func (l *lane) setup(ctx context.Context, mtu int) error {
 	}
 	outer = append(outer, addressing(l.netdev, l.rxe, l.gorxe, l.neighborMAC)...)
 	inner := append(addressing(l.peerdev, l.gorxe, l.rxe, l.localMAC), "link set lo up")
+	for _, a := range l.dead {
+		inner = append(inner, fmt.Sprintf("neigh replace %s lladdr 02:00:00:00:%02x:03 dev %s nud permanent", a, l.index, l.peerdev))
+	}
 	if _, err := l.s.Run(ctx, "ip", "netns", "add", l.netns); err != nil {
 		return err
 	}

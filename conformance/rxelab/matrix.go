@@ -51,10 +51,11 @@ func Matrix(group Group, level Level, suites []string) ([]Cell, error) {
 
 // each returns a workload in both roles over both families.
 func each(suite string, cond Condition, w Workload) []Cell {
-	return []Cell{
+	cells := []Cell{
 		{suite, w, Client, IPv4, cond}, {suite, w, Server, IPv4, cond},
 		{suite, w, Client, IPv6, cond}, {suite, w, Server, IPv6, cond},
 	}
+	return slices.DeleteFunc(cells, func(c Cell) bool { return !w.Tool.over(suite, c.Family) })
 }
 
 // representative selects the cells of LevelCI:
@@ -62,7 +63,8 @@ func each(suite string, cond Condition, w Workload) []Cell {
 //   - disturbed: every tool under every condition once, with roles, families and parameters taking turns.
 //
 // Of Verbs it takes every undisturbed workload in one role, in turns, the long ones on one kernel, and what is disturbed on one of
-// two kernels that have it.
+// two kernels that have it. Of CM it takes, as of the core, every undisturbed workload in both roles; a host that is not there is
+// looked for once, by gorxe.
 // The turns depend on positions in the tables only, so that a run always has the same cells.
 func representative(group Group) func(Cell) bool {
 	workload := map[Workload]int{}
@@ -80,11 +82,17 @@ func representative(group Group) func(Cell) bool {
 			if group == Verbs {
 				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2 && (!c.Workload.long() || slices.Index(Suites, c.Suite) == tool%2)
 			}
+			if c.outcome() == Unreachable {
+				return c.Role == Client && int(c.Family) == w%2 && slices.Index(Suites, c.Suite) == w%2
+			}
 			turn := w + int(c.Role)
+			if !c.Workload.Tool.over(c.Suite, IPv6) {
+				turn = int(IPv4)
+			}
 			return int(c.Family) == turn%2 && (!c.Workload.long() || int(c.Role) == w%4/2)
 		}
 		n := condition[c.Condition.String()] - 1
-		if group == Verbs && c.Workload.Tool.Suites == nil && slices.Index(Suites, c.Suite) != (n+tool/3)%len(Suites) {
+		if group != Core && c.Workload.Tool.Suites == nil && slices.Index(Suites, c.Suite) != (n+tool/3)%len(Suites) {
 			return false
 		}
 		short := slices.DeleteFunc(slices.Clone(c.Workload.Tool.runs()), func(p Params) bool {
@@ -97,4 +105,6 @@ func representative(group Group) func(Cell) bool {
 }
 
 // long reports whether a workload moves so much that a short run of the matrix has it only once.
-func (w Workload) long() bool { return w.Params.All || w.Params.packets(w.Tool.Kind) > 10000 }
+func (w Workload) long() bool {
+	return w.Params.All || w.packets() > 10000 || w.Tool.Talk != nil && w.Tool.Talk.Outcome == Unreachable
+}

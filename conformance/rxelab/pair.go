@@ -45,7 +45,7 @@ func (p Pair) timeout() time.Duration {
 	if p.Fault != "" {
 		each = packetImpaired
 	}
-	return timeoutBase + time.Duration(p.Workload.Params.packets(p.Workload.Tool.Kind))*each
+	return timeoutBase + time.Duration(p.Workload.packets())*each
 }
 
 // condition is the disturbance as a condition of the matrix.
@@ -86,7 +86,7 @@ func Pairs(group Group, level Level, filter *regexp.Regexp) ([]Pair, error) {
 				for k, f := range []Family{IPv4, IPv6} {
 					p := Pair{Path: path, Workload: w, Family: f, Fault: d.Fault, FaultAt: d.FaultAt}
 					turn := i + j + k + n
-					if w.Tool.Gorxe == nil || !w.survives(p.condition()) {
+					if w.Tool.Gorxe == nil || w.Tool.CM || !w.survives(p.condition()) {
 						continue
 					}
 					if level == LevelCI && (w.long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,10 +49,22 @@ func (p *program) start(s *vm.Session, timeout time.Duration, port int) (err err
 
 // verdict is what is wrong with the way the program ended.
 func (p *program) verdict(c Cell, measures bool) error {
+	if c.talk() != nil {
+		return p.heard(c, measures, true)
+	}
 	if r := p.p.Result(); r.Code != 0 {
 		return fmt.Errorf("%s: %s: %s", p.name, vm.Describe(r), lastLines(p.log.String()))
 	}
 	if err := c.checkOutput(p.out.String(), measures); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// heard is verdict for an end that a [Talk] describes; ended is false when the lab ended it.
+func (p *program) heard(c Cell, client, ended bool) error {
+	r := p.p.Result()
+	if err := c.heard(r.Code, vm.Describe(r), p.log.String(), client, ended); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil
@@ -64,18 +75,26 @@ func lastLines(s string) string {
 	return strings.Join(lines[max(0, len(lines)-3):], " / ")
 }
 
-// programs returns the two ends of a cell.
+// programs returns the two ends of a cell; the server is nil where the client is to find nobody.
 func (l *lane) programs(c Cell, port int) (server, client *program) {
 	stock := &program{name: c.Workload.Tool.Name}
 	gorxe := &program{name: "gorxe", in: l.netns}
 	server, client = stock, gorxe
-	if c.Role == Client {
-		stock.argv, gorxe.argv = c.stock(l.rxe, port, ""), c.gorxe(l.gorxe, port, c.host(l.rxe))
-	} else {
-		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(l.gorxe, port, "")
+	if c.Role == Server {
 		server, client = gorxe, stock
 	}
-	if p := l.programsOf[c.Workload.Tool.Release]; p != nil {
+	switch {
+	case c.talk() != nil:
+		stock.argv, gorxe.argv = c.lines(l, port)
+	case c.Role == Client:
+		stock.argv, gorxe.argv = c.stock(l.rxe, port, ""), c.gorxe(l.gorxe, port, c.host(l.rxe))
+	default:
+		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(l.gorxe, port, "")
+	}
+	if stock.argv == nil {
+		return nil, client
+	}
+	if p := l.programsOf[c.release()]; p != nil {
 		stock.argv = p.Command(stock.argv)
 	}
 	return server, client
@@ -119,6 +138,11 @@ func (l *lane) run(ctx context.Context, c Cell, port int, dir string, limit int)
 		t, err := capt.finish()
 		t.Sent, t.Received = opcodesOf(&t.Summary, l.gorxe), opcodesOf(&t.Summary, l.rxe)
 		res.traffic(t, err)
+		if res.Passed() {
+			if err := c.scarce(t); err != nil {
+				res.fail(err.Error())
+			}
+		}
 		return res
 	}, err
 }
@@ -133,70 +157,14 @@ func (l *lane) alive() error {
 	return nil
 }
 
-// converse lets the two ends talk, and returns what went wrong.
-func (l *lane) converse(ctx context.Context, c Cell, server, client *program, port int) ([]error, error) {
-	limit := c.Timeout()
-	if err := server.start(l.s, limit+graceDone, port); err != nil {
-		return []error{err}, errLost
-	}
-	select {
-	case <-server.p.Ready():
-	case <-server.p.Done():
-		return []error{fmt.Errorf("server ended before it listened on TCP port %d: %w", port, server.verdict(c, false))}, nil
-	case <-time.After(c.base()):
-		err := fmt.Errorf("%s: did not listen on TCP port %d within %v: %s", server.name, port, c.base(), lastLines(server.log.String()))
-		return []error{err}, reap(server)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if err := client.start(l.s, limit, 0); err != nil {
-		return []error{err}, errLost
-	}
-	first, second := client, server
-	select {
-	case <-client.p.Done():
-	case <-server.p.Done():
-		first, second = server, client
-	case <-time.After(limit + graceKill):
-		return []error{fmt.Errorf("no end within %v", limit)}, errLost
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	grace := graceDone
-	if first.p.Result().Code != 0 {
-		grace = graceFailed
-	}
-	select {
-	case <-second.p.Done():
-	case <-time.After(grace):
-		err := fmt.Errorf("%s: still running %v after %s ended: %s", second.name, grace, first.name, lastLines(second.log.String()))
-		problems := append([]error{first.verdict(c, first == client)}, err)
-		return slices.DeleteFunc(problems, isNil), reap(second)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	problems := []error{first.verdict(c, first == client), second.verdict(c, second == client)}
-	return slices.DeleteFunc(problems, isNil), nil
-}
-
-func isNil(err error) bool { return err == nil }
-
-// reap kills a program; a process that does not go away hangs in the kernel, and the machine with it.
-func reap(p *program) error {
-	_ = p.p.Signal(vm.Kill)
-	select {
-	case <-p.p.Done():
-		return nil
-	case <-time.After(graceKill):
-		return errLost
-	}
-}
-
 func writeLogs(dir string, server, client *program, counters string) {
 	for _, p := range []struct {
 		role string
 		*program
 	}{{"server", server}, {"client", client}} {
+		if p.program == nil {
+			continue
+		}
 		end := "not started"
 		if p.p != nil {
 			end = vm.Describe(p.p.Result())

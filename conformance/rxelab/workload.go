@@ -12,6 +12,7 @@ type Tool struct {
 	Name    string   // the unmodified program, with flags that make it another test
 	Program string   // the program; empty: Name
 	Release string   // the Debian release that the program is of; empty: what the host has
+	Native  bool     // without a Release, the program is of the kernel's
 	Gorxe   []string // gorxe's command; nil: the other end is rxelab-verbs
 	Suites  []string // the kernels that have what the tool does; nil: all
 	GIDFlag string   // chooses the GID index
@@ -20,10 +21,16 @@ type Tool struct {
 	Runs    []Params // what it is run with; nil: what its kind is run with
 	Reads   bool     // the client sends READ requests
 	IPv6TCP bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
+	CM      bool     // the connection manager connects the ends, not TCP
+	Talk    *Talk    // command lines and output of a tool of rdma_cm; nil: those that all others have
 	Loses   bool     // nobody sends again what the network loses
 	OneWay  bool     // the client is content with having sent
 	Fragile bool     // rxe cannot make good every loss
+	Still   bool     // it runs on an undisturbed network only
 	Unsized bool     // there is one message size, and no flag for it
+
+	IPv6Flag   string   // of runs over IPv6
+	IPv6Suites []string // the kernels on which it runs over IPv6; nil: all
 }
 
 // program is the file to execute.
@@ -45,7 +52,8 @@ const (
 	Pingpong Kind = iota
 	Bandwidth
 	Latency
-	Operation // of package verbspeer
+	Operation  // of package verbspeer
+	Connection // of rdma_cm
 )
 
 // coreTools are the tools of [Core].
@@ -65,6 +73,7 @@ type Params struct {
 	All   bool // every power of two from 2 to 2^23
 	MTU   int  // path MTU in bytes; 0: what the ports have
 	QPs   int  // 0: one
+	Conns int  // connections of rdma_cm; 0: one
 	Both  bool // traffic in both directions at once
 	Outs  int  // READs and atomics in flight; 0: what the devices allow
 	Iters int  // messages of each size and queue pair
@@ -161,6 +170,9 @@ func (p Params) String() string {
 	if p.QPs != 0 {
 		s += fmt.Sprintf(" -q %d", p.QPs)
 	}
+	if p.Conns != 0 {
+		s += fmt.Sprintf(" -c %d", p.Conns)
+	}
 	if p.Outs != 0 {
 		s += fmt.Sprintf(" -o %d", p.Outs)
 	}
@@ -179,12 +191,40 @@ type Workload struct {
 // single reports whether every message is one packet.
 func (p Params) single() bool { return !p.All && p.Size <= cmp.Or(p.MTU, portMTU) }
 
+// packets counts those of the run: all with data, at least.
+func (w Workload) packets() int {
+	t := w.Tool.Talk
+	switch {
+	case t == nil:
+		return w.Params.packets(w.Tool.Kind)
+	case t.Packets == nil:
+		return 0
+	}
+	return t.Packets(w.Params)
+}
+
+// over reports whether the tool can run over a family on a kernel.
+func (t *Tool) over(suite string, f Family) bool {
+	return f == IPv4 || t.IPv6Suites == nil || slices.Contains(t.IPv6Suites, suite)
+}
+
+// release is the Debian release whose programs a cell needs; empty: the host's.
+func (c Cell) release() string {
+	if t := c.Workload.Tool; t.Release != "" || !t.Native {
+		return t.Release
+	}
+	return c.Suite
+}
+
 // on reports whether a kernel has what the tool does.
 func (t *Tool) on(suite string) bool { return t.Suites == nil || slices.Contains(t.Suites, suite) }
 
 // survives reports whether the tool can end well under a condition. Where nobody sends again, a lost packet is waited for in
 // vain, and one that comes twice is another message; single packets may overtake each other.
 func (w Workload) survives(c Condition) bool {
+	if w.Tool.Still && c.impaired() {
+		return false
+	}
 	if w.Tool.Fragile && c.loses() {
 		return false
 	}

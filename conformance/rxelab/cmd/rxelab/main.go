@@ -53,7 +53,7 @@ func parse(args []string) (*flags, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
 	}
-	fs.StringVar(&f.group, "group", string(rxelab.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC) or verbs (the rest)")
+	fs.StringVar(&f.group, "group", string(rxelab.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services) or cm (rdma_cm)")
 	fs.StringVar(&f.level, "level", string(rxelab.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
 	fs.StringVar(&f.suites, "kernel", strings.Join(rxelab.Suites, ","), "`kernels` by Debian release, separated by commas")
 	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
@@ -61,7 +61,7 @@ func parse(args []string) (*flags, error) {
 	fs.StringVar(&f.Gorxe, "gorxe", "", "`program` to test (default: built from this module)")
 	fs.StringVar(&f.Cache, "cache", "", "`directory` for kernels (default: gorxe-rxelab in the user's cache directory)")
 	fs.StringVar(&f.Artifacts, "artifacts", "", "`directory` for logs and captures of failed cells (default: a new one in the temporary directory)")
-	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md, or docs/interop-verbs.md)")
+	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md, or that of the group)")
 	fs.StringVar(&f.results, "results", "", "`file` for the results as JSON (default: results.json among the artifacts)")
 	fs.StringVar(&f.render, "render", "", "run nothing; write the report from result `files`, separated by commas")
 	fs.StringVar(&f.opcodes, "opcodes", "", "with -render: write to `file` as JSON which opcodes were exchanged, and no report; the results may be of several groups")
