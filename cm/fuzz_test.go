@@ -11,7 +11,7 @@ import (
 // whatever it refuses has a reason and an explanation. The private data of a REQ
 // or a SIDR_REQ goes the same way through the IP header.
 func FuzzDecode(f *testing.F) {
-	for _, g := range readGolden(f, "testdata/rxe.txt") {
+	for _, g := range append(readGolden(f, "testdata/rxe.txt"), readGolden(f, "testdata/peer.txt")...) {
 		f.Add(g.mad)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -78,6 +78,12 @@ func TestEveryMessageOfRxe(t *testing.T) {
 	}
 }
 
+func TestMessagesThatRxeSendsOnlyWhenProvoked(t *testing.T) {
+	for _, g := range readGolden(t, "testdata/peer.txt") {
+		t.Run(g.String(), func(t *testing.T) { checkGolden(t, &g) })
+	}
+}
+
 func TestEveryFieldThatWiresharkKnows(t *testing.T) {
 	for _, g := range readGolden(t, "testdata/wireshark.txt") {
 		t.Run(g.file, func(t *testing.T) { checkGolden(t, &g) })
@@ -130,6 +136,18 @@ func asWireshark(t *testing.T, m *cm.MAD) map[string]string {
 		r := &m.REJ
 		f.add("cm.rej.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID, "msgrej", uint8(r.MessageRejected),
 			"rejinfolen", len(r.ARI), "reason", uint16(r.Reason), "ari", append(bytes.Clone(r.ARI), make([]byte, cm.InfoLen-len(r.ARI))...),
+			"private", r.PrivateData)
+	case cm.AttrMRA:
+		r := &m.MRA
+		f.add("cm.mra.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID, "msgmraed", uint8(r.MessageMRAed),
+			"servicetimeout", r.ServiceTimeout, "private", r.PrivateData)
+	case cm.AttrSIDRREQ:
+		r := &m.SIDRREQ
+		f.add("cm.sidrreq.", "requestid", r.RequestID, "pkey", r.PKey, "serviceid", uint64(r.ServiceID), "private", r.PrivateData)
+	case cm.AttrSIDRREP:
+		r := &m.SIDRREP
+		f.add("cm.sidrrep.", "requestid", r.RequestID, "status", uint8(r.Status), "infolen", len(r.AdditionalInformation), "qpn", r.QPN,
+			"serviceid", uint64(r.ServiceID), "qkey", r.QKey, "info", append(bytes.Clone(r.AdditionalInformation), make([]byte, cm.InfoLen-len(r.AdditionalInformation))...),
 			"private", r.PrivateData)
 	case cm.AttrDREQ:
 		f.add("cm.dreq.", "localcommid", m.DREQ.LocalCommID, "remotecommid", m.DREQ.RemoteCommID, "private", m.DREQ.PrivateData)
