@@ -108,7 +108,7 @@ func (c Cell) heard(code int, how, log string, client, ended bool) error {
 	}
 	words := c.words("", "", 0)
 	if says.Must != "" && !regexp.MustCompile(words.Replace(says.Must)).MatchString(log) {
-		return fmt.Errorf("it does not say %q: %s", words.Replace(says.Must), lastLines(log))
+		return fmt.Errorf("it does not say %q (%s): %s", words.Replace(says.Must), how, lastLines(log))
 	}
 	if says.Never != "" {
 		if m := regexp.MustCompile(says.Never).FindString(log); m != "" {
