@@ -31,7 +31,16 @@ type End interface {
 // Drive performs the script over conn until its end or the first error. When CloseItem is done the connection may be
 // closed without the peer seeing a reset.
 func Drive(conn net.Conn, role exchange.Role, steps []Step, end End) error {
-	d := &driver{conn: conn, role: role, end: end, peerKeys: make(map[int]Key)}
+	return drive(&driver{line: &tcpLine{conn: conn}, role: role, end: end}, steps)
+}
+
+// DriveManaged performs the script over a connection of rdma_cm: a message is an item, and a Key has its binary form.
+func DriveManaged(m Messages, role exchange.Role, steps []Step, end End) error {
+	return drive(&driver{line: &messageLine{m}, role: role, end: end}, steps)
+}
+
+func drive(d *driver, steps []Step) error {
+	d.peerKeys = make(map[int]Key)
 	for _, s := range steps {
 		if err := d.step(s); err != nil {
 			return err
@@ -41,12 +50,12 @@ func Drive(conn net.Conn, role exchange.Role, steps []Step, end End) error {
 }
 
 type driver struct {
-	conn      net.Conn
+	line      line
 	role      exchange.Role
 	end       End
 	peerCycle uint32
 	peerKeys  map[int]Key
-	buf       [KeyLen]byte
+	buf       [KeyLen]byte // of the longest item
 }
 
 func (d *driver) step(s Step) error {
@@ -59,6 +68,8 @@ func (d *driver) step(s Step) error {
 		return d.mtu()
 	case KeyItem, KeyAgainItem, SyncItem, CloseItem:
 		return d.key(s)
+	case GateItem:
+		return d.gate(s)
 	case ReportItem:
 		return d.report()
 	}
@@ -68,29 +79,30 @@ func (d *driver) step(s Step) error {
 // trade exchanges one item: the client speaks first.
 func (d *driver) trade(item string, out, in []byte) error {
 	if d.role == exchange.Client {
-		if err := exchange.WriteItem(d.conn, item, out); err != nil {
+		if err := d.line.write(item, out); err != nil {
 			return err
 		}
-		return d.read(item, in)
+		return d.line.read(item, in)
 	}
-	if err := d.read(item, in); err != nil {
+	if err := d.line.read(item, in); err != nil {
 		return err
 	}
-	return exchange.WriteItem(d.conn, item, out)
+	return d.line.write(item, out)
 }
 
-// read reads one item. A key without GID is shorter and would be waited for in vain, so it is looked for on the way.
-func (d *driver) read(item string, in []byte) error {
-	if len(in) != KeyLen {
-		return exchange.ReadItem(d.conn, item, in)
+// tradeKey exchanges a key.
+func (d *driver) tradeKey(item string, k Key) (peer Key, err error) {
+	in := d.buf[:d.line.keyLen()]
+	if err := d.trade(item, d.line.appendKey(nil, &k), in); err != nil {
+		return peer, err
 	}
-	if err := exchange.ReadItem(d.conn, item, in[:keyLenNoGID]); err != nil {
-		return err
-	}
-	if in[keyLenNoGID-1] == 0 {
-		return decodeError(item, new(Key).Decode(in[:keyLenNoGID]))
-	}
-	return exchange.ReadItem(d.conn, item, in[keyLenNoGID:])
+	return peer, decodeError(item, d.line.decodeKey(&peer, in))
+}
+
+// gate trades a key that says nothing: its queue pair has no peer yet.
+func (d *driver) gate(s Step) error {
+	_, err := d.tradeKey(s.String(), Key{})
+	return err
 }
 
 func decodeError(item string, err error) error {
@@ -150,14 +162,9 @@ func (d *driver) mtu() error {
 var errKeyChanged = errors.New("the peer's key is not the one it told before: it has another number of QPs (-q), or runs another test")
 
 func (d *driver) key(s Step) error {
-	in := d.buf[:KeyLen]
-	k := d.end.Key(s.QP)
-	if err := d.trade(s.String(), k.Append(nil), in); err != nil {
+	peer, err := d.tradeKey(s.String(), d.end.Key(s.QP))
+	if err != nil {
 		return err
-	}
-	var peer Key
-	if err := peer.Decode(in); err != nil {
-		return decodeError(s.String(), err)
 	}
 	if before, ok := d.peerKeys[s.QP]; ok && before != peer {
 		return decodeError(s.String(), errKeyChanged)
@@ -167,16 +174,13 @@ func (d *driver) key(s Step) error {
 	case KeyItem, KeyAgainItem:
 		return d.end.PeerKey(s.QP, peer, s.Kind == KeyAgainItem)
 	case CloseItem:
-		d.close()
+		if d.line.saysDone(DoneWait) {
+			// Stock tools send it unasked and do not read it. An end that closes with it unread would send a reset, and the peer's
+			// own would fail. The test is over, so nothing here is an error.
+			d.trade("done", []byte(Done), d.buf[:len(Done)])
+		}
 	}
 	return nil
-}
-
-// close trades "done", which stock tools send unasked and do not read. An end that closes with it unread would send a
-// reset, and the peer's own "done" would fail. The test is over, so nothing here is an error.
-func (d *driver) close() {
-	d.conn.SetDeadline(time.Now().Add(DoneWait))
-	d.trade("done", []byte(Done), d.buf[:len(Done)])
 }
 
 func (d *driver) report() error {

@@ -57,12 +57,14 @@ const (
 	MTUItem           // path MTU
 	KeyItem           // key of queue pair QP
 	KeyAgainItem      // key of queue pair QP once more, for the report of the connected ends
+	GateItem          // key of nothing, before or after rdma_cm connects the queue pairs
 	SyncItem          // key of queue pair 0, only to wait for the other end
 	ReportItem        // result of the run, five fields
-	CloseItem         // SyncItem, then "done" without waiting
+	CloseItem         // SyncItem, then over TCP "done" without waiting
 
 	// Local.
-	Connect      // move every queue pair to RTR, and to RTS where it sends
+	Listen       // from here on a client may connect its queue pairs
+	Connect      // move every queue pair to RTR, and to RTS where it sends; with rdma_cm, connect them all
 	PostReceives // post the receives of the next run
 	Run          // traffic of Size bytes per message
 )
@@ -72,8 +74,8 @@ func (k Kind) Wire() bool { return k <= CloseItem }
 
 // String names the kind.
 func (k Kind) String() string {
-	return [...]string{"version", "page size", "cache line size", "path MTU", "key", "key (again)", "sync", "report", "close",
-		"connect", "post receives", "run"}[k]
+	return [...]string{"version", "page size", "cache line size", "path MTU", "key", "key (again)", "gate", "sync", "report", "close",
+		"listen", "connect", "post receives", "run"}[k]
 }
 
 // Step is one act of a test.
@@ -103,6 +105,7 @@ type Params struct {
 	Bidirectional bool     // -b, bandwidth tests only
 	Duration      bool     // -D
 	Immediate     bool     // --write_with_imm, WRITE tests only
+	Managed       bool     // -R: rdma_cm connects the queue pairs and carries the exchange
 }
 
 // AllSizes returns the message sizes of -a: the powers of two from 2 to 8388608.
@@ -125,17 +128,23 @@ func Opening() []Step {
 // ends are the same, so two ends that were started alike never wait for different items.
 func Script(t Test, p Params) []Step {
 	s := &script{steps: make([]Step, 0, 16+2*p.QPs+5*len(p.Sizes))}
+	connect := []Kind{Connect}
+	if p.Managed {
+		s.managed(p)
+		connect = nil
+	}
 	switch {
 	case t.Send():
 		s.keys(KeyItem, p.QPs)
-		s.add(Connect, SyncItem)
+		s.add(connect...)
+		s.add(SyncItem)
 		s.keys(KeyAgainItem, p.QPs)
 	default:
 		if t.Latency() {
 			s.add(SyncItem)
 		}
 		s.keys(KeyItem, p.QPs)
-		s.add(Connect)
+		s.add(connect...)
 		s.keys(KeyAgainItem, p.QPs)
 		s.add(SyncItem)
 	}
@@ -168,6 +177,15 @@ func (s *script) add(kinds ...Kind) {
 	for _, k := range kinds {
 		s.steps = append(s.steps, Step{Kind: k})
 	}
+}
+
+// managed connects the queue pairs with rdma_cm. The server must listen before it lets the client through the gate: the client
+// connects at once.
+func (s *script) managed(p Params) {
+	if p.Role == exchange.Server {
+		s.add(Listen)
+	}
+	s.add(GateItem, Connect, GateItem)
 }
 
 func (s *script) keys(k Kind, qps int) {

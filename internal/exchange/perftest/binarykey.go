@@ -1,0 +1,61 @@
+package perftest
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// BinaryKeyLen is the size of a Key where a connection of rdma_cm carries the exchange: the C struct itself.
+const BinaryKeyLen = 56
+
+// Where its fields lie. Byte 20 to 23 align the address; what stands there and in the last word, a GID index, means nothing to the
+// peer.
+const (
+	keyLIDAt      = 0
+	keyOutReadsAt = 4
+	keyQPNAt      = 8
+	keyPSNAt      = 12
+	keyRKeyAt     = 16
+	keyVAddrAt    = 24
+	keyGIDAt      = 32
+	keySRQNAt     = 48
+)
+
+// AppendBinary appends the binary form of k, BinaryKeyLen bytes, big endian. QPN and PSN are cut to 24 bits.
+func (k *Key) AppendBinary(dst []byte) []byte {
+	var b [BinaryKeyLen]byte
+	be := binary.BigEndian
+	be.PutUint32(b[keyLIDAt:], uint32(k.LID))
+	be.PutUint32(b[keyOutReadsAt:], uint32(k.OutReads))
+	be.PutUint32(b[keyQPNAt:], k.QPN&0xffffff)
+	be.PutUint32(b[keyPSNAt:], k.PSN&0xffffff)
+	be.PutUint32(b[keyRKeyAt:], k.RKey)
+	be.PutUint64(b[keyVAddrAt:], k.VAddr)
+	copy(b[keyGIDAt:], k.GID[:])
+	be.PutUint32(b[keySRQNAt:], k.SRQN)
+	return append(dst, b[:]...)
+}
+
+// DecodeBinary reads the binary form. It refuses what does not fit its field.
+func (k *Key) DecodeBinary(b []byte) error {
+	if len(b) != BinaryKeyLen {
+		return &KeyError{"length", b}
+	}
+	be := binary.BigEndian
+	got := Key{
+		LID: uint16(be.Uint32(b[keyLIDAt:])), OutReads: uint16(be.Uint32(b[keyOutReadsAt:])),
+		QPN: be.Uint32(b[keyQPNAt:]), PSN: be.Uint32(b[keyPSNAt:]), RKey: be.Uint32(b[keyRKeyAt:]),
+		VAddr: be.Uint64(b[keyVAddrAt:]), GID: [16]byte(b[keyGIDAt:]), SRQN: be.Uint32(b[keySRQNAt:]),
+	}
+	for _, f := range []struct {
+		name string
+		at   int
+		max  uint32
+	}{{"LID", keyLIDAt, 0xffff}, {"OUT_READS", keyOutReadsAt, 0xffff}, {"QPN", keyQPNAt, 0xffffff}, {"PSN", keyPSNAt, 0xffffff}} {
+		if v := be.Uint32(b[f.at:]); v > f.max {
+			return &KeyError{fmt.Sprintf("%s (%#x)", f.name, v), b}
+		}
+	}
+	*k = got
+	return nil
+}
