@@ -19,7 +19,7 @@ type REP struct {
 	LocalQPN                           bth.QPN
 	VendorID                           uint32  // 24 bits, of enhanced connection establishment; 0: not used
 	LocalEECN                          uint32  // 24 bits, reliable datagrams only
-	StartingPSN                        bth.PSN // the first that the sender will send
+	StartingPSN                        bth.PSN // the first that the receiver shall send: the sender expects it
 	ResponderResources, InitiatorDepth uint8   // as in REQ
 	TargetACKDelay                     Timeout // how long the sender's port takes to acknowledge
 	FailoverAccepted                   uint8   // 2 bits; 0: the alternate path is taken, 1: no such service, 2: not taken

@@ -29,7 +29,7 @@ type REQ struct {
 	TransportService                                TransportService
 	ExtendedTransport                               uint8 // 3 bits; with [TransportExtended]
 	EndToEndFlowControl                             bool
-	StartingPSN                                     bth.PSN // the first that the sender will send
+	StartingPSN                                     bth.PSN // the first that the receiver shall send: the sender expects it
 	RetryCount                                      uint8   // 3 bits, for the queue pair
 	RNRRetryCount                                   uint8   // 3 bits; 7: without end
 	MaxCMRetries                                    uint8   // 4 bits; how often either side sends a message again
