@@ -28,7 +28,7 @@ type Conn struct {
 	leaving     bool   // guarded by mu: Disconnect was called
 	err         error  // guarded by mu: why it ended
 	private     []byte // guarded by mu until ready is closed
-	psn         PSN
+	psn         PSN    // the first that the peer sends
 	mtu         MTU
 }
 

@@ -116,7 +116,7 @@ func (c *Conn) replied(e *cm.Event) {
 	c.attr.MaxDestRdAtomic = min(c.attr.MaxDestRdAtomic, r.InitiatorDepth)
 	c.attr.RNRRetry = r.RNRRetryCount
 	c.private = r.PrivateData
-	err := c.qp.connect(c.index, c.psn, ConnInfo{QPN: r.LocalQPN, PSN: r.StartingPSN, GID: e.Peer.GID}, c.attr)
+	err := c.qp.connect(c.index, r.StartingPSN, ConnInfo{QPN: r.LocalQPN, PSN: c.psn, GID: e.Peer.GID}, c.attr)
 	var tell func(m *cm.Manager) error
 	if err == nil {
 		tell = func(m *cm.Manager) error { return m.Established(c.id, nil) }

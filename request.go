@@ -120,7 +120,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 		return nil, err
 	}
 	// Ready to receive before the peer can know of it.
-	err := q.connect(c.index, c.psn, ConnInfo{QPN: r.req.LocalQPN, PSN: r.req.StartingPSN, GID: r.peer.GID}, c.attr)
+	err := q.connect(c.index, r.req.StartingPSN, ConnInfo{QPN: r.req.LocalQPN, PSN: c.psn, GID: r.peer.GID}, c.attr)
 	if err != nil {
 		q.conn.CompareAndSwap(c, nil)
 		return nil, err
