@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
@@ -21,9 +22,10 @@ const known = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE 
 func (h *host) neighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
 	n, err := h.entry(r)
 	if err != nil || n.State&known != 0 {
-		return n.HardwareAddr, err
+		return slices.Clone(n.HardwareAddr), err
 	}
-	return h.awaitNeighbour(ctx, r)
+	mac, err := h.awaitNeighbour(ctx, r)
+	return slices.Clone(mac), err // it is part of a large buffer
 }
 
 // entry reads the kernel's entry for the next hop. Its state is 0 if there is none.
@@ -49,12 +51,12 @@ func (h *host) entry(r *Route) (netlink.Neigh, error) {
 
 // awaitNeighbour makes the kernel ask for the next hop and waits for what comes of it.
 func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
-	events, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEIGH)
+	told, err := subscribe(r.NextHop().WithZone(""))
 	if err != nil {
-		return nil, fmt.Errorf("opening a netlink socket: %w", err)
+		return nil, err
 	}
-	defer events.Close()
-	defer context.AfterFunc(ctx, events.Close)()
+	defer told.close()
+	defer context.AfterFunc(ctx, told.close)()
 	fail := func(asked bool, err error) error {
 		return &NeighbourError{Addr: r.NextHop(), Interface: r.Interface, Err: err, asked: asked}
 	}
@@ -76,7 +78,7 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 		if err := h.provoke(r); err != nil {
 			return nil, fail(false, err)
 		}
-		n, err = h.nextEvent(events, r)
+		n, err = h.decision(told, r)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, fail(true, ctx.Err())
@@ -91,24 +93,22 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 	}
 }
 
-// nextEvent waits until the entry for the next hop is known, failed or deleted; the state of a deleted
+// decision waits until the entry for the next hop is known, failed or deleted; the state of a deleted
 // one is 0.
-func (h *host) nextEvent(events *nl.NetlinkSocket, r *Route) (netlink.Neigh, error) {
+func (h *host) decision(told *changes, r *Route) (netlink.Neigh, error) {
 	hop := r.NextHop().WithZone("")
 	for {
-		messages, from, err := events.Receive()
-		switch {
-		case errors.Is(err, unix.ENOBUFS):
+		messages, err := told.receive()
+		if errors.Is(err, unix.ENOBUFS) {
 			// Changes were lost: look for ourselves.
 			n, err := h.entry(r)
 			if err != nil || n.State&netlink.NUD_INCOMPLETE == 0 {
 				return n, err
 			}
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return netlink.Neigh{}, err
-		case from.Pid != nl.PidKernel:
-			continue
 		}
 		for _, m := range messages {
 			if n, ok := entryOf(m, hop, r.Index); ok {

@@ -16,7 +16,6 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/mdlayher/packet"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -234,44 +233,74 @@ func TestTheDatagramIsEmptyAndStaysOnTheLink(t *testing.T) {
 	}
 }
 
-// A host with so many changes that the socket cannot hold them.
-func TestChangesThatWereLost(t *testing.T) {
+// subscribed calls f with a conversation and a subscription to what h.Left hears of a neighbour.
+func subscribed(t *testing.T, h *testnet.Hosts, neighbour string, f func(*host, *changes) error) {
+	t.Helper()
+	testnet.In(t, h.Left, func() error {
+		kernel, err := open()
+		if err != nil {
+			return err
+		}
+		defer kernel.close()
+		told, err := subscribe(netip.MustParseAddr(neighbour))
+		if err != nil {
+			return err
+		}
+		defer told.close()
+		return f(kernel, told)
+	})
+}
+
+func TestOnlyChangesOfTheNeighbourAreTold(t *testing.T) {
 	h := newHosts(t)
-	left := veth(t, h.Left)
-	const many = 200
-	for round, c := range []struct {
-		name  string
-		state int
-	}{{"known", netlink.NUD_PERMANENT}, {"not there", 0}} {
-		testnet.In(t, h.Left, func() error {
-			kernel, err := open()
-			if err != nil {
-				return err
-			}
-			defer kernel.close()
-			events, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_NEIGH)
-			if err != nil {
-				return err
-			}
-			defer events.Close()
-			if err := events.SetReceiveBufferSize(1, false); err != nil {
-				return err
-			}
-			entry := netlink.Neigh{LinkIndex: left.Attrs().Index, State: netlink.NUD_PERMANENT}
-			entry.HardwareAddr = net.HardwareAddr{2, 0, 0, 0, 46, byte(round)} // another one each time is a change
-			for i := range byte(many) {
-				entry.IP = net.IPv4(198, 18, 46, i+10)
+	entry := netlink.Neigh{LinkIndex: veth(t, h.Left).Attrs().Index, State: netlink.NUD_PERMANENT}
+	for _, c := range []struct {
+		neighbour string
+		others    []string
+	}{
+		{dead4, []string{"198.18.46.8", dead6}},
+		{dead6, []string{"fd00:46::a", "fd00:47::9", "fd00:46:0:1::9", "fd00:46::1:0:9", dead4}},
+	} {
+		subscribed(t, h, c.neighbour, func(_ *host, told *changes) error {
+			entry.HardwareAddr = net.HardwareAddr{2, 0, 0, 0, 46, c.neighbour[0]}
+			for _, a := range append(c.others, c.neighbour) {
+				entry.IP = netip.MustParseAddr(a).AsSlice()
 				if err := netlink.NeighSet(&entry); err != nil {
 					return err
 				}
 			}
-			r := Route{Dst: netip.AddrFrom4([4]byte{198, 18, 46, many + 9}), Interface: testnet.Interface, Index: left.Attrs().Index}
-			if c.state == 0 {
-				r.Dst = r.Dst.Next()
+			messages, err := told.receive()
+			if err != nil || len(messages) != 1 || !bytes.Contains(messages[0].Data, entry.IP) {
+				t.Errorf("%s: %v, %v", c.neighbour, messages, err)
 			}
-			n, err := kernel.nextEvent(events, &r)
-			if err != nil || n.State != c.state {
-				t.Errorf("%s: %+v, %v", c.name, n, err)
+			return nil
+		})
+	}
+}
+
+// The neighbour is another one than that of the subscription, so only what is lost makes the kernel's entry be read.
+func TestChangesThatWereLost(t *testing.T) {
+	h := newHosts(t)
+	index := veth(t, h.Left).Attrs().Index
+	entry := func(ip string, last byte) *netlink.Neigh {
+		mac := net.HardwareAddr{2, 0, 0, 0, 46, last}
+		return &netlink.Neigh{LinkIndex: index, IP: net.ParseIP(ip), State: netlink.NUD_PERMANENT, HardwareAddr: mac}
+	}
+	for hop, want := range map[string]int{"198.18.46.10": netlink.NUD_PERMANENT, "198.18.46.11": 0} {
+		subscribed(t, h, dead4, func(kernel *host, told *changes) error {
+			var serr error
+			err := told.conn.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 1) })
+			if err := errors.Join(err, serr, netlink.NeighSet(entry("198.18.46.10", 0))); err != nil {
+				return err
+			}
+			for i := range byte(200) {
+				if err := netlink.NeighSet(entry(dead4, i)); err != nil {
+					return err
+				}
+			}
+			n, err := kernel.decision(told, &Route{Dst: netip.MustParseAddr(hop), Interface: testnet.Interface, Index: index})
+			if err != nil || n.State != want {
+				t.Errorf("%s: %+v, %v", hop, n, err)
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/vishvananda/netlink"
@@ -109,8 +111,10 @@ func addAddress(t testing.TB, ns netns.NsHandle, link netlink.Link, prefix strin
 // resolve is [Resolve] in a namespace.
 func resolve(t testing.TB, ns netns.NsHandle, dst string, o Options) (r Route, rerr error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	testnet.In(t, ns, func() error {
-		r, rerr = Resolve(t.Context(), netip.MustParseAddr(dst), o)
+		r, rerr = Resolve(ctx, netip.MustParseAddr(dst), o)
 		return nil
 	})
 	return r, rerr

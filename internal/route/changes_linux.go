@@ -1,0 +1,93 @@
+package route
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// changes is a subscription to what the kernel tells of one neighbour. Many may wait at the same time: the library's
+// socket holds 64 KiB of stack for each, and would wake it for every neighbour.
+type changes struct {
+	file *os.File
+	conn syscall.RawConn
+	buf  []byte
+}
+
+func subscribe(neighbour netip.Addr) (*changes, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("opening a netlink socket: %w", err)
+	}
+	c := &changes{file: os.NewFile(uintptr(fd), "netlink"), buf: make([]byte, 4096)}
+	filter := only(neighbour)
+	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.RTNLGRP_NEIGH - 1)})
+	}
+	if err == nil {
+		c.conn, err = c.file.SyscallConn()
+	}
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("subscribing to the kernel's neighbours: %w", err)
+	}
+	return c, nil
+}
+
+// only is a socket filter that passes the messages about one address, on any interface.
+func only(neighbour netip.Addr) []unix.SockFilter {
+	const (
+		drop, pass = 0, 1<<31 - 1
+		findAttr   = 1<<32 - 0x1000 + 12 // SKF_AD_OFF + SKF_AD_NLATTR of linux/filter.h: nothing is loaded, attribute X is looked for from A on
+	)
+	addr := neighbour.AsSlice()
+	words := len(addr) / 4
+	code := []unix.SockFilter{
+		// X = place of the attribute with the address; every message about a neighbour has it.
+		{Code: unix.BPF_LD | unix.BPF_IMM, K: unix.SizeofNlMsghdr + unix.SizeofNdMsg},
+		{Code: unix.BPF_LDX | unix.BPF_IMM, K: netlink.NDA_DST},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: findAttr},
+		{Code: unix.BPF_MISC | unix.BPF_TAX},
+	}
+	for i := range words {
+		code = append(code,
+			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND, K: uint32(unix.SizeofNlAttr + 4*i)},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ, Jf: uint8(2*(words-1-i) + 1), K: binary.BigEndian.Uint32(addr[4*i:])})
+	}
+	return append(code, unix.SockFilter{Code: unix.BPF_RET, K: pass}, unix.SockFilter{Code: unix.BPF_RET, K: drop})
+}
+
+// close ends a receive, too.
+func (c *changes) close() { c.file.Close() }
+
+// receive waits for messages. They are good until the next call.
+func (c *changes) receive() ([]syscall.NetlinkMessage, error) {
+	for {
+		var n int
+		var from unix.Sockaddr
+		var rerr error
+		err := c.conn.Read(func(fd uintptr) bool {
+			n, from, rerr = unix.Recvfrom(int(fd), c.buf, 0)
+			return rerr != unix.EAGAIN
+		})
+		if err == nil {
+			err = rerr
+		}
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if kernel, ok := from.(*unix.SockaddrNetlink); ok && kernel.Pid == nl.PidKernel {
+			return syscall.ParseNetlinkMessage(c.buf[:n])
+		}
+	}
+}
