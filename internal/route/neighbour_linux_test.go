@@ -93,6 +93,24 @@ func begin(ctx context.Context, ns netns.NsHandle, dst netip.Addr) <-chan outcom
 	return done
 }
 
+// As rdma_cm takes them, confirmed or not.
+func TestEntriesWithAnAddressAreTaken(t *testing.T) {
+	h := newHosts(t)
+	entry := netlink.Neigh{LinkIndex: veth(t, h.Left).Attrs().Index, HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 46, 9}}
+	for _, entry.State = range []int{
+		netlink.NUD_PERMANENT, netlink.NUD_NOARP, netlink.NUD_REACHABLE, netlink.NUD_STALE, netlink.NUD_DELAY, netlink.NUD_PROBE,
+	} {
+		for _, dst := range []string{dead4, dead6} {
+			entry.IP = net.ParseIP(dst)
+			testnet.In(t, h.Left, func() error { return netlink.NeighSet(&entry) })
+			r, err := resolve(t, h.Left, dst, Options{})
+			if err != nil || !bytes.Equal(r.MAC, entry.HardwareAddr) {
+				t.Errorf("%s in state %#x: %+v, error %v", dst, entry.State, r, err)
+			}
+		}
+	}
+}
+
 func TestADeadNeighbour(t *testing.T) {
 	h := newHosts(t)
 	setNeighbourTimer(t, h.Left, 2, 10)
@@ -276,6 +294,25 @@ func TestOnlyChangesOfTheNeighbourAreTold(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+func TestTheSameAddressOnAnotherInterfaceDecidesNothing(t *testing.T) {
+	h := newHosts(t)
+	left, other := veth(t, h.Left).Attrs().Index, addOther(t, h.Left).Attrs().Index
+	subscribed(t, h, dead4, func(kernel *host, told *changes) error {
+		entry := netlink.Neigh{IP: net.ParseIP(dead4), State: netlink.NUD_PERMANENT}
+		for _, entry.LinkIndex = range []int{other, left} {
+			entry.HardwareAddr = net.HardwareAddr{2, 0, 0, 0, 46, byte(entry.LinkIndex)}
+			if err := netlink.NeighSet(&entry); err != nil {
+				return err
+			}
+		}
+		n, err := kernel.decision(told, &Route{Dst: netip.MustParseAddr(dead4), Interface: testnet.Interface, Index: left})
+		if err != nil || !bytes.Equal(n.HardwareAddr, entry.HardwareAddr) {
+			t.Errorf("%+v, %v", n, err)
+		}
+		return nil
+	})
 }
 
 // The neighbour is another one than that of the subscription, so only what is lost makes the kernel's entry be read.

@@ -64,6 +64,27 @@ func veth(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
 	return link
 }
 
+// addOther gives ns another cable, and the name of the end that it returns is "other".
+func addOther(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
+	t.Helper()
+	testnet.In(t, ns, func() (err error) {
+		err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "other"}, PeerName: "end"})
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"end", "other"} {
+			if link, err = netlink.LinkByName(name); err != nil {
+				return err
+			}
+			if err = netlink.LinkSetUp(link); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return link
+}
+
 // setSysctl writes a setting of a network namespace, such as net/ipv4/ip_default_ttl.
 func setSysctl(t testing.TB, ns netns.NsHandle, name string, value int) {
 	t.Helper()

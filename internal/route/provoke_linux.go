@@ -42,7 +42,7 @@ func sendEmpty(dst, src netip.Addr, index int) error {
 		control = unix.PktInfo4(&info)
 	} else {
 		family, level, hops = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
-		to = &unix.SockaddrInet6{Port: discard, Addr: dst.As16(), ZoneId: uint32(index)}
+		to = &unix.SockaddrInet6{Port: discard, Addr: dst.As16()}
 		info := unix.Inet6Pktinfo{Ifindex: uint32(index)}
 		if src.Is6() {
 			info.Addr = src.As16()

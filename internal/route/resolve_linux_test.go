@@ -160,6 +160,25 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
+func TestTheNamedInterfaceIsTaken(t *testing.T) {
+	h := newHosts(t)
+	other := addOther(t, h.Left)
+	addRoute(t, h.Left, "198.18.50.0/24", netlink.Route{LinkIndex: other.Attrs().Index})
+	addRoute(t, h.Left, "fd00:50::/64", netlink.Route{LinkIndex: other.Attrs().Index})
+	addAddress(t, h.Right, veth(t, h.Right), "198.18.50.1/32")
+	// Without a route by it, IPv4 takes the destination to be on its link.
+	for _, o := range []Options{{Interface: testnet.Interface}, {Interface: testnet.Interface, Sources: addrs(left4)}} {
+		r, err := resolve(t, h.Left, "198.18.50.1", o)
+		if err != nil || r.Interface != testnet.Interface || r.MAC == nil || r.Src.String() != left4 {
+			t.Errorf("%+v: %+v, error %v", o, r, err)
+		}
+	}
+	r, err := resolve(t, h.Left, "fd00:50::1", Options{Interface: testnet.Interface, Sources: addrs(left6)})
+	if want := "no route to fd00:50::1 by veth0: add one, or a default gateway"; err == nil || err.Error() != want {
+		t.Errorf("%+v, error %v; want %s", r, err, want)
+	}
+}
+
 func TestInterfacesThatAreDown(t *testing.T) {
 	h := newHosts(t)
 	testnet.In(t, h.Left, func() error { return netlink.LinkSetDown(veth(t, h.Left)) })

@@ -14,7 +14,7 @@ import (
 func TestTheSourceIsOneOfThoseOffered(t *testing.T) {
 	h := newHosts(t)
 	left, right := veth(t, h.Left), veth(t, h.Right)
-	for _, a := range []string{"198.18.46.3/24", "198.18.47.1/24", "fd00:47::1/64"} {
+	for _, a := range []string{"198.18.46.3/24", "198.18.47.1/24", "fd00:47::1/64", "2001:db8:46::1/64"} {
 		addAddress(t, h.Left, left, a)
 	}
 	for _, a := range []string{"198.18.47.2/24", "fd00:47::2/64"} {
@@ -43,6 +43,7 @@ func TestTheSourceIsOneOfThoseOffered(t *testing.T) {
 		{right4, addrs("198.18.47.1"), "198.18.47.1"},
 		{right4, addrs("::ffff:198.18.47.1"), "198.18.47.1"},
 		{right6, addrs(leftLL+scope, "fd00:47::1"), "fd00:47::1"},
+		{right6, addrs(leftLL+scope, "2001:db8:46::1"), "2001:db8:46::1"}, // fe80 has more bits in common with fd00
 		{right6, addrs(leftLL + "%" + strconv.Itoa(left.Attrs().Index)), leftLL + scope},
 		{rightLL + scope, addrs(left6), left6},
 		{rightLL + scope, addrs(leftLL), leftLL},
