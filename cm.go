@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/internal/engine"
+	"github.com/gorxe/gorxe/internal/route"
 )
 
 // PortSpace is the kind of service that a port of the connection manager belongs to.
@@ -39,7 +40,7 @@ const (
 // Errors of connecting, for errors.Is.
 var (
 	// ErrUnreachable says that the peer did not answer.
-	ErrUnreachable = errors.New("the peer does not answer")
+	ErrUnreachable = errors.New("unreachable: the peer does not answer")
 	// ErrDisconnected says that the peer has ended the connection.
 	ErrDisconnected = errors.New("the peer has disconnected")
 )
@@ -147,19 +148,34 @@ func (c *connections) cancel(id cm.CommID) {
 // ephemeral returns a port for a side that needs any (RFC 6335: 49152 to 65535).
 func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
-// source finds the entry of the GID table from which a peer is reached.
+// source finds the entry of the GID table from which a peer is reached, and sees to it that the
+// host knows the way there. Where packets go by themselves, as in memory, any entry does that is of
+// the same family and scope.
 func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
-	for _, g := range d.GIDs() {
-		switch {
-		case g.Addr.Is4() != remote.Is4():
-		case remote.IsLinkLocalUnicast() != g.Addr.IsLinkLocalUnicast():
-		case remote.Zone() != "" && remote.Zone() != g.Addr.Zone():
-		default:
+	gids := d.GIDs()
+	if d.netdev == "" {
+		for _, g := range gids {
+			if g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast() {
+				return g, nil
+			}
+		}
+		return GIDEntry{}, fmt.Errorf("%s has no address that leads there: it has %s", d.name, listGIDs(gids))
+	}
+	o := route.Options{Sources: []netip.Addr{}}
+	for _, g := range gids {
+		o.Sources = append(o.Sources, g.Addr)
+	}
+	r, err := route.Resolve(ctx, remote, o)
+	if err != nil {
+		return GIDEntry{}, err
+	}
+	for _, g := range gids {
+		if g.Addr.WithZone("") == r.Src.WithZone("") {
 			return g, nil
 		}
 	}
-	return GIDEntry{}, fmt.Errorf("no address of %s leads to %v", d.name, remote)
+	return GIDEntry{}, fmt.Errorf("packets leave from %v, which is not an address of %s", r.Src, d.name)
 }
 
 // hangUp tells the peers of all connections, once, that they are over.

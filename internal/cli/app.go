@@ -57,7 +57,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 // oneLine returns the text of err as one line, without the names of packages that the reader need not know.
 func oneLine(err error) string {
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	for _, name := range []string{"packet: ", "engine: ", "transport: ", "qp: ", "mr: "} {
+	for _, name := range []string{"packet: ", "engine: ", "transport: ", "qp: ", "mr: ", "cm: "} {
 		text = strings.ReplaceAll(strings.TrimPrefix(text, name), ": "+name, ": ")
 	}
 	return text
@@ -92,7 +92,7 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
-	root.AddCommand(a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.versionCommand())
 	return root
 }
 

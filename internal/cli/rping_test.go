@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestRping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.fault = packet.FaultConfig{Seed: 1, Drop: 0.05}
+		s := w.start(t.Context(), "rping -s -a 127.66.0.1 -v -S 100")
+		synctest.Wait()
+		c := w.run(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0.2 -C 3 -V -v -S 100")
+		<-s.done
+		if s.code != 0 || c.code != 0 || s.err.String() != "listening on port 7174 of 127.66.0.1\n" || c.err.Len() > 0 {
+			t.Fatalf("%v\n%v", s, c)
+		}
+		pings := strings.Split(c.out.String(), "\n")
+		if len(pings) != 5 || !strings.HasPrefix(pings[2], "ping data: rdma-ping-2: CDE") || pings[3] != "3 pings of 100 bytes came back, every byte compared" {
+			t.Errorf("the client:\n%s", &c.out)
+		}
+		if want := "server " + strings.Join(pings[:3], "\nserver ") + "\n"; s.out.String() != want {
+			t.Errorf("the server:\n%s", &s.out)
+		}
+	})
+}
+
+func TestAPersistentRpingServerServesMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ctx, cancel := context.WithCancel(t.Context())
+		s := w.start(ctx, "rping -s -P --ib-dev 127.66.0.1")
+		synctest.Wait()
+		var clients []*run
+		for _, a := range []string{"2", "3", "4"} {
+			clients = append(clients, w.start(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0."+a+" -C 20 -V -S 4000"))
+		}
+		for _, c := range clients {
+			if <-c.done; c.code != 0 {
+				t.Error(c)
+			}
+		}
+		cancel()
+		if <-s.done; s.code != exitInterrupted || s.err.String() != "listening on port 7174 of 127.66.0.1\ngorxe: interrupted\n" {
+			t.Error(s)
+		}
+	})
+}
+
+func TestRpingSaysWhatIsWrong(t *testing.T) {
+	for line, want := range map[string]string{
+		"rping":                                      "-s to answer pings or -c",
+		"rping -s -c":                                "-s to answer pings or -c",
+		"rping -c":                                   "-a ADDRESS",
+		"rping -s -S 22":                             "-S 22: must be 23 to 65535",
+		"rping -s extra":                             "takes no argument",
+		"rping -s --fault drop=2":                    "--fault",
+		"rping -c -a 127.66.0.1 -I 127.66.0.2 -C 1":  "nobody listens",
+		"rping -c -a 127.66.0.9 -I 127.66.0.2 -C 1":  "does not answer",
+		"rping -c -a 127.66.0.1:x -I 127.66.0.2":     "the port",
+		"rping -c -a ::1 -I 127.66.0.2 -C 1":         "no address that leads there",
+		"rping -s -a 127.66.0.1 --ib-dev 127.66.0.3": "127.66.0.1",
+	} {
+		t.Run(line, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				other, cancel := context.WithCancel(t.Context())
+				s := w.start(other, "rping -s -P -a 127.66.0.1 -p 1")
+				synctest.Wait()
+				r := w.run(t.Context(), line)
+				if r.code == 0 || !strings.Contains(r.err.String(), want) {
+					t.Errorf("want %q in it: %v", want, r)
+				}
+				cancel()
+				<-s.done
+			})
+		})
+	}
+}

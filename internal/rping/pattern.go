@@ -1,0 +1,30 @@
+package rping
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// The characters of a ping go round from 'A' to 'z', each ping beginning one further.
+const (
+	firstChar = 'A'
+	numChars  = 'z' - 'A' + 1
+)
+
+// fill writes the n-th ping, counted from 0: a heading, characters, and a zero at the end.
+func fill(p []byte, n uint64) {
+	c := n % numChars
+	for i := copy(p, fmt.Sprintf("rdma-ping-%d: ", n)); i < len(p); i++ {
+		p[i] = byte(firstChar + c)
+		c = (c + 1) % numChars
+	}
+	p[len(p)-1] = 0
+}
+
+// text is what stands before the first zero of p.
+func text(p []byte) []byte {
+	if i := bytes.IndexByte(p, 0); i >= 0 {
+		return p[:i]
+	}
+	return p
+}

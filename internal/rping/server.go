@@ -1,0 +1,99 @@
+package rping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Server answers pings.
+type Server struct {
+	// PD is the protection domain of queue pairs and buffers.
+	PD *gorxe.PD
+	// Size is the largest ping in bytes that is taken, MinSize to MaxSize; 0 means MaxSize.
+	Size int
+	// Ping is called with the text of each ping, if it is not nil. It must not keep it.
+	Ping func(text []byte)
+}
+
+// Serve accepts a request and answers pings until the peer disconnects, which is no error, or ctx
+// ends.
+func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
+	if s.Size == 0 {
+		s.Size = MaxSize
+	}
+	e, err := newEndpoint(s.PD)
+	if err != nil {
+		return errors.Join(err, r.Reject(nil))
+	}
+	defer e.close()
+	buf := make([]byte, s.Size)
+	mr, err := e.register(s.PD, buf, gorxe.LocalWrite)
+	if err != nil {
+		return errors.Join(err, r.Reject(nil))
+	}
+	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
+		return err
+	}
+	for err == nil {
+		err = s.answer(ctx, e, mr, buf)
+	}
+	if errors.Is(err, errOver) && !errors.Is(err, errMiddle) {
+		err = nil
+	}
+	if d := e.conn.Disconnect(ctx); err == nil {
+		err = d
+	}
+	return err
+}
+
+// errMiddle says that the peer left during a ping.
+var errMiddle = errors.New("the peer has left in the middle of a ping")
+
+// answer answers one ping.
+func (s *Server) answer(ctx context.Context, e *endpoint, mr *gorxe.MR, buf []byte) error {
+	var source, sink buffer
+	if err := e.message(ctx, &source); err != nil {
+		return err
+	}
+	if int64(source.size) > int64(len(buf)) {
+		return fmt.Errorf("a ping of %d bytes: this end takes %d, give it -S %d or more", source.size, len(buf), source.size)
+	}
+	if err := s.exchange(ctx, e, mr, buf[:source.size], &source, &sink); err != nil {
+		if errors.Is(err, errOver) {
+			return fmt.Errorf("%w: %w", errMiddle, err)
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *Server) exchange(ctx context.Context, e *endpoint, mr *gorxe.MR, ping []byte, source, sink *buffer) error {
+	err := e.do(ctx, &gorxe.SendWR{
+		Opcode: gorxe.WRRead, SGList: []gorxe.SGE{mr.SGE(0, len(ping))}, RemoteAddr: source.addr, RKey: source.rkey,
+	})
+	if err != nil {
+		return err
+	}
+	said := text(ping)
+	if s.Ping != nil {
+		s.Ping(said)
+	}
+	if err := e.sendMessage(ctx, &buffer{}); err != nil {
+		return err
+	}
+	if err := e.message(ctx, sink); err != nil {
+		return err
+	}
+	// With its final zero, if there is one.
+	n := min(len(said)+1, len(ping))
+	err = e.do(ctx, &gorxe.SendWR{
+		Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{mr.SGE(0, n)}, RemoteAddr: sink.addr, RKey: sink.rkey,
+	})
+	if err != nil {
+		return err
+	}
+	return e.sendMessage(ctx, &buffer{})
+}
