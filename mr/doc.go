@@ -5,7 +5,7 @@
 // this access happen ([Region.Check]), and where are the bytes ([Region.View],
 // [Region.Read], [Region.Write]). The bytes lie behind [Memory], because there are two
 // kinds: memory of this process, which is [Addressable] and needs no copy, and memory
-// of another process, reached by offset.
+// reached by offset: that of another process, or such as may be gone when it is used.
 //
 // A [Window] has a key to a part of a region and a [FastRegion] one to memory that work
 // requests give and take; what such a key leads to is again a Region, and it is dead for

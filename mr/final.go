@@ -19,7 +19,8 @@ const finalBytes = 8
 // Where such a word reaches over the region's edge, an aligned 4-byte word takes its
 // place, and single bytes where that does not fit either; those are plain stores.
 //
-// Memory that is not addressable is written in two calls, the last bytes in the second.
+// Memory that is neither addressable nor [Atomic] is written in two calls, the last bytes in
+// the second.
 func (r *Region) WriteFinal(addr uint64, src []byte) error {
 	n := uint64(len(src))
 	if f := r.fault(addr, n); f != OK {
@@ -29,7 +30,11 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 		return nil
 	}
 	off, body := addr-r.iova, n-min(n, finalBytes)
+	if r.words != nil {
+		return r.words.WriteFinalAt(src, r.place(addr))
+	}
 	if !r.addressable {
+		off = r.place(addr)
 		if body > 0 {
 			if err := r.mem.WriteAt(src[:body], off); err != nil {
 				return err
@@ -54,9 +59,15 @@ func (r *Region) LoadByte(addr uint64) byte {
 		return 0
 	}
 	off := addr - r.iova
+	if r.words != nil {
+		if b, err := r.words.LoadByteAt(r.place(addr)); err == nil {
+			return b
+		}
+		return 0
+	}
 	if !r.addressable {
 		var b [1]byte
-		if r.mem.ReadAt(b[:], off) != nil {
+		if r.mem.ReadAt(b[:], r.place(addr)) != nil {
 			return 0
 		}
 		return b[0]
@@ -72,9 +83,15 @@ func (r *Region) LoadUint64(addr uint64) uint64 {
 		return 0
 	}
 	off := addr - r.iova
+	if r.words != nil {
+		if v, err := r.words.LoadUint64At(r.place(addr)); err == nil {
+			return v
+		}
+		return 0
+	}
 	if !r.addressable {
 		var b [8]byte
-		if r.mem.ReadAt(b[:], off) != nil {
+		if r.mem.ReadAt(b[:], r.place(addr)) != nil {
 			return 0
 		}
 		return binary.NativeEndian.Uint64(b[:])

@@ -9,9 +9,11 @@ type Region struct {
 	iova, length uint64
 	pd           *PD
 	mem          Memory
+	words        Atomic  // mem, where it is that
 	window       *Window // whose binding this is; nil for a region of its own
 	parent       *Region // that the window is bound to
 	start        uint64  // of the window's part, as the parent counts
+	base         uint64  // of the region's first byte in mem
 	windows      int     // bound to this region
 	access       Access
 	key          uint32
@@ -109,7 +111,7 @@ func (r *Region) Read(dst []byte, addr uint64) error {
 		return nil
 	}
 	if !r.addressable {
-		return r.mem.ReadAt(dst, addr-r.iova)
+		return r.mem.ReadAt(dst, r.place(addr))
 	}
 	copy(dst, r.bytes[addr-r.iova:])
 	return nil
@@ -126,11 +128,14 @@ func (r *Region) Write(addr uint64, src []byte) error {
 		return nil
 	}
 	if !r.addressable {
-		return r.mem.WriteAt(src, addr-r.iova)
+		return r.mem.WriteAt(src, r.place(addr))
 	}
 	copy(r.bytes[addr-r.iova:], src)
 	return nil
 }
+
+// place is where the byte at addr lies in the memory.
+func (r *Region) place(addr uint64) uint64 { return addr - r.iova + r.base }
 
 func (r *Region) fault(addr, n uint64) Fault {
 	switch {
@@ -149,5 +154,5 @@ func (r *Region) accessError(op string, f Fault, addr, n uint64) error {
 // end drops the memory, so that a pointer kept to a dead region keeps nothing else alive.
 func (r *Region) end() {
 	r.valid = false
-	r.bytes, r.mem = nil, nil
+	r.bytes, r.mem, r.words = nil, nil, nil
 }

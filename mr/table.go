@@ -91,6 +91,9 @@ func newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access
 		return nil, fmt.Errorf("mr: %s: ZERO_BASED with address %#x; it must be 0", op, iova)
 	}
 	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true}
+	if m, ok := mem.(ReadOnly); ok && m.ReadOnly() && access&LocalWrite != 0 {
+		return nil, fmt.Errorf("mr: %s: access %v on memory that can only be read; clear LOCAL_WRITE and what needs it", op, access)
+	}
 	if a, ok := mem.(Addressable); ok {
 		b := a.Bytes()
 		if uint64(len(b)) < length {
@@ -98,6 +101,8 @@ func newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access
 		}
 		r.bytes = b[:length:length]
 		r.addressable = true
+	} else {
+		r.words, _ = mem.(Atomic)
 	}
 	return r, nil
 }

@@ -177,15 +177,14 @@ func (r *Region) part(w *Window, b *Bind) *Region {
 	off := b.Addr - r.iova
 	p := &Region{
 		iova: b.Addr, length: b.Length, pd: r.pd, access: b.Access, key: b.NewKey,
-		window: w, parent: r, start: b.Addr, valid: true, addressable: r.addressable,
+		window: w, parent: r, start: b.Addr, base: off, valid: true, addressable: r.addressable,
+		mem: r.mem, words: r.words,
 	}
 	if b.Access&ZeroBased != 0 {
 		p.iova = 0
 	}
 	if r.addressable {
-		p.mem, p.bytes = r.mem, r.bytes[off:off+b.Length:off+b.Length]
-	} else {
-		p.mem = &section{mem: r.mem, base: off, size: b.Length}
+		p.bytes = r.bytes[off : off+b.Length : off+b.Length]
 	}
 	return p
 }
@@ -219,13 +218,3 @@ func (t *Table) ForgetQP(qpn uint32) {
 		}
 	}
 }
-
-// section is a part of memory that is not addressable.
-type section struct {
-	mem        Memory
-	base, size uint64
-}
-
-func (s *section) Size() uint64                       { return s.size }
-func (s *section) ReadAt(p []byte, off uint64) error  { return s.mem.ReadAt(p, s.base+off) }
-func (s *section) WriteAt(p []byte, off uint64) error { return s.mem.WriteAt(p, s.base+off) }
