@@ -16,7 +16,7 @@ func TestAccessAllocatesNothing(t *testing.T) {
 		"Check":                func() { r.Check(pd, 0x1000, 4096, mr.RemoteWrite) },
 		"CheckRemote":          func() { r.CheckRemote(pd, 7, 0x1000, 4096, mr.RemoteWrite) },
 		"WriteAtomic":          func() { _ = r.WriteAtomic(0x1008, (*[8]byte)(buf)) },
-		"Flush":                func() { _ = r.Flush(0x1000, 4096) },
+		"Flush":                func() { _ = r.Flush(0x1000, 4096, true) },
 		"View":                 func() { r.View(0x1000, 4096) },
 		"Read":                 func() { _ = r.Read(buf, 0x1001) },
 		"Write":                func() { _ = r.Write(0x1001, buf) },

@@ -11,11 +11,16 @@ import (
 // durable is memory by offset that notes what it is told to flush.
 type durable struct {
 	remote
-	flushed []span
+	flushed []flushed
 }
 
-func (m *durable) Flush(off, n uint64) error {
-	m.flushed = append(m.flushed, span{off, n})
+type flushed struct {
+	off, n  uint64
+	persist bool
+}
+
+func (m *durable) Flush(off, n uint64, persist bool) error {
+	m.flushed = append(m.flushed, flushed{off, n, persist})
 	return m.broken
 }
 
@@ -27,16 +32,16 @@ func TestFlushTellsTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := tab.Lookup(w.RKey())
-	for _, err := range []error{r.Flush(0x1010, 5), r.Flush(0x1010, 0), r.FlushAll(), p.Flush(2, 3), p.FlushAll()} {
+	for _, err := range []error{r.Flush(0x1010, 5, false), r.Flush(0x1010, 0, true), r.FlushAll(true), p.Flush(2, 3, true), p.FlushAll(false)} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	if want := []span{{16, 5}, {0, 256}, {0x42, 3}, {0, 256}}; !slices.Equal(m.flushed, want) {
+	if want := []flushed{{16, 5, false}, {0, 256, true}, {0x42, 3, true}, {0, 256, false}}; !slices.Equal(m.flushed, want) {
 		t.Errorf("flushed %v, want %v", m.flushed, want)
 	}
 	m.broken = errors.New("broken")
-	if err := r.Flush(0x1000, 1); !errors.Is(err, m.broken) {
+	if err := r.Flush(0x1000, 1, true); !errors.Is(err, m.broken) {
 		t.Errorf("the memory's error is lost: %v", err)
 	}
 }
@@ -44,16 +49,16 @@ func TestFlushTellsTheMemory(t *testing.T) {
 func TestFlushStaysInsideTheRegion(t *testing.T) {
 	tab, _, r := register(t, mr.Bytes(make([]byte, 64)), 0x1000, 64, 0)
 	var access *mr.AccessError
-	if err := r.Flush(0x1000, 65); !errors.As(err, &access) || access.Fault != mr.OutOfBounds {
+	if err := r.Flush(0x1000, 65, false); !errors.As(err, &access) || access.Fault != mr.OutOfBounds {
 		t.Errorf("past the end: %v", err)
 	}
-	if err := r.Flush(0x1000, 64); err != nil {
+	if err := r.Flush(0x1000, 64, true); err != nil {
 		t.Errorf("a slice needs nothing: %v", err)
 	}
 	if err := tab.Deregister(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.FlushAll(); !errors.As(err, &access) || access.Fault != mr.Gone {
+	if err := r.FlushAll(false); !errors.As(err, &access) || access.Fault != mr.Gone {
 		t.Errorf("of what is gone: %v", err)
 	}
 }

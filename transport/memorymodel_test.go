@@ -36,7 +36,7 @@ type flushCounter struct {
 	n int
 }
 
-func (f *flushCounter) Flush(off, n uint64) error {
+func (f *flushCounter) Flush(off, n uint64, _ bool) error {
 	f.n++
 	return nil
 }

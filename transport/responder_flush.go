@@ -34,10 +34,11 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.missed()
 	}
 	var err error
+	persist := typ&qp.FlushToPersistent != 0
 	if level == qp.FlushRegion {
-		err = region.FlushAll()
+		err = region.FlushAll(persist)
 	} else if h.DMALen > 0 {
-		err = region.Flush(h.VA, uint64(h.DMALen))
+		err = region.Flush(h.VA, uint64(h.DMALen), persist)
 	}
 	if err != nil {
 		return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
