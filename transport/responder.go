@@ -217,8 +217,11 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.notReady()
 	}
 	if n > 0 {
-		if !r.region.Valid() || store(r.region, r.va+r.got, p.Payload, ends) != nil {
+		if !r.region.Valid() {
 			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		}
+		if store(r.region, r.va+r.got, p.Payload, ends) != nil {
+			return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
 		}
 	}
 	r.got += n

@@ -224,8 +224,13 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return v
 		}
 	}
-	if n > 0 && (!c.region.Valid() || store(c.region, c.va+c.got, p.Payload, info.Ends()) != nil) {
-		return AccessRefused
+	if n > 0 {
+		if !c.region.Valid() {
+			return AccessRefused
+		}
+		if store(c.region, c.va+c.got, p.Payload, info.Ends()) != nil {
+			return OperationalError
+		}
 	}
 	c.got += n
 	if imm {
