@@ -183,6 +183,8 @@ func TestBreach(t *testing.T) {
 		allowed   bool
 	}{
 		{"qp", module + "/bth", true},
+		{"internal/hostmem", module + "/mr", true},
+		{"internal/hostmem", module + "/qp", false},
 		{"bth", module + "/mr", false},
 		{"bth", module + "/qp", false},
 		{"packet/linktest", module + "/packet", true},

@@ -21,6 +21,7 @@ var floors = []place{
 	{dir: "packet", floor: 0},
 	{dir: "internal/route", floor: 0},
 	{dir: "qp", floor: 1, pure: true},
+	{dir: "internal/hostmem", floor: 1},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "cm", floor: 2, pure: true},
 	{dir: "internal/engine", floor: 3},

@@ -1,0 +1,119 @@
+package hostmem
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+)
+
+// enter begins an access of n bytes at off and returns what [Memory.leave] needs.
+// Every access has this form:
+//
+//	if err := m.enter(off, n); err != nil { return err }
+//	defer m.leave(debug.SetPanicOnFault(true), off, n, &err)
+func (m *Memory) enter(off, n uint64) error {
+	if size := m.Size(); off > size || n > size-off {
+		return fmt.Errorf("hostmem: %s: %d bytes at offset %d do not fit in %d", m.name, n, off, size)
+	}
+	for {
+		users := m.users.Load()
+		if users == 0 {
+			return fmt.Errorf("hostmem: %s: %w", m.name, os.ErrClosed)
+		}
+		if m.users.CompareAndSwap(users, users+1) {
+			return nil
+		}
+	}
+}
+
+// enterWrite is enter for an access that changes bytes.
+func (m *Memory) enterWrite(off, n uint64) error {
+	if m.readOnly {
+		return fmt.Errorf("hostmem: %s: %w: it was opened for reading only", m.name, os.ErrPermission)
+	}
+	return m.enter(off, n)
+}
+
+// leave ends an access. It must be deferred itself, because it recovers: a fault inside the
+// mapping becomes an error.
+//
+// Not every access behind the end of a file faults: the rest of its last page is there and
+// belongs to no file. So the end is looked at after each access; what was inside then has been
+// read, or written, in time.
+func (m *Memory) leave(panics bool, off, n uint64, err *error) {
+	debug.SetPanicOnFault(panics)
+	r := recover()
+	switch {
+	case r != nil && !m.faulted(r):
+		_ = m.release()
+		panic(r)
+	case r != nil || *err == nil && !m.reaches(off+n):
+		*err = m.lost(off, n)
+	}
+	if e := m.release(); *err == nil && e != nil {
+		*err = e
+	}
+}
+
+// faulted reports whether a panic is that of a fault at an address of the mapping.
+func (m *Memory) faulted(r any) bool {
+	f, ok := r.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	if !ok {
+		return false
+	}
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes)))
+	return f.Addr() >= start && f.Addr()-start < uintptr(len(m.bytes))
+}
+
+// reaches reports whether the file, if it is one, has at least end bytes now.
+func (m *Memory) reaches(end uint64) bool {
+	if m.file == nil {
+		return true
+	}
+	size, err := sizeNow(m.fd)
+	return err == nil && size >= end
+}
+
+// lost makes and keeps the error of an access that failed.
+func (m *Memory) lost(off, n uint64) error {
+	return m.keep(fmt.Errorf("hostmem: %s: %w: %d bytes at offset %d: %s", m.name, ErrLost, n, off, m.diagnosis(off+n)))
+}
+
+// keep remembers err for [Memory.Err].
+func (m *Memory) keep(err error) error {
+	m.fault.Store(&err)
+	return err
+}
+
+func (m *Memory) diagnosis(end uint64) string {
+	if m.file == nil {
+		return "the page is broken"
+	}
+	size, err := sizeNow(m.fd)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the file's size cannot be read: %v", err)
+	case size < end:
+		return fmt.Sprintf("the file has %d bytes, it had %d", size, m.Size())
+	}
+	return "the disk is full or fails"
+}
+
+// release ends the use of one holder; the last one gives everything back.
+func (m *Memory) release() error {
+	if m.users.Add(-1) > 0 {
+		return nil
+	}
+	err := unmap(m.bytes)
+	if m.file != nil {
+		if e := m.file.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
