@@ -65,7 +65,7 @@ func (m *Memory) StoreUint64At(off, v uint64) (err error) {
 	}
 	defer m.leave(debug.SetPanicOnFault(true), off, wordBytes, &err)
 	if off%wordBytes == 0 { // mappings begin at a page
-		atomic.StoreUint64((*uint64)(unsafe.Pointer(&m.bytes[off])), v)
+		atomic.StoreUint64((*uint64)(unsafe.Add(m.start, off)), v)
 		return nil
 	}
 	var b [wordBytes]byte

@@ -49,7 +49,7 @@ func (o *FileOptions) open(path string) (*os.File, error) {
 	if o.ReadOnly {
 		flags = openFlags | os.O_RDONLY
 	}
-	for {
+	for range 10 {
 		f, err := os.OpenFile(path, flags, 0)
 		if errors.Is(err, unix.ELOOP) {
 			return nil, fmt.Errorf("%s is a symbolic link; name the file that it leads to", path)
@@ -62,6 +62,7 @@ func (o *FileOptions) open(path string) (*os.File, error) {
 			return f, err
 		}
 	}
+	return nil, fmt.Errorf("%s comes and goes", path)
 }
 
 // create makes the file with its size, or leaves none behind.
@@ -176,9 +177,9 @@ func sizeNow(fd int) (uint64, error) {
 // sync writes the pages that hold n bytes at off to disk.
 func (m *Memory) sync(off, n uint64) error {
 	start := off &^ uint64(os.Getpagesize()-1)
-	err := unix.Msync(m.bytes[start:off+n], unix.MS_SYNC)
+	err := unix.Msync(m.mapping()[start:off+n], unix.MS_SYNC)
 	for err == unix.EINTR {
-		err = unix.Msync(m.bytes[start:off+n], unix.MS_SYNC)
+		err = unix.Msync(m.mapping()[start:off+n], unix.MS_SYNC)
 	}
 	if err == nil {
 		return nil

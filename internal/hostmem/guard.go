@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"unsafe"
 )
 
 // enter begins an access of n bytes at off and returns what [Memory.leave] needs.
@@ -66,8 +65,8 @@ func (m *Memory) faulted(r any) bool {
 	if !ok {
 		return false
 	}
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes)))
-	return f.Addr() >= start && f.Addr()-start < uintptr(len(m.bytes))
+	start := uintptr(m.start)
+	return f.Addr() >= start && uint64(f.Addr()-start) < m.size
 }
 
 // reaches reports whether the file, if it is one, has at least end bytes now.
@@ -109,7 +108,7 @@ func (m *Memory) release() error {
 	if m.users.Add(-1) > 0 {
 		return nil
 	}
-	err := unmap(m.bytes)
+	err := unmap(m.mapping())
 	if m.file != nil {
 		if e := m.file.Close(); err == nil {
 			err = e

@@ -2,6 +2,7 @@ package hostmem
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -23,6 +24,9 @@ func TestFileThatBecomesShorter(t *testing.T) {
 		})
 		if err := os.Truncate(path, int64(end)); err != nil {
 			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%v %+v %#v", m, m, m); !strings.Contains(got, path) {
+			t.Errorf("printed: %s", got)
 		}
 		for _, off := range []uint64{end, 3*page - 8, end &^ 7} {
 			each(m, off, 8, func(name string, _ bool, err error) {

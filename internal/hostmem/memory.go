@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/gorxe/gorxe/mr"
 )
@@ -18,8 +19,9 @@ var ErrLost = errors.New("bytes out of reach")
 // may be called by several goroutines at a time.
 type Memory struct {
 	name     string
-	bytes    []byte
-	words    *mr.Region // over bytes: keeps the order of a message's end, changes words
+	start    unsafe.Pointer // no slice: whoever prints a Memory must not read through it
+	size     uint64
+	words    *mr.Region // over all bytes: keeps the order of a message's end, changes words
 	file     *os.File   // nil when anonymous
 	fd       int
 	readOnly bool
@@ -35,12 +37,12 @@ func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory
 	if readOnly {
 		access = 0
 	}
-	size := uint64(len(bytes))
+	start, size := unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes))
 	words, err := mr.NewTable(1, 1).Register(&mr.PD{}, mr.Bytes(bytes), 0, size, access)
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{name: name, bytes: bytes, words: words, file: file, fd: -1, readOnly: readOnly}
+	m := &Memory{name: name, start: start, size: size, words: words, file: file, fd: -1, readOnly: readOnly}
 	if file != nil {
 		m.fd = int(file.Fd())
 	}
@@ -62,6 +64,9 @@ func Anonymous(size uint64) (*Memory, error) {
 	return newMemory(name, b, nil, false)
 }
 
+// mapping is the whole memory. What touches it is guarded.
+func (m *Memory) mapping() []byte { return unsafe.Slice((*byte)(m.start), m.size) }
+
 // mappable says why size bytes cannot be mapped by any process.
 func mappable(name string, size uint64) error {
 	if size == 0 {
@@ -74,7 +79,10 @@ func mappable(name string, size uint64) error {
 }
 
 // Size is the number of bytes when the memory was opened.
-func (m *Memory) Size() uint64 { return uint64(len(m.bytes)) }
+func (m *Memory) Size() uint64 { return m.size }
+
+// String is the name and the size.
+func (m *Memory) String() string { return fmt.Sprintf("%s (%d bytes)", m.name, m.size) }
 
 // ReadOnly reports whether writes are refused.
 func (m *Memory) ReadOnly() bool { return m.readOnly }
