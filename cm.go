@@ -154,7 +154,7 @@ func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()
-	if d.netdev == "" {
+	if !d.onHost {
 		for _, g := range gids {
 			if g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast() {
 				return g, nil

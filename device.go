@@ -51,6 +51,7 @@ type Device struct {
 	skipped []error
 	pds     atomic.Uint32
 
+	onHost      bool // its addresses are the host's: it was opened by Config.Device
 	connections connections
 	watching    func() // ends what watchPort began
 	closing     sync.Once
@@ -59,6 +60,7 @@ type Device struct {
 // Open starts a device. The error says what is wrong with which interface or address.
 func Open(cfg Config) (*Device, error) {
 	d := &Device{name: cfg.Name, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR}
+	d.onHost = cfg.Device != ""
 	if d.name == "" {
 		d.name = "gorxe0"
 	}

@@ -54,12 +54,12 @@ func TestAPersistentRpingServerServesMany(t *testing.T) {
 
 func TestRpingSaysWhatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
-		"rping":                                      "-s to answer pings or -c",
-		"rping -s -c":                                "-s to answer pings or -c",
-		"rping -c":                                   "-a ADDRESS",
-		"rping -s -S 22":                             "-S 22: must be 23 to 65535",
-		"rping -s extra":                             "takes no argument",
-		"rping -s --fault drop=2":                    "--fault",
+		"rping":                   "-s to answer pings or -c",
+		"rping -s -c":             "-s to answer pings or -c",
+		"rping -c":                "-a ADDRESS",
+		"rping -s -S 22":          "-S 22: must be 23 to 65535",
+		"rping -s extra":          "takes no argument",
+		"rping -s --fault drop=2": "--fault",
 		"rping -c -a 127.66.0.1 -I 127.66.0.2 -C 1":  "nobody listens",
 		"rping -c -a 127.66.0.9 -I 127.66.0.2 -C 1":  "does not answer",
 		"rping -c -a 127.66.0.1:x -I 127.66.0.2":     "the port",
