@@ -19,7 +19,7 @@ type GIDEntry struct {
 	MTU    MTU        // largest path MTU
 }
 
-// GIDs returns the GID table.
+// GIDs returns the entries of the GID table whose addresses the device has now, by index.
 func (d *Device) GIDs() []GIDEntry {
 	var out []GIDEntry
 	for _, g := range d.engine.GIDs() {
@@ -34,10 +34,12 @@ func (d *Device) GIDs() []GIDEntry {
 // GID returns the entry at index. The error lists what there is.
 func (d *Device) GID(index int) (GIDEntry, error) {
 	gids := d.GIDs()
-	if index < 0 || index >= len(gids) {
-		return GIDEntry{}, fmt.Errorf("%s has no GID with index %d: it has %s", d.name, index, listGIDs(gids))
+	for _, g := range gids {
+		if g.Index == index {
+			return g, nil
+		}
 	}
-	return gids[index], nil
+	return GIDEntry{}, fmt.Errorf("%s has no GID with index %d: it has %s", d.name, index, listGIDs(gids))
 }
 
 // gidOf is the GID of an address, whose zone it does not have.
@@ -55,6 +57,9 @@ func (d *Device) gidIndex(gid GID) (int, error) {
 }
 
 func listGIDs(gids []GIDEntry) string {
+	if len(gids) == 0 {
+		return "none"
+	}
 	var list []string
 	for _, g := range gids {
 		list = append(list, fmt.Sprintf("%d (%v)", g.Index, g.GID))

@@ -95,8 +95,8 @@ const atomicHCA = 1
 type PortAttr struct {
 	State       string // "PORT_ACTIVE", or "PORT_DOWN" while the network interface is down
 	MaxMTU      MTU
-	ActiveMTU   MTU // the largest that fits every link of the device
-	GIDTableLen int
+	ActiveMTU   MTU    // the largest that fits every link of the device
+	GIDTableLen int    // one more than the largest index that an address has or had
 	MaxMsgSize  uint64 // bytes
 	PkeyTblLen  int
 	LID         uint16 // 0: RoCE has none
@@ -119,7 +119,7 @@ func (d *Device) PortAttr() PortAttr {
 	}
 	return PortAttr{
 		State: state, PhysState: phys, LinkLayer: "Ethernet",
-		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: len(gids),
+		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: d.engine.GIDTableLen(),
 		MaxMsgSize: qp.MaxMessage, PkeyTblLen: 1,
 	}
 }

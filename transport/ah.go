@@ -14,12 +14,14 @@ type AH struct {
 	path   packet.Path
 	link   int
 	mtu    uint32
+	keep   any
 }
 
 // NewAH returns the handle for a vector that leads by the link with the given index over
-// path, with a payload of up to mtu bytes a datagram.
-func NewAH(pd *mr.PD, vector qp.AddressVector, link int, path packet.Path, mtu qp.MTU) *AH {
-	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu)}
+// path, with a payload of up to mtu bytes a datagram. What keep points to is held as long as
+// somebody has the handle.
+func NewAH(pd *mr.PD, vector qp.AddressVector, link int, path packet.Path, mtu qp.MTU, keep any) *AH {
+	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu), keep: keep}
 }
 
 // PD returns the domain that the handle was made in.

@@ -31,7 +31,7 @@ func (s *script) address(wr *qp.SendWR, f args) {
 	link := int(f.num("by"))
 	dst := netip.AddrFrom4([4]byte{192, 0, 2, byte(link)})
 	if !f.has("noah") {
-		wr.AH = NewAH(s.qp.PD, qp.AddressVector{}, link, packet.Path{Dst: dst}, qp.MTU(256*(link+1)))
+		wr.AH = NewAH(s.qp.PD, qp.AddressVector{}, link, packet.Path{Dst: dst}, qp.MTU(256*(link+1)), nil)
 	}
 	wr.RemoteQPN = bth.QPN(f.or("to", 0x22))
 	wr.RemoteQKey = uint32(f.or("qkey", scriptQKey))

@@ -85,7 +85,7 @@ func (m *udModel) post(t *rapid.T) {
 		msg.data = append(msg.data, byte(m.next)+byte(i))
 	}
 	wr := qp.SendWR{ID: uint64(m.next), Opcode: qp.WRSendImm, Flags: qp.Inline, InlineData: msg.data, Imm: m.next,
-		AH:        NewAH(n.qp.PD, qp.AddressVector{}, rapid.IntRange(0, 1).Draw(t, "link"), packet.Path{Dst: netip.IPv6Loopback()}, udMTU),
+		AH:        NewAH(n.qp.PD, qp.AddressVector{}, rapid.IntRange(0, 1).Draw(t, "link"), packet.Path{Dst: netip.IPv6Loopback()}, udMTU, nil),
 		RemoteQPN: bth.QPN(16 + to), RemoteQKey: msg.qkey}
 	if err := n.qp.SQ.Push(&wr); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestDatagramsAllocateNothing(t *testing.T) {
 		ud.Modified(1)
 	}
 	batch, raw, wcs := packet.NewBatch(4), make([]byte, 0, 4096), make([]qp.WC, 2)
-	wr := qp.SendWR{Opcode: qp.WRSend, AH: NewAH(pd, qp.AddressVector{}, 0, packet.Path{}, 1024), RemoteQPN: 16,
+	wr := qp.SendWR{Opcode: qp.WRSend, AH: NewAH(pd, qp.AddressVector{}, 0, packet.Path{}, 1024, nil), RemoteQPN: 16,
 		SGList: []qp.SGE{{Length: 1024, LKey: region.LKey()}}}
 	rr := qp.RecvWR{SGList: []qp.SGE{{Addr: 4096, Length: 2000, LKey: region.LKey()}}}
 	var p bth.Packet

@@ -17,11 +17,13 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	if av.FlowLabel > maxFlowLabel {
 		return nil, fmt.Errorf("flow label %#x does not fit 20 bits", av.FlowLabel)
 	}
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
 	g, path, err := d.route(&av, true)
 	if err != nil {
 		return nil, err
 	}
-	return transport.NewAH(pd, av, g.index, path, g.mtu), nil
+	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
 }
 
 // ReplyVector is the way back to where the datagram with this header came from, by the
@@ -32,7 +34,12 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	if err != nil {
 		return qp.AddressVector{}, err
 	}
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
 	for _, g := range d.gids {
+		if g.link == nil {
+			continue
+		}
 		fits := dst.IsMulticast() && g.local.Is4() == src.Is4() && g.local.IsLinkLocalUnicast() == src.IsLinkLocalUnicast()
 		if g.local == dst || fits {
 			return qp.AddressVector{

@@ -64,6 +64,11 @@ func (d *Device) refused(s *shard, now transport.Time, err error) {
 	if errors.As(err, &refusal) {
 		n = refusal.Refused
 	}
+	d.lost(s, now, n, err)
+}
+
+// lost takes note of n frames that were not sent, and why.
+func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 	c := &s.count
 	c.txRefused += uint64(n)
 	if c.lastRefusal == nil || now-c.loggedRefusal >= refusalLogInterval {
@@ -129,11 +134,14 @@ func (d *Device) linkStats(f func(name string, value uint64)) {
 		}
 	}
 	d.shard.mu.Unlock()
-	for _, g := range d.gids {
-		if l, ok := g.link.(packet.Counted); ok {
+	d.mu.Lock()
+	sum.Add(d.leftLinks)
+	for _, w := range d.wires {
+		if l, ok := w.link.(packet.Counted); ok {
 			sum.Add(l.Stats())
 		}
 	}
+	d.mu.Unlock()
 	f("link_tx_calls", sum.TxCalls)
 	f("link_rx_calls", sum.RxCalls)
 	f("link_rx_queue_full", sum.RxDropped)

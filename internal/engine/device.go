@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Name      string
 	Links     []packet.Link // closed with the device
+	Waits     bool          // links may come later: there may be none yet
 	Transport transport.Config
 	Seed      uint64 // of queue pair numbers, keys and the GUID; 0 takes a random one
 	MaxQP     int
@@ -36,7 +37,7 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid
+	gids      []*gid // the GID table, changed with linking and the shard's lock held, read with either
 	guid      uint64
 	start     time.Time
 
@@ -44,14 +45,17 @@ type Device struct {
 	keys  *mr.Table // read under one shard's lock, changed under all
 	srqs  int       // shared receive queues, guarded by the shard's lock
 
-	events   *events
-	portDown atomic.Bool
-	ending   atomic.Bool // Close has begun: links may say that they are closed
+	events *events
+	port   portState
+	ending atomic.Bool // Close has begun: links may say that they are closed; set with mu held
 
-	joining sync.Mutex // attaching to multicast groups goes one at a time
+	linking    sync.Mutex // links come and go, and groups are joined, one at a time
+	departures uint64     // links that were removed, guarded by linking
 
-	mu  sync.Mutex
-	cqs map[*CQ]struct{} // guarded by mu, nil once closed
+	mu        sync.Mutex
+	cqs       map[*CQ]struct{} // guarded by mu, nil once closed
+	wires     []*wire          // guarded by mu
+	leftLinks packet.Stats     // of links that were removed, guarded by mu
 
 	closing  sync.Once
 	closeErr error
@@ -62,7 +66,7 @@ type Device struct {
 // Open starts a device over the links of cfg. They belong to it from then on, and only
 // if there is no error.
 func Open(cfg Config) (*Device, error) {
-	gids, err := newGIDs(cfg.Links)
+	gids, err := newGIDs(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +79,33 @@ func Open(cfg Config) (*Device, error) {
 	seeds := seedSequence(cfg.Seed)
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		gids: gids, start: time.Now(), guid: localGUID(seeds.next()),
+		start: time.Now(), guid: localGUID(seeds.next()),
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
 		cqs:  make(map[*CQ]struct{}), done: make(chan struct{}), events: newEvents(),
 	}
 	d.shard = newShard(d, seeds.next())
-	for _, g := range gids {
-		d.running.Go(newInbox(g, d.shard).run)
-	}
 	d.running.Go(d.shard.pump)
+	d.enterAll(gids)
 	return d, nil
+}
+
+// newGIDs makes the entries of the links that cfg opens the device with.
+func newGIDs(cfg *Config) (gids []*gid, err error) {
+	switch n := len(cfg.Links); {
+	case n == 0 && !cfg.Waits:
+		return nil, errors.New("a device needs at least one link")
+	case n > maxGIDs:
+		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
+	}
+	for i, l := range cfg.Links {
+		g, err := newGID(l)
+		if err != nil {
+			return nil, fmt.Errorf("link %d: %w", i, err)
+		}
+		g.index = i
+		gids = append(gids, g)
+	}
+	return gids, nil
 }
 
 // now is the time that machines are told: nanoseconds since Open.
@@ -101,20 +122,14 @@ func (d *Device) Done() <-chan struct{} { return d.done }
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
-		d.ending.Store(true)
 		// The links first: it wakes a poster that waits in Send with the lock held.
-		var errs []error
-		for _, g := range d.gids {
-			if err := g.link.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-				errs = append(errs, err)
-			}
-		}
+		err := d.closeWires()
 		d.shard.close()
 		close(d.done)
 		d.running.Wait()
 		d.closeCQs()
 		d.events.close()
-		d.closeErr = errors.Join(errs...)
+		d.closeErr = err
 	})
 	return d.closeErr
 }

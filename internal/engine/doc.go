@@ -3,11 +3,11 @@
 //
 // # Threads
 //
-//   - One receiving goroutine for each link and for each multicast group joined. It waits in
-//     Recv, decodes and checks the ICRC of what came without any lock, then takes the shard's
-//     lock once for the whole batch, gives every packet to its machine, and lets the machines
-//     that have something to say transmit before it lets go of the lock: all acknowledgements
-//     of a batch leave together.
+//   - One receiving goroutine for each link, until it is removed, and for each multicast
+//     group joined. It waits in Recv, decodes and checks the ICRC of what came without any
+//     lock, then takes the shard's lock once for the whole batch, gives every packet to its
+//     machine, and lets the machines that have something to say transmit before it lets go of
+//     the lock: all acknowledgements of a batch leave together.
 //   - One pump for each shard. It serves timeouts, but puts off those of a link whose receiver
 //     is behind: what would stop them may have come. It goes on transmitting where a flush
 //     stopped because its budget was used up, and sends for queue pairs that are kept so
@@ -18,20 +18,30 @@
 //
 // # Locks
 //
-//	Device.joining  taken while a device joins a multicast group, before shard.mu.
+//	Device.linking  taken while a link is added, removed or looked at again, and while a
+//	                multicast group is joined, before shard.mu. It is held while a removed
+//	                link ends; nothing of the data path takes it.
 //	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
 //	                region is borrowed only under it.
 //	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
-//	Device.mu       the list of CQs.
+//	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
+//	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is joining, shard, CompChannel, Device, CQ, events: whoever holds one takes
+// The order is linking, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
 // only what stands behind it.
-// A link is called under shard.mu for Prepare, Send and Pending only, and a membership in a
-// group for Close.
+// A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
+// a group for Close.
+//
+// The GID table, with the link and the MTU of each entry, is changed with linking and shard.mu
+// held, and read with either. A link is taken out of the table under shard.mu and closed after
+// it was let go of: so nothing is sent by a link that is closed, but by Close, which closes the
+// links first, without shard.mu, to wake who waits in Send with it. Removing a link waits for
+// such a one. What a queue pair leads to is the entry, not the link: an entry without a link
+// loses what is sent.
 //
 // The key table belongs to the device: machines read it under their own shard's lock, and
 // change it there where work requests bind, register and invalidate keys. Calls such as

@@ -5,43 +5,78 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"weak"
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
 
-// gid is an entry of the GID table: a link and the address it sends from. It does not
-// change while the device is open.
+// gid is an entry of the GID table: an address, and the link it sends from while the host has
+// the address. Which address it is does not change: an entry that another address gets is
+// another gid.
 type gid struct {
 	index int
-	link  packet.Link
-	caps  packet.Caps
 	local netip.Addr // without zone
 	zone  string     // of a link-local address
-	mtu   qp.MTU     // largest path MTU
+
+	// Changed with Device.linking and the shard's lock held, read with either.
+	link packet.Link // nil while the address is away
+	wire *wire       // of link
+	caps packet.Caps // of link, or of the last one
+	mtu  qp.MTU      // largest path MTU, likewise
+	away error       // says that the address is away
+	went uint64      // when it went: later is larger
+
+	// Guarded by the shard's lock.
+	users int    // connected queue pairs whose way leads here
+	lease *lease // nil while the address is away
+	lent  weak.Pointer[lease]
 }
 
-// newGIDs makes the GID table of the links, in their order.
-func newGIDs(links []packet.Link) ([]*gid, error) {
-	if len(links) == 0 {
-		return nil, errors.New("a device needs at least one link")
+// lease is what the address handles of an entry hold on to, and the entry itself while its
+// address is there. Nobody says when a handle is no longer needed, so it is the garbage
+// collector that tells when an address that is away has none left.
+type lease struct{ of *gid }
+
+// newGID makes the entry of a link; the index is not known yet.
+func newGID(l packet.Link) (*gid, error) {
+	local, caps := l.Local(), l.Caps()
+	if !local.IsValid() {
+		return nil, fmt.Errorf("the link (%s) has no local address", caps.Name)
 	}
-	if len(links) > maxGIDs {
-		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", len(links), maxGIDs)
+	g := &gid{link: l, caps: caps, local: local.WithZone("").Unmap(), zone: local.Zone()}
+	var err error
+	g.mtu, err = g.pathMTU(caps)
+	return g, err
+}
+
+// pathMTU is the largest path MTU of a link with these capabilities.
+func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
+	mtu := qp.MTUForLink(caps.MTU)
+	if !mtu.Valid() {
+		return 0, fmt.Errorf("the MTU of %v is %d bytes: RoCE needs at least %d", g.addr(), caps.MTU, smallestMTU)
 	}
-	var gids []*gid
-	for i, l := range links {
-		local := l.Local()
-		g := &gid{index: i, link: l, caps: l.Caps(), local: local.WithZone("").Unmap(), zone: local.Zone()}
-		if !local.IsValid() {
-			return nil, fmt.Errorf("link %d (%s) has no local address", i, g.caps.Name)
+	return mtu, nil
+}
+
+// addr is the address with its zone.
+func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
+
+// free is true when the address is away and nothing counts on its coming back. The shard's
+// lock is held.
+func (g *gid) free(o *outbox) bool {
+	return g.link == nil && g.users == 0 && o.head == nil && g.lent.Value() == nil
+}
+
+// hold returns the lease of an entry whose address is there. The shard's lock is held.
+func (g *gid) hold() *lease {
+	if g.lease == nil {
+		if g.lease = g.lent.Value(); g.lease == nil {
+			g.lease = &lease{of: g}
+			g.lent = weak.Make(g.lease)
 		}
-		if g.mtu = qp.MTUForLink(g.caps.MTU); !g.mtu.Valid() {
-			return nil, fmt.Errorf("the MTU of %v is %d bytes: RoCE needs at least %d", local, g.caps.MTU, smallestMTU)
-		}
-		gids = append(gids, g)
 	}
-	return gids, nil
+	return g.lease
 }
 
 // maxGIDs is how many entries ibv_ah_attr's index has names for.
@@ -50,48 +85,66 @@ const maxGIDs = 256
 // smallestMTU is the least MTU of a network device that carries the least path MTU.
 const smallestMTU = int(qp.MinMTU) + 80
 
-// route finds the entry that an address vector names and the path to its peer, or to a
-// multicast group where that is allowed.
-func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
-	if int(av.SGIDIndex) >= len(d.gids) {
-		return nil, packet.Path{}, fmt.Errorf("there is no GID with index %d: the device has %s", av.SGIDIndex, d.gidList())
-	}
-	g := d.gids[av.SGIDIndex]
-	dst := av.DGID.Addr()
-	switch {
-	case dst.IsUnspecified(), dst.IsMulticast() && !group:
-		return nil, packet.Path{}, fmt.Errorf("%v is not the GID of a peer", av.DGID)
-	case dst.Is4() != g.local.Is4():
-		return nil, packet.Path{}, fmt.Errorf("no way from GID %d (%v) to %v: one is IPv4, the other IPv6; the device has %s",
-			g.index, g.local, dst, d.gidList())
-	}
-	if dst.IsLinkLocalUnicast() {
-		dst = dst.WithZone(g.zone)
-	}
-	return g, packet.Path{
-		Src: g.local, Dst: dst,
-		TrafficClass: av.TrafficClass, HopLimit: hopLimit(av.HopLimit), FlowLabel: av.FlowLabel,
-	}, nil
-}
-
-// hopLimit is what stands in the IP header: the kernel takes the route's instead of an
-// address vector's, and tools such as ibv_rc_pingpong rely on that when they leave 1 or 0.
-func hopLimit(av uint8) uint8 {
-	if av <= 1 {
-		return packet.DefaultHopLimit
-	}
-	return av
-}
-
-func (d *Device) gidList() string {
-	var b strings.Builder
-	for i, g := range d.gids {
-		if i > 0 {
-			b.WriteString(", ")
+// place returns the index for g in the table: the one that its address had before, the next
+// that nobody has had, or, once there is none, the one of the address that is away for longest
+// with nothing that uses it. Both locks are held.
+func (d *Device) place(g *gid) (index int, err error) {
+	oldest := -1
+	for i, old := range d.gids {
+		switch {
+		case old.addr() == g.addr() && old.link == nil:
+			return i, nil
+		case old.addr() == g.addr():
+			err = fmt.Errorf("%v is GID %d of the device already", g.addr(), i)
+		case old.free(d.shard.out[i]) && (oldest < 0 || old.went < d.gids[oldest].went):
+			oldest = i
 		}
-		fmt.Fprintf(&b, "%d (%v)", i, g.local)
 	}
-	return b.String()
+	switch {
+	case err != nil:
+		return 0, err
+	case len(d.gids) < maxGIDs:
+		return len(d.gids), nil
+	case oldest < 0:
+		return 0, fmt.Errorf("no room for %v: all %d entries of the GID table are addresses of the device, or of queue pairs and address handles whose addresses may come back", g.addr(), maxGIDs)
+	}
+	return oldest, nil
+}
+
+// gidAt returns the entry with the given index, whose address is there. The shard's lock is
+// held.
+func (d *Device) gidAt(index int) (*gid, error) {
+	if index < 0 || index >= len(d.gids) {
+		return nil, fmt.Errorf("there is no GID with index %d: the device has %s", index, d.gidList())
+	}
+	g := d.gids[index]
+	if g.link == nil {
+		return nil, fmt.Errorf("%w: the device has %s", g.away, d.gidList())
+	}
+	return g, nil
+}
+
+// errAway says that an address of the GID table is not there.
+var errAway = errors.New("is away: this host does not have the address now")
+
+// leave takes note that the address went. Both locks are held.
+func (g *gid) leave(when uint64) {
+	g.link, g.wire, g.lease, g.went = nil, nil, nil, when
+	g.away = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAway)
+}
+
+// gidList names the addresses that are there. The shard's lock is held.
+func (d *Device) gidList() string {
+	var list []string
+	for _, g := range d.gids {
+		if g.link != nil {
+			list = append(list, fmt.Sprintf("%d (%v)", g.index, g.local))
+		}
+	}
+	if list == nil {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 // GID describes one entry of the GID table.
@@ -102,11 +155,22 @@ type GID struct {
 	MTU   qp.MTU // largest path MTU
 }
 
-// GIDs returns the GID table.
+// GIDs returns the entries of the GID table whose addresses are there, by index.
 func (d *Device) GIDs() []GID {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
 	out := make([]GID, 0, len(d.gids))
 	for _, g := range d.gids {
-		out = append(out, GID{Index: g.index, Addr: g.local.WithZone(g.zone), Caps: g.caps, MTU: g.mtu})
+		if g.link != nil {
+			out = append(out, GID{Index: g.index, Addr: g.addr(), Caps: g.caps, MTU: g.mtu})
+		}
 	}
 	return out
+}
+
+// GIDTableLen is one more than the largest index that an address has or had.
+func (d *Device) GIDTableLen() int {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	return len(d.gids)
 }

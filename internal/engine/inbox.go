@@ -16,6 +16,7 @@ import (
 type inbox struct {
 	*gid
 	shard *shard
+	wire  *wire // that it receives from, or that was asked to join the group
 	from  packet.Receiver
 	to    netip.Addr // where its frames are sent to: the link's address, or the group
 	rb    *packet.RecvBatch
@@ -31,8 +32,9 @@ type arrival struct {
 	grh    transport.GRH // of a datagram
 }
 
+// newInbox is called with the shard's lock held, as is newGroupInbox.
 func newInbox(g *gid, s *shard) *inbox {
-	return &inbox{gid: g, shard: s, from: g.link, to: g.local, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
+	return &inbox{gid: g, shard: s, wire: g.wire, from: g.link, to: g.local, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
 }
 
 func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *inbox {
@@ -41,8 +43,11 @@ func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *in
 	return in
 }
 
-// run receives until the link is closed, or the group left.
+// run receives until the link is closed or removed, or the group left.
 func (in *inbox) run() {
+	if !in.to.IsMulticast() {
+		defer close(in.wire.over)
+	}
 	for failures := 0; ; {
 		err := in.from.Recv(in.rb)
 		if err == nil {
@@ -50,21 +55,36 @@ func (in *inbox) run() {
 			in.deliver()
 			continue
 		}
-		if in.to.IsMulticast() && errors.Is(err, net.ErrClosed) {
+		if in.ended(err) {
 			return
 		}
-		if failures++; !in.shard.dev.failed(failures, err) {
+		if failures++; !in.shard.dev.failed(failures, err) || !in.pause(failures) {
 			return
 		}
 	}
 }
 
-// pause waits a little after a failure to receive, longer each time, so that an error
-// that does not go away does not eat the processor. It is false once the device closes.
-func (d *Device) pause(failures int, err error) bool {
-	d.log.Warn("receiving failed", "device", d.name, "error", err, "failures", failures)
+// ended is true for the error of a receiver that the device itself has closed while it goes on.
+func (in *inbox) ended(err error) bool {
+	if !errors.Is(err, net.ErrClosed) {
+		return false
+	}
 	select {
-	case <-d.done:
+	case <-in.wire.gone:
+		return true
+	default:
+		return in.to.IsMulticast()
+	}
+}
+
+// pause waits a little after a failure to receive, longer each time, so that an error that
+// does not go away does not eat the processor. It is false once the link is removed or the
+// device closed.
+func (in *inbox) pause(failures int) bool {
+	select {
+	case <-in.shard.dev.done:
+		return false
+	case <-in.wire.gone:
 		return false
 	case <-time.After(time.Millisecond << min(failures-1, 10)):
 		return true

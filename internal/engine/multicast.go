@@ -22,14 +22,17 @@ const (
 // lock guards it.
 type group struct {
 	addr    netip.Addr
-	from    packet.Receiver
+	via     *gid            // whose link has joined it, nil for none
+	from    packet.Receiver // nil likewise
 	members []*QP
 }
 
 // AttachMulticast makes q, of type UD, receive what is sent to the group gid with its
 // Q_Key. The device joins the group at the IP level when the first of its queue pairs is
 // attached: once, by its first link of the group's family, for all its addresses are those
-// of one port. To be attached twice is to be attached.
+// of one port. When that link is removed another joins in its place, and when there is none
+// the first that comes; what is sent to the group meanwhile is missed. To be attached twice
+// is to be attached.
 func (q *QP) AttachMulticast(gid qp.GID) error {
 	addr, s, d := gid.Addr(), q.shard, q.shard.dev
 	if q.attr.Type != qp.UD {
@@ -38,15 +41,15 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 	if !addr.IsMulticast() {
 		return fmt.Errorf("%v is not the GID of a multicast group", gid)
 	}
-	d.joining.Lock()
-	defer d.joining.Unlock()
+	d.linking.Lock()
+	defer d.linking.Unlock()
 	s.mu.Lock()
 	known, err := s.attach(q, addr)
 	s.mu.Unlock()
 	if known || err != nil {
 		return err
 	}
-	g, from, err := d.join(addr)
+	via, from, err := d.join(addr)
 	if err != nil {
 		return err
 	}
@@ -55,9 +58,15 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 	if err := q.usable(); err != nil {
 		return errors.Join(err, from.Close())
 	}
-	s.groups[addr] = &group{addr: addr, from: from, members: []*QP{q}}
-	d.running.Go(newGroupInbox(g, s, from, addr).run)
+	s.groups[addr] = &group{addr: addr, members: []*QP{q}}
+	s.joined(s.groups[addr], via, from)
 	return nil
+}
+
+// joined takes note of g's membership and starts to receive. The lock is held.
+func (s *shard) joined(g *group, via *gid, from packet.Receiver) {
+	g.via, g.from = via, from
+	s.dev.running.Go(newGroupInbox(via, s, from, g.addr).run)
 }
 
 // attach adds q to a group that the device has joined; it is false if there is none. The
@@ -81,11 +90,11 @@ func (s *shard) attach(q *QP, addr netip.Addr) (known bool, err error) {
 	return true, nil
 }
 
-// join joins a group by the first link that can.
+// join joins a group by the first link that can. linking is held.
 func (d *Device) join(addr netip.Addr) (*gid, packet.Receiver, error) {
 	var errs []error
 	for _, g := range d.gids {
-		if g.local.Is4() != addr.Is4() {
+		if g.link == nil || g.local.Is4() != addr.Is4() {
 			continue
 		}
 		from, err := packet.Join(g.link, addr)
@@ -124,11 +133,61 @@ func (s *shard) leave(g *group, q *QP) {
 		return
 	}
 	delete(s.groups, g.addr)
+	s.part(g)
+}
+
+// part ends g's membership, if it has one. The lock is held.
+func (s *shard) part(g *group) {
+	if g.from == nil {
+		return
+	}
 	if l, ok := g.from.(packet.Counted); ok {
 		s.leftGroups.Add(l.Stats())
 	}
 	if err := g.from.Close(); err != nil {
 		s.dev.log.Warn("leaving a multicast group failed", "device", s.dev.name, "group", g.addr, "error", err)
+	}
+	g.via, g.from = nil, nil
+}
+
+// partGroups ends the memberships that via was asked for. The lock is held.
+func (s *shard) partGroups(via *gid) {
+	for _, g := range s.groups {
+		if g.via == via {
+			s.part(g)
+		}
+	}
+}
+
+// rejoin joins the groups that the device has members of and is not in, as far as it can.
+// linking is held.
+func (d *Device) rejoin() {
+	s := d.shard
+	var out []*group
+	s.mu.Lock()
+	for _, g := range s.groups {
+		if g.from == nil {
+			out = append(out, g)
+		}
+	}
+	s.mu.Unlock()
+	failed, why := 0, error(nil)
+	for _, g := range out {
+		via, from, err := d.join(g.addr)
+		if err != nil {
+			failed, why = failed+1, err
+			continue
+		}
+		s.mu.Lock()
+		if s.closed || s.groups[g.addr] != g {
+			why = errors.Join(why, from.Close())
+		} else {
+			s.joined(g, via, from)
+		}
+		s.mu.Unlock()
+	}
+	if why != nil {
+		d.log.Warn("multicast groups wait for a link that can join them", "device", d.name, "groups", failed, "error", why)
 	}
 }
 
@@ -163,7 +222,7 @@ func (s *shard) receiveGroup(now transport.Time, addr netip.Addr, a *arrival) {
 	}
 }
 
-// has is true for an address of the device.
+// has is true for an address of the device. The shard's lock is held.
 func (d *Device) has(a netip.Addr) bool {
-	return slices.ContainsFunc(d.gids, func(g *gid) bool { return g.local == a })
+	return slices.ContainsFunc(d.gids, func(g *gid) bool { return g.link != nil && g.local == a })
 }

@@ -15,12 +15,13 @@ const (
 	flushFrames = 256
 )
 
-// outbox is what a shard needs to send by one link: the queue pairs that wait for their
-// turn and the batch that they fill. The shard's lock guards it.
+// outbox is what a shard needs to send by one entry of the GID table: the queue pairs that
+// wait for their turn and the batch that they fill. It stays while the address is away. The
+// shard's lock guards it.
 type outbox struct {
 	*gid
 	batch   *packet.Batch
-	pender  packet.Pender // the link, if it is one
+	pender  packet.Pender // the link, if it is one and there
 	batches uint64        // that came by the link and were delivered
 
 	head, tail *QP // ready queue pairs, linked by QP.next
@@ -28,11 +29,16 @@ type outbox struct {
 	leaving []*QP // those in the batch that complete when it has left
 }
 
-func newOutbox(g *gid) *outbox {
-	o := &outbox{gid: g, batch: packet.NewBatch(max(g.caps.Batch, burst))}
-	o.pender, _ = g.link.(packet.Pender)
-	return o
+// connect readies o for the link that its entry has.
+func (o *outbox) connect() {
+	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
+		o.batch = packet.NewBatch(n)
+	}
+	o.pender, _ = o.link.(packet.Pender)
 }
+
+// disconnect readies o for what is sent while its entry has no link.
+func (o *outbox) disconnect() { o.pender = nil }
 
 func (o *outbox) push(q *QP) {
 	if q.queued {
@@ -120,6 +126,11 @@ func (o *outbox) serves(q *QP) bool {
 // send seals and sends the batch and empties it.
 func (o *outbox) send(s *shard, now transport.Time) {
 	b := o.batch
+	if o.link == nil {
+		s.dev.lost(s, now, b.Len(), o.away)
+		b.Reset()
+		return
+	}
 	o.link.Prepare(b)
 	for i := range b.Len() {
 		f := b.At(i)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"net"
+	"sync"
 
 	"github.com/gorxe/gorxe/qp"
 )
@@ -10,21 +11,46 @@ import (
 // port is the number of a device's only port.
 const port = 1
 
-// PortChanged takes note of the state of the port and raises PORT_ACTIVE or PORT_ERR if it
-// is another than before. A device opens with its port active.
+// portState is what the port's state comes from: it is active while the network interface is
+// up and the device has a link. It is guarded by its lock, but links while the device opens.
+type portState struct {
+	mu    sync.Mutex
+	down  bool // the network interface
+	links int
+}
+
+func (p *portState) active() bool { return !p.down && p.links > 0 }
+
+// PortChanged takes note of the state of the network interface and raises PORT_ACTIVE or
+// PORT_ERR if the state of the port changes with it. A device opens with its interface up.
 func (d *Device) PortChanged(up bool) {
-	if d.portDown.Swap(!up) == !up {
-		return
+	d.port.change(d, func(p *portState) { p.down = !up })
+}
+
+// linksChanged takes note of n more links.
+func (p *portState) linksChanged(d *Device, n int) {
+	p.change(d, func(p *portState) { p.links += n })
+}
+
+func (p *portState) change(d *Device, change func(*portState)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.active()
+	change(p)
+	switch is := p.active(); {
+	case is && !was:
+		d.events.raise(AsyncEvent{Type: qp.EventPortActive, Port: port})
+	case was && !is:
+		d.events.raise(AsyncEvent{Type: qp.EventPortErr, Port: port})
 	}
-	typ := qp.EventPortErr
-	if up {
-		typ = qp.EventPortActive
-	}
-	d.events.raise(AsyncEvent{Type: typ, Port: port})
 }
 
 // PortActive is true while the port can send and receive.
-func (d *Device) PortActive() bool { return !d.portDown.Load() }
+func (d *Device) PortActive() bool {
+	d.port.mu.Lock()
+	defer d.port.mu.Unlock()
+	return d.port.active()
+}
 
 // fatalFailures is how often in a row receiving must fail before it counts as over: with
 // the pauses in between that is about a second.
@@ -42,5 +68,8 @@ func (d *Device) failed(failures int, err error) bool {
 		d.log.Error("receiving failed for good", "device", d.name, "error", err)
 		d.events.raise(AsyncEvent{Type: qp.EventDeviceFatal})
 	}
-	return !over && d.pause(failures, err)
+	if !over {
+		d.log.Warn("receiving failed", "device", d.name, "error", err, "failures", failures)
+	}
+	return !over
 }

@@ -148,10 +148,7 @@ func (q *QP) close() {
 	if q.dgram != nil {
 		s.leaveAll(q)
 	}
-	if q.out != nil {
-		q.out.remove(q)
-		q.out = nil
-	}
+	q.lead(nil)
 	s.count.closedQPs.Add(q.machine.Counters())
 	q.sendCQ.release()
 	q.recvCQ.release()
@@ -192,12 +189,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	if q.attr.State() == qp.RESET {
 		out, path = nil, packet.Path{}
 	}
-	if q.out != out {
-		if q.out != nil {
-			q.out.remove(q)
-		}
-		q.out = out
-	}
+	q.lead(out)
 	q.path, q.remote = path, path.Dst.WithZone("")
 	now := s.dev.now()
 	q.machine.Modified(now)

@@ -20,7 +20,7 @@ type shard struct {
 	closed  bool
 	qps     map[bth.QPN]*QP
 	numbers qpns
-	out     []*outbox // one for each entry of the GID table, same index
+	out     []*outbox // one for each entry of the GID table, same index; never empty
 	timers  timers
 	count   counters
 	groups  map[netip.Addr]*group
@@ -32,18 +32,18 @@ type shard struct {
 }
 
 func newShard(d *Device, seed uint64) *shard {
-	s := &shard{
+	// A handle of an unknown kind leads to the first entry even of an empty table.
+	nowhere := &outbox{gid: &gid{away: errAway}}
+	nowhere.connect()
+	return &shard{
 		dev:     d,
+		out:     []*outbox{nowhere},
 		qps:     make(map[bth.QPN]*QP),
 		numbers: newQPNs(seed),
 		timers:  newTimers(),
 		groups:  make(map[netip.Addr]*group),
 		kick:    make(chan struct{}, 1),
 	}
-	for _, g := range d.gids {
-		s.out = append(s.out, newOutbox(g))
-	}
-	return s
 }
 
 // ready queues q for a turn to transmit. The lock is held.

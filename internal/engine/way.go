@@ -7,6 +7,26 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// lead makes out q's way, nil for none.
+func (q *QP) lead(out *outbox) {
+	if q.out == out {
+		return
+	}
+	if q.out != nil {
+		q.out.remove(q)
+	}
+	// Datagrams only pass by: their address handles hold on to the entries that they name.
+	if q.dgram == nil {
+		if q.out != nil {
+			q.out.users--
+		}
+		if out != nil {
+			out.users++
+		}
+	}
+	q.out = out
+}
+
 // way returns the link and the path that the queue pair will have with the attributes of a
 // that mask names.
 func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
@@ -30,7 +50,8 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	if mask&qp.AttrPathMTU != 0 {
 		mtu, wrong = a.PathMTU, qp.AttrPathMTU
 	}
-	if out != nil && mtu > out.mtu {
+	// The link of a way that stays may have got a smaller MTU: the path MTU stays as well.
+	if chosen := mask&(qp.AttrAV|qp.AttrPathMTU) != 0; chosen && out != nil && mtu > out.mtu {
 		return nil, path, refuse(wrong, "path MTU %d does not fit %v, whose MTU of %d bytes allows at most %d: give both ends %d or less, or raise the MTU of the network device",
 			int(mtu), out.local, out.caps.MTU, int(out.mtu), int(out.mtu))
 	}

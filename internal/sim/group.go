@@ -31,7 +31,7 @@ func (w *World) newGroup(i int, spec *GroupSpec) {
 // way is the handle by which e sends to the group.
 func (g *group) way(e *end) *transport.AH {
 	path := packet.Path{Src: e.node.addr(g.addr.Is6()), Dst: g.addr}
-	return transport.NewAH(e.node.pd, qp.AddressVector{DGID: qp.GIDFromAddr(g.addr)}, 0, path, e.conn.spec.MTU)
+	return transport.NewAH(e.node.pd, qp.AddressVector{DGID: qp.GIDFromAddr(g.addr)}, 0, path, e.conn.spec.MTU, nil)
 }
 
 // joins makes e a member, or no longer.

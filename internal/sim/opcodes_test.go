@@ -171,7 +171,7 @@ func newExchange(t *testing.T, service qp.Type, sent, received map[bth.Opcode]bo
 		default:
 			e.m = transport.NewUD(e.qp, e.keys)
 			addr := netip.MustParseAddr("192.0.2.1")
-			e.ah = transport.NewAH(pd, qp.AddressVector{}, 0, packet.Path{Src: addr, Dst: addr}, exchangeMTU)
+			e.ah = transport.NewAH(pd, qp.AddressVector{}, 0, packet.Path{Src: addr, Dst: addr}, exchangeMTU, nil)
 		}
 		for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 			e.qp.Attr = qp.Attr{

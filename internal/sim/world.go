@@ -152,7 +152,7 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 			e.m = transport.NewUC(e.qp, n.keys)
 		case qp.UD:
 			e.m = transport.NewUD(e.qp, n.keys)
-			e.ah = transport.NewAH(n.pd, qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst)}, 0, e.path, spec.MTU)
+			e.ah = transport.NewAH(n.pd, qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst)}, 0, e.path, spec.MTU, nil)
 		default:
 			e.m = transport.NewRC(e.qp, n.keys, &es.Config)
 		}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"errors"
+	"net"
+	"slices"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// wire is a link of the device, from when it was added until nothing receives from it any
+// more.
+type wire struct {
+	link packet.Link
+	gone chan struct{} // closed when the link is being removed
+	over chan struct{} // closed when its receiving goroutine has ended
+}
+
+// AddLink gives the device a link while it is open, and returns its index in the GID table.
+// An address that the device had before gets the index that it had, and the queue pairs and
+// address handles that lead there have their way again. Without error the link belongs to the
+// device.
+func (d *Device) AddLink(l packet.Link) (index int, err error) {
+	g, err := newGID(l)
+	if err != nil {
+		return 0, err
+	}
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	if err := d.enterLink(g); err != nil {
+		return 0, err
+	}
+	d.rejoin()
+	return g.index, nil
+}
+
+// enterLink puts g, which is new, or else its link, into the table, and sets g's index.
+// linking is held.
+func (d *Device) enterLink(g *gid) error {
+	s := d.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	var err error
+	if g.index, err = d.place(g); err != nil {
+		return err
+	}
+	w, ok := d.addWire(g.link)
+	if !ok {
+		return ErrClosed
+	}
+	d.connect(g, w)
+	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
+	d.port.linksChanged(d, 1)
+	return nil
+}
+
+// enterAll makes gids the table of a device that is being opened.
+func (d *Device) enterAll(gids []*gid) {
+	d.shard.mu.Lock()
+	defer d.shard.mu.Unlock()
+	d.port.links = len(gids)
+	for _, g := range gids {
+		if w, ok := d.addWire(g.link); ok {
+			d.connect(g, w)
+		}
+	}
+}
+
+// connect makes g, whose index is set, an entry of the table, or its link that of the entry
+// that its address had before, and starts to receive. Both locks are held.
+func (d *Device) connect(g *gid, w *wire) {
+	s := d.shard
+	switch {
+	case g.index == len(d.gids):
+		d.gids, s.out = append(d.gids, g), append(s.out[:g.index], &outbox{gid: g})
+	case d.gids[g.index].addr() == g.addr():
+		// Queue pairs lead to what is there.
+		old := d.gids[g.index]
+		old.link, old.caps, old.mtu = g.link, g.caps, g.mtu
+		g = old
+	default:
+		d.gids[g.index], s.out[g.index] = g, &outbox{gid: g}
+	}
+	g.wire, g.away = w, nil
+	s.out[g.index].connect()
+	d.running.Go(newInbox(g, s).run)
+}
+
+// RemoveLink takes the link with the given index from the device and closes it. It returns
+// when nothing of the link is left. The index stays with the address, which may come back:
+// until then what would leave by it is lost, as on a cable that is out.
+func (d *Device) RemoveLink(index int) error {
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	w, err := d.takeLink(index)
+	if err != nil {
+		return err
+	}
+	err = w.link.Close()
+	<-w.over
+	d.dropWire(w)
+	d.rejoin()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// takeLink takes a link out of the table and ends the memberships in groups that it was asked
+// for. From when it returns nothing is sent by it. linking is held.
+func (d *Device) takeLink(index int) (*wire, error) {
+	s := d.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	g, err := d.gidAt(index)
+	if err != nil {
+		return nil, err
+	}
+	w := g.wire
+	close(w.gone)
+	d.departures++
+	g.leave(d.departures)
+	s.out[index].disconnect()
+	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
+	d.port.linksChanged(d, -1)
+	s.partGroups(g)
+	return w, nil
+}
+
+// UpdateLink takes over what the link with the given index says of itself: its MTU may have
+// changed. Queue pairs and address handles keep the path MTU that they have.
+func (d *Device) UpdateLink(index int) error {
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	s := d.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	g, err := d.gidAt(index)
+	if err != nil {
+		return err
+	}
+	caps := g.link.Caps()
+	mtu, err := g.pathMTU(caps)
+	if err != nil {
+		return err
+	}
+	if mtu != g.mtu {
+		d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
+	}
+	g.caps, g.mtu = caps, mtu
+	return nil
+}
+
+// addWire enters a link among those that Close closes, unless it has closed them.
+func (d *Device) addWire(l packet.Link) (*wire, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ending.Load() {
+		return nil, false
+	}
+	w := &wire{link: l, gone: make(chan struct{}), over: make(chan struct{})}
+	d.wires = append(d.wires, w)
+	return w, true
+}
+
+// dropWire forgets a link that is over, all but its counts.
+func (d *Device) dropWire(w *wire) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wires = slices.DeleteFunc(d.wires, func(o *wire) bool { return o == w })
+	if l, ok := w.link.(packet.Counted); ok {
+		d.leftLinks.Add(l.Stats())
+	}
+}
+
+// closeWires closes every link, for good.
+func (d *Device) closeWires() (err error) {
+	d.mu.Lock()
+	d.ending.Store(true)
+	wires := slices.Clone(d.wires)
+	d.mu.Unlock()
+	for _, w := range wires {
+		if cerr := w.link.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	return err
+}
