@@ -103,7 +103,8 @@ func (k *kernel) link(addr string) *udp {
 		k.verdict = func(sentMessage) unix.Errno { return 0 }
 	}
 	a := netip.MustParseAddr(addr)
-	l := &udp{udpSocket: udpSocket{addr: a, bare: a.WithZone(""), raw: &rawConn{k: k}}, mtu: 9000}
+	l := &udp{udpSocket: udpSocket{addr: a, bare: a.WithZone(""), raw: &rawConn{k: k}}}
+	l.SetMTU(9000)
 	l.gso.Store(gsoOn)
 	l.tx.init(k.send)
 	return l

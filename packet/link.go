@@ -40,6 +40,13 @@ type Link interface {
 	Close() error
 }
 
+// Resizable is a link that wants to be told when the MTU of its network device is another than when it was opened, as
+// that of [ListenUDP] does. Decorators do not pass it on: it is for who opened the link.
+type Resizable interface {
+	// SetMTU makes mtu, in bytes, what Caps says from now on. It may be called at any time.
+	SetMTU(mtu int)
+}
+
 // Stats counts what a link did since it was opened. Frames are those of the caller's, not system calls' messages.
 type Stats struct {
 	TxFrames, TxBytes uint64 // handed to the network; bytes of UDP payload

@@ -34,7 +34,8 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
 	}
-	l := &udp{opts: opts, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}, mtu: 1500}
+	l := &udp{opts: opts, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
+	l.SetMTU(1500)
 	network, host := "udp4", addr.String()
 	if addr.Is6() {
 		network = "udp6"
@@ -48,7 +49,8 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 		}
 	}
 	if _, mtu, ifname, err := HostAddrs(addr.String()); err == nil {
-		l.mtu, l.ifname = mtu, ifname
+		l.SetMTU(mtu)
+		l.ifname = ifname
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
@@ -102,7 +104,7 @@ type udp struct {
 	udpSocket
 	scope  uint32 // interface index of a link-local addr
 	ifname string // network interface of addr, "" if that is not known
-	mtu    int
+	mtu    atomic.Int32
 	opts   UDPOptions
 	gso    atomic.Int32 // a gsoState
 	tx     udpTx
@@ -248,7 +250,10 @@ func (l *udp) scopeOf(a netip.Addr) (uint32, error) {
 }
 
 func (l *udp) Caps() Caps {
-	return Caps{Name: "udp", MTU: l.mtu, Batch: 64, GSO: l.gso.Load() != gsoOff}
+	return Caps{Name: "udp", MTU: int(l.mtu.Load()), Batch: 64, GSO: l.gso.Load() != gsoOff}
 }
+
+// SetMTU is what [Resizable] says.
+func (l *udp) SetMTU(mtu int) { l.mtu.Store(int32(mtu)) }
 
 func (l *udp) Local() netip.Addr { return l.addr }

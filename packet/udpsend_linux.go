@@ -58,10 +58,11 @@ func (l *udp) Prepare(b *Batch) {
 	if l.addr.Is4() {
 		df = DontFragment
 	}
+	longest := int(l.mtu.Load()) - headerLen(l.addr)
 	for i := b.Sent; i < b.Len(); {
 		n := 1
 		if trains {
-			n = b.train(i, l.mtu-headerLen(l.addr))
+			n = b.train(i, longest)
 		}
 		for k := range n {
 			f := b.At(i + k)

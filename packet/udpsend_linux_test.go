@@ -30,6 +30,7 @@ func TestUDPPrepareAnnouncesTheIDsOfTrains(t *testing.T) {
 		{"lone frames have 0", "192.0.2.1", func(_ *udp, b *Batch) { b.Lone = true }, []uint16{0, 0, 0, 0, 0, 0}},
 		{"without GSO all have 0", "192.0.2.1", func(l *udp, _ *Batch) { l.gso.Store(gsoOff) }, []uint16{0, 0, 0, 0, 0, 0}},
 		{"frames before Sent are left as they are", "192.0.2.1", func(_ *udp, b *Batch) { b.Sent = 1; b.At(0).ID = 77 }, []uint16{77, 0, 1, 0, 1, 0}},
+		{"frames that are longer than the MTU took to be are in no train", "192.0.2.1", func(l *udp, _ *Batch) { l.SetMTU(100) }, []uint16{0, 0, 0, 0, 0, 0}},
 		{"IPv6 has none", "2001:db8::1", func(*udp, *Batch) {}, []uint16{0, 0, 0, 0, 0, 0}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
