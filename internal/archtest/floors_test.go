@@ -24,6 +24,7 @@ var floors = []place{
 	{dir: "internal/hostmem", floor: 1},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "cm", floor: 2, pure: true},
+	{dir: "internal/netdev", floor: 0},
 	{dir: "internal/engine", floor: 3},
 	{dir: "", floor: 4},
 	{dir: "internal/rping", floor: 5},
