@@ -22,6 +22,12 @@ type Config struct {
 	// the GID table, or one local address ("192.0.2.1", "127.0.0.2"). The device listens
 	// on UDP port 4791 of these addresses. It needs Linux, and no privileges.
 	Device string
+	// Follow lets the device follow the host: an address that Device gets becomes an entry of
+	// the GID table, one that it loses goes from it, and a changed MTU counts for what is
+	// connected from then on. An interface or address that does not exist yet, or not any
+	// more, is waited for, with the port down. See [Device.GIDs] for what becomes of what is
+	// connected. It needs Linux, and no privileges.
+	Follow bool
 	// Links are used instead of Device: each is one entry of the GID table, in this order.
 	// The device closes them.
 	Links []packet.Link
@@ -45,32 +51,36 @@ type Config struct {
 type Device struct {
 	engine  *engine.Device
 	name    string
-	netdev  string
+	log     *slog.Logger
+	netdev  atomic.Pointer[string]
 	maxQP   int
 	maxMR   int
-	skipped []error
+	skipped atomic.Pointer[[]error]
 	pds     atomic.Uint32
 
 	onHost      bool // its addresses are the host's: it was opened by Config.Device
 	connections connections
-	watching    func() // ends what watchPort began
+	watching    func() // ends what watchPort or follow began
 	closing     sync.Once
 }
 
 // Open starts a device. The error says what is wrong with which interface or address.
 func Open(cfg Config) (*Device, error) {
-	d := &Device{name: cfg.Name, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR}
-	d.onHost = cfg.Device != ""
+	d := &Device{name: cfg.Name, log: cfg.Logger, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR, onHost: cfg.Device != ""}
 	if d.name == "" {
 		d.name = "gorxe0"
 	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	d.setNetDev("")
 	if d.maxQP <= 0 || d.maxQP > maxQP {
 		d.maxQP = maxQP
 	}
 	if d.maxMR <= 0 || d.maxMR > mr.MaxRegions {
 		d.maxMR = mr.DefaultMaxRegions
 	}
-	links, err := d.links(&cfg)
+	links, follow, err := d.links(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -80,38 +90,56 @@ func Open(cfg Config) (*Device, error) {
 		}
 	}
 	d.engine, err = engine.Open(engine.Config{
-		Name: d.name, Links: links, Transport: cfg.Transport, Seed: cfg.Seed,
+		Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
 	})
 	if err != nil {
 		closeLinks(links)
+		if follow != nil {
+			follow.close()
+		}
 		return nil, err
 	}
-	d.watchPort(links)
-	if cfg.Logger != nil {
-		for _, err := range d.skipped {
-			cfg.Logger.Warn("address left out", "device", d.name, "error", err)
-		}
+	if follow == nil {
+		d.watchPort(links)
+		return d, nil
+	}
+	err = follow.start()
+	d.watching = follow.end
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// links returns those of cfg, or opens a UDP link on each address of its device.
-func (d *Device) links(cfg *Config) ([]packet.Link, error) {
+// links returns those of cfg, or opens a UDP link on each address of its device, and says
+// who follows it.
+func (d *Device) links(cfg *Config) ([]packet.Link, *follower, error) {
 	switch {
 	case cfg.Device == "" && len(cfg.Links) == 0:
-		return nil, errors.New("nothing to open: Config needs Device, an interface name or a local address, or Links")
+		return nil, nil, errors.New("nothing to open: Config needs Device, an interface name or a local address, or Links")
 	case cfg.Device != "" && len(cfg.Links) > 0:
-		return nil, errors.New("Config has both Device and Links: give one")
+		return nil, nil, errors.New("Config has both Device and Links: give one")
+	case cfg.Device == "" && cfg.Follow:
+		return nil, nil, errors.New("Config has Follow and Links: only what Device names can be followed")
 	case cfg.Device == "":
-		return slices.Clone(cfg.Links), nil
+		return slices.Clone(cfg.Links), nil, nil
+	case cfg.Follow:
+		return d.follow(cfg)
 	}
-	addrs, _, ifname, err := packet.HostAddrs(cfg.Device)
+	links, err := d.linksOn(cfg.Device)
+	return links, nil, err
+}
+
+// linksOn opens a UDP link on each address that device has.
+func (d *Device) linksOn(device string) ([]packet.Link, error) {
+	addrs, _, ifname, err := packet.HostAddrs(device)
 	if err != nil {
 		return nil, err
 	}
-	d.netdev = ifname
+	d.setNetDev(ifname)
 	var links []packet.Link
+	var left []error
 	for _, a := range addrs {
 		l, err := packet.ListenUDP(a, packet.UDPOptions{})
 		switch {
@@ -119,15 +147,16 @@ func (d *Device) links(cfg *Config) ([]packet.Link, error) {
 			links = append(links, l)
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
 			// An IPv6 address is tentative for a second after it was set.
-			d.skipped = append(d.skipped, err)
+			left = append(left, err)
 		default:
 			closeLinks(links)
 			return nil, err
 		}
 	}
 	if len(links) == 0 {
-		return nil, fmt.Errorf("no address of %s can be used: %w", cfg.Device, errors.Join(d.skipped...))
+		return nil, fmt.Errorf("no address of %s can be used: %w", device, errors.Join(left...))
 	}
+	d.leftOut(left)
 	return links, nil
 }
 
@@ -154,14 +183,34 @@ func (d *Device) Close() error {
 // Name returns the device's name.
 func (d *Device) Name() string { return d.name }
 
-// NetDev returns the name of the network interface of a device opened by Config.Device.
-func (d *Device) NetDev() string { return d.netdev }
+// NetDev returns the name of the network interface of a device opened by Config.Device, ""
+// while there is none.
+func (d *Device) NetDev() string { return *d.netdev.Load() }
+
+func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
 // NodeGUID returns the GUID of this instance: every Open gives another one.
 func (d *Device) NodeGUID() uint64 { return d.engine.GUID() }
 
-// Skipped returns why addresses of Config.Device are not in the GID table, nil if all are.
-func (d *Device) Skipped() []error { return d.skipped }
+// Skipped returns why addresses of Config.Device are not in the GID table, nil if all are. With
+// Config.Follow that changes as the addresses do.
+func (d *Device) Skipped() []error {
+	if list := d.skipped.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// leftOut takes note of why addresses are left out, and logs what was not said before.
+func (d *Device) leftOut(why []error) {
+	said := d.Skipped()
+	for _, err := range why {
+		if !slices.ContainsFunc(said, func(old error) bool { return old.Error() == err.Error() }) {
+			d.log.Warn("address left out", "device", d.name, "error", err)
+		}
+	}
+	d.skipped.Store(&why)
+}
 
 // SendError returns the latest error with which the host refused to send a packet, nil if
 // it never did. It tells more than a RETRY_EXC_ERR about a peer that cannot be reached.

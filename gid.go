@@ -20,12 +20,20 @@ type GIDEntry struct {
 }
 
 // GIDs returns the entries of the GID table whose addresses the device has now, by index.
+//
+// With [Config.Follow] addresses come and go; each time there is an [EventGIDChange]. An index
+// stays what it is while its address is away: what is connected over it goes on when the
+// address comes back before its retries are spent, and ends with RETRY_EXC_ERR otherwise;
+// datagrams are lost; nothing else can be connected over it meanwhile. When all 256 indices are
+// taken, the one whose address went first is given to another, if no queue pair and no address
+// handle has to do with it. An MTU that changes is that of what is connected from then on.
 func (d *Device) GIDs() []GIDEntry {
 	var out []GIDEntry
+	netdev := d.NetDev()
 	for _, g := range d.engine.GIDs() {
 		out = append(out, GIDEntry{
 			Index: g.Index, GID: qp.GIDFromAddr(g.Addr), Addr: g.Addr, Type: "RoCE v2",
-			NetDev: d.netdev, Link: g.Caps.Name, MTU: g.MTU,
+			NetDev: netdev, Link: g.Caps.Name, MTU: g.MTU,
 		})
 	}
 	return out

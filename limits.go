@@ -106,7 +106,8 @@ type PortAttr struct {
 
 // PortAttr returns the description of the device's port. Its state is that of the network
 // interface of a device opened by Config.Device, on Linux, and of the links that tell it
-// otherwise (see [packet.StateWatcher]); [EventPortErr] and [EventPortActive] tell of changes.
+// otherwise (see [packet.StateWatcher]); without an address it is down. [EventPortErr] and
+// [EventPortActive] tell of changes.
 func (d *Device) PortAttr() PortAttr {
 	gids := d.engine.GIDs()
 	active := qp.MaxMTU

@@ -32,7 +32,7 @@ func MulticastGID(group netip.Addr) (GID, error) {
 // Each attached queue pair gets one copy, if the datagram has its Q_Key; so do those of
 // other devices on the same host. A queue pair does not get what it sends itself, the others
 // of its device do. A group is joined at the first address of the device that is of its
-// family; device and caller must be in one network namespace. A device joins up to 8192
+// family, and again at another when that one goes; device and caller must be in one network namespace. A device joins up to 8192
 // groups, and 56 queue pairs can be attached to each, as on rxe.
 func (q *QP) AttachMulticast(group GID) error { return q.qp.AttachMulticast(group) }
 

@@ -10,8 +10,8 @@ import (
 // name or address, or the links that tell their state. A port is active as long as one of
 // its links is up.
 func (d *Device) watchPort(links []packet.Link) {
-	if d.netdev != "" {
-		d.watching = watchInterface(d.netdev, d.engine.PortChanged)
+	if name := d.NetDev(); name != "" {
+		d.watching = watchInterface(name, d.engine.PortChanged)
 		return
 	}
 	var mu sync.Mutex

@@ -67,6 +67,10 @@ func interfaceState(typ uint16, data []byte, index int) (up, ok bool) {
 		return false, false
 	}
 	info := nl.DeserializeIfInfomsg(data)
+	if info.Family != unix.AF_UNSPEC {
+		// A bridge tells of its ports: it has lost one, not the host its interface.
+		return false, false
+	}
 	const carrier = unix.IFF_UP | unix.IFF_LOWER_UP
 	return typ == unix.RTM_NEWLINK && info.Flags&carrier == carrier, int(info.Index) == index
 }

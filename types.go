@@ -154,6 +154,7 @@ const (
 	EventPortErr          = qp.EventPortErr
 	EventSRQLimitReached  = qp.EventSRQLimitReached
 	EventQPLastWQEReached = qp.EventQPLastWQEReached
+	EventGIDChange        = qp.EventGIDChange
 )
 
 // Fields of a completion that hold.

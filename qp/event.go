@@ -17,8 +17,8 @@ const (
 	EventPathMig          EventType = 6  // RoCE has no path migration
 	EventPathMigErr       EventType = 7  // likewise
 	EventDeviceFatal      EventType = 8  // the device cannot receive any more
-	EventPortActive       EventType = 9  // the network interface came up
-	EventPortErr          EventType = 10 // the network interface went down
+	EventPortActive       EventType = 9  // the network interface came up, or the first address came
+	EventPortErr          EventType = 10 // the network interface went down, or the last address went
 	EventLIDChange        EventType = 11 // RoCE has no LIDs
 	EventPKeyChange       EventType = 12
 	EventSMChange         EventType = 13
@@ -26,7 +26,7 @@ const (
 	EventSRQLimitReached  EventType = 15 // fewer receives are left than the limit
 	EventQPLastWQEReached EventType = 16 // in ERR, the queue pair takes no more from its SRQ
 	EventClientReregister EventType = 17
-	EventGIDChange        EventType = 18
+	EventGIDChange        EventType = 18 // an address came or went, or has another MTU
 
 	NumEventTypes = 19
 )

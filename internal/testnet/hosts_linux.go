@@ -15,7 +15,11 @@ import (
 const Interface = "veth0"
 
 // Hosts are two network namespaces with a veth pair, the cable, between them.
-type Hosts struct{ Left, Right netns.NsHandle }
+type Hosts struct {
+	Left, Right netns.NsHandle
+
+	cable Cable
+}
 
 // Cable describes what Connect makes.
 type Cable struct {
@@ -31,7 +35,7 @@ func Connect(t testing.TB, c Cable) *Hosts {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces take root")
 	}
-	h := new(Hosts)
+	h := &Hosts{cable: c}
 	for _, ns := range []*netns.NsHandle{&h.Left, &h.Right} {
 		made, err := newNamespace()
 		if err != nil {
@@ -40,6 +44,14 @@ func Connect(t testing.TB, c Cable) *Hosts {
 		t.Cleanup(func() { made.Close() })
 		*ns = made
 	}
+	h.Plug(t)
+	return h
+}
+
+// Plug makes the cable again, after it was cut, and returns when it is in.
+func (h *Hosts) Plug(t testing.TB) {
+	t.Helper()
+	c := &h.cable
 	In(t, h.Left, func() error {
 		return netlink.LinkAdd(&netlink.Veth{
 			LinkAttrs: netlink.LinkAttrs{Name: Interface, MTU: c.MTU, GSOMaxSegs: uint32(c.Segments)},
@@ -50,7 +62,24 @@ func Connect(t testing.TB, c Cable) *Hosts {
 	In(t, h.Right, func() error { return bringUp(c.MTU, c.Right) })
 	In(t, h.Left, func() error { return awaitCarrier(t.Context()) })
 	In(t, h.Right, func() error { return awaitCarrier(t.Context()) })
-	return h
+}
+
+// Cut takes the cable away: both hosts are without their interface.
+func (h *Hosts) Cut(t testing.TB) {
+	t.Helper()
+	OnInterface(t, h.Left, netlink.LinkDel)
+}
+
+// OnInterface calls f with the interface of a host.
+func OnInterface(t testing.TB, ns netns.NsHandle, f func(netlink.Link) error) {
+	t.Helper()
+	In(t, ns, func() error {
+		link, err := netlink.LinkByName(Interface)
+		if err != nil {
+			return err
+		}
+		return f(link)
+	})
 }
 
 func bringUp(mtu int, addrs []string) error {
