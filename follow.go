@@ -150,6 +150,8 @@ func (f *follower) look() {
 		f.again = true
 		return
 	}
+	// Before the events: who is told of a change finds all of it.
+	f.dev.setNetDev(state.Name)
 	if state.Life != f.state.Life || state.Index != f.state.Index {
 		f.removeAll("the interface is gone")
 	}
@@ -160,7 +162,6 @@ func (f *follower) look() {
 // update is look without a look.
 func (f *follower) update() {
 	f.again = false
-	f.dev.setNetDev(f.state.Name)
 	for addr := range f.links {
 		if why := f.lost(addr); why != nil {
 			f.remove(addr, why)

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/testnet"
-	"github.com/gorxe/gorxe/packet"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -257,43 +255,6 @@ func TestPortAndMTUFollowTheInterface(t *testing.T) {
 	a.written(b)
 }
 
-func TestAnInterfaceIsWaitedFor(t *testing.T) {
-	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.57.9/24"}})
-	for _, c := range []struct{ device, addr string }{{"veth57", "198.18.57.5"}, {"198.18.57.6", "198.18.57.6"}} {
-		t.Run(c.device, func(t *testing.T) {
-			a := followIn(t, hosts.Left, c.device)
-			if p := a.dev.PortAttr(); p.State != "PORT_DOWN" || len(a.dev.GIDs()) != 0 || a.dev.NetDev() != "" && a.dev.NetDev() != "veth57" {
-				t.Fatalf("without an interface the port is %s, the GIDs %+v", p.State, a.dev.GIDs())
-			}
-			if _, err := a.dev.GID(0); err == nil {
-				t.Error("there is a GID")
-			}
-			var peer netlink.Link
-			testnet.In(t, hosts.Left, func() error {
-				veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "veth57"}, PeerName: "peer57"}
-				if err := netlink.LinkAdd(veth); err != nil {
-					return err
-				}
-				left, err := netlink.LinkByName("veth57")
-				if err != nil {
-					return err
-				}
-				if peer, err = netlink.LinkByName("peer57"); err != nil {
-					return err
-				}
-				return errors.Join(netlink.LinkSetUp(left), netlink.LinkSetUp(peer), netlink.AddrAdd(left, addrOf(t, c.addr+"/24", 0)))
-			})
-			a.until("the address", a.has(c.addr))
-			a.until("the port", a.port("PORT_ACTIVE"))
-			if got := a.dev.NetDev(); got != "veth57" {
-				t.Errorf("the interface is %q", got)
-			}
-			testnet.In(t, hosts.Left, func() error { return netlink.LinkDel(peer) })
-			a.until("the end of the interface", func() bool { return a.lacks(c.addr)() && a.port("PORT_DOWN")() })
-		})
-	}
-}
-
 // A device that follows one address has no other, and goes with it to another interface.
 func TestAnAddressIsFollowedFromInterfaceToInterface(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
@@ -351,59 +312,4 @@ func TestOnlyAddressesThatCanBeUsedAreFollowed(t *testing.T) {
 	}
 	delAddr(t, hosts.Left, aged)
 	a.until("it to go", a.lacks(tentative))
-}
-
-// What is wrapped around a link is wrapped around one that comes later, too.
-func TestLinksThatComeAreWrapped(t *testing.T) {
-	hosts := testnet.Connect(t, followCable)
-	var a testNode
-	a.TB = t
-	testnet.In(t, hosts.Left, func() (err error) {
-		a.dev, err = gorxe.Open(gorxe.Config{Device: testnet.Interface, Follow: true, Wrap: func(l packet.Link) packet.Link {
-			return packet.Fault(l, packet.FaultConfig{})
-		}})
-		return err
-	})
-	defer a.dev.Close()
-	addAddr(t, hosts.Left, addrOf(t, "198.18.57.77/24", 0))
-	a.until("the address", a.has("198.18.57.77"))
-	for _, g := range a.dev.GIDs() {
-		if g.Link != "fault(udp)" {
-			t.Errorf("GID %d is a link of kind %s", g.Index, g.Link)
-		}
-	}
-}
-
-func TestFollowingEndsWithTheDevice(t *testing.T) {
-	before := runtime.NumGoroutine()
-	for _, device := range []string{"nosuch57", "127.55.4.57", "203.0.113.57"} {
-		d, err := gorxe.Open(gorxe.Config{Device: device, Follow: true})
-		if err != nil {
-			t.Fatalf("%s: %v", device, err)
-		}
-		if runtime.NumGoroutine() == before {
-			t.Fatal("no goroutine to leave behind: this test counts nothing")
-		}
-		if there := device == "127.55.4.57"; (len(d.GIDs()) > 0) != there || (d.PortAttr().State == "PORT_ACTIVE") != there {
-			t.Errorf("%s: the port is %s, the GIDs are %+v", device, d.PortAttr().State, d.GIDs())
-		}
-		if err := d.Close(); err != nil {
-			t.Errorf("%s: %v", device, err)
-		}
-	}
-	// As in TestUDPCloseLeavesNoGoroutine.
-	for runtime.NumGoroutine() > before {
-		runtime.Gosched()
-	}
-}
-
-func TestFollowingAnAddressInUse(t *testing.T) {
-	cfg := udpDevices(t)[0]
-	openNode(t, cfg, 64)
-	cfg.Follow = true
-	d, err := gorxe.Open(cfg)
-	if err == nil {
-		d.Close()
-	}
-	says(t, err, "127.55.4.1", "4791", "in use")
 }
