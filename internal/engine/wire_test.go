@@ -19,7 +19,7 @@ import (
 
 var gidChange = AsyncEvent{Type: qp.EventGIDChange, Port: 1}
 
-// A strictLink may not be sent by once it is closed, and counts who waits in Recv.
+// A strictLink may not be used once it is closed, and counts who waits in Recv.
 type strictLink struct {
 	packet.Link
 	t         testing.TB
@@ -42,6 +42,13 @@ func (l *strictLink) Recv(rb *packet.RecvBatch) error {
 
 func (l *strictLink) Join(group netip.Addr) (packet.Receiver, error) {
 	return packet.Join(l.Link, group)
+}
+
+func (l *strictLink) Pending() bool {
+	if l.closed.Load() {
+		l.t.Error("Pending on a closed link")
+	}
+	return false
 }
 
 func (l *strictLink) Close() error {
@@ -256,10 +263,7 @@ func TestPortIsActiveWhileThereIsALink(t *testing.T) {
 		d.Close()
 		t.Error("a device that does not wait for links was opened without one")
 	}
-	d, err := Open(Config{Waits: true, MaxQP: 1, MaxMR: 1, MaxCQ: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := openWaiting(t)
 	defer d.Close()
 	portErr, portActive := AsyncEvent{Type: qp.EventPortErr, Port: 1}, AsyncEvent{Type: qp.EventPortActive, Port: 1}
 	add := func(a netip.Addr) func() error {
