@@ -138,8 +138,11 @@ func (q *SendQueue) Pop() {
 	if q.head == q.tail {
 		return
 	}
-	if l := q.At(q.head).Local; l != nil {
-		l.Reg.Memory = nil // the slot must not keep it alive
+	// The slot must not keep alive what the request named.
+	w := q.At(q.head)
+	w.AH = nil
+	if w.Local != nil {
+		w.Local.Reg.Memory = nil
 	}
 	q.head++
 }

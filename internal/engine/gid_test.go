@@ -117,6 +117,15 @@ func TestAnIndexInUseIsNotReused(t *testing.T) {
 			runtime.KeepAlive(other)
 			return func() { runtime.KeepAlive(ah) }
 		}},
+		{"by a datagram that is complete", func(e *end, index int) func() {
+			q := e.newDatagramQP(testQKey)
+			wr := e.datagram(1, e.ah(uint8(index), addrB), 17, 0, 10)
+			if _, err := q.PostSend([]*qp.SendWR{wr}); err != nil {
+				t.Fatal(err)
+			}
+			e.succeed(1)
+			return func() { runtime.KeepAlive(wr) }
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := newFullEnd(t)
