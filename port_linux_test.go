@@ -2,12 +2,11 @@ package gorxe_test
 
 import (
 	"context"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 )
@@ -15,34 +14,12 @@ import (
 // A device on a real interface: the interface goes down and comes up, its carrier goes and
 // comes back, and the port tells.
 func TestPortFollowsItsInterface(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("network namespaces take root")
-	}
-	// The thread keeps the namespace, so it must end with the goroutine of the test.
-	runtime.LockOSThread()
-	ns, err := netns.New()
-	if err != nil {
-		t.Skipf("cannot make a network namespace: %v", err)
-	}
-	defer ns.Close()
-	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "left", MTU: 1500}, PeerName: "right"}
-	if err := netlink.LinkAdd(veth); err != nil {
-		t.Skipf("cannot make a veth pair: %v", err)
-	}
-	left, right := linkNamed(t, "left"), linkNamed(t, "right")
-	addr, err := netlink.ParseAddr("198.18.45.1/24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{netlink.AddrAdd(left, addr), netlink.LinkSetUp(left), netlink.LinkSetUp(right)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	d, err := gorxe.Open(gorxe.Config{Device: "198.18.45.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}})
+	var d *gorxe.Device
+	testnet.In(t, hosts.Left, func() (err error) {
+		d, err = gorxe.Open(gorxe.Config{Device: "198.18.45.1"})
+		return err
+	})
 	defer func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -52,19 +29,18 @@ func TestPortFollowsItsInterface(t *testing.T) {
 	defer cancel()
 	for _, c := range []struct {
 		step  string
-		do    func() error
+		ns    netns.NsHandle
+		do    func(netlink.Link) error
 		event gorxe.EventType
 		state string
 	}{
-		{"down", func() error { return netlink.LinkSetDown(left) }, gorxe.EventPortErr, "PORT_DOWN"},
-		{"up", func() error { return netlink.LinkSetUp(left) }, gorxe.EventPortActive, "PORT_ACTIVE"},
-		{"cable out", func() error { return netlink.LinkSetDown(right) }, gorxe.EventPortErr, "PORT_DOWN"},
-		{"cable in", func() error { return netlink.LinkSetUp(right) }, gorxe.EventPortActive, "PORT_ACTIVE"},
-		{"gone", func() error { return netlink.LinkDel(left) }, gorxe.EventPortErr, "PORT_DOWN"},
+		{"down", hosts.Left, netlink.LinkSetDown, gorxe.EventPortErr, "PORT_DOWN"},
+		{"up", hosts.Left, netlink.LinkSetUp, gorxe.EventPortActive, "PORT_ACTIVE"},
+		{"cable out", hosts.Right, netlink.LinkSetDown, gorxe.EventPortErr, "PORT_DOWN"},
+		{"cable in", hosts.Right, netlink.LinkSetUp, gorxe.EventPortActive, "PORT_ACTIVE"},
+		{"gone", hosts.Left, netlink.LinkDel, gorxe.EventPortErr, "PORT_DOWN"},
 	} {
-		if err := c.do(); err != nil {
-			t.Fatalf("%s: %v", c.step, err)
-		}
+		testnet.OnInterface(t, c.ns, c.do)
 		e, err := d.Event(ctx)
 		if err != nil || e.Type != c.event || e.Port != 1 {
 			t.Fatalf("%s: Event = %v, %v, want %v", c.step, e, err, c.event)
@@ -73,13 +49,4 @@ func TestPortFollowsItsInterface(t *testing.T) {
 			t.Errorf("%s: the port is %s, want %s", c.step, got, c.state)
 		}
 	}
-}
-
-func linkNamed(t *testing.T, name string) netlink.Link {
-	t.Helper()
-	l, err := netlink.LinkByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
