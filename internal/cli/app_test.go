@@ -10,7 +10,7 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat",
 	} {
 		t.Run(line, func(t *testing.T) {
