@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/internal/engine"
@@ -83,6 +84,7 @@ type connections struct {
 	open sync.Once
 	err  error // of opening
 	gsi  *engine.GSI
+	runs atomic.Bool // gsi can be used
 
 	mu        sync.Mutex
 	conns     map[cm.CommID]ender
@@ -102,8 +104,17 @@ func (d *Device) cm() (*connections, error) {
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
 			CAGUID: cm.GUID(d.NodeGUID()), Secret: rand.Uint64(),
 		}, c.event)
+		c.runs.Store(c.err == nil)
 	})
 	return c, c.err
+}
+
+// running is the manager if it has started, else nil.
+func (c *connections) running() *engine.GSI {
+	if !c.runs.Load() {
+		return nil
+	}
+	return c.gsi
 }
 
 // event hands an event to whom it is for. It runs in the manager's goroutine.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -508,5 +509,71 @@ func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
 	}
 	if _, err := a.pd.DialUD(t.Context(), b.at(1), make([]byte, gorxe.DialUDPrivateLen+1)); err == nil || !strings.Contains(err.Error(), "181") {
 		t.Errorf("DialUD = %v", err)
+	}
+}
+
+func TestADeviceTellsWhatItsConnectionManagerHas(t *testing.T) {
+	cfg := pipeLinks(t)
+	cfg[0].ConnManager = true
+	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+	if n := a.dev.Counters()["cm_rx_msgs_req"]; n != 0 {
+		t.Errorf("%d REQs", n)
+	}
+	if _, started := b.dev.Counters()["cm_rx_msgs_req"]; started {
+		t.Error("the connection manager runs though nobody needs it")
+	}
+	// It answers though nobody listens.
+	var rej *gorxe.RejectError
+	if _, err := b.dev.Dial(t.Context(), a.at(1), b.qp, gorxe.DefaultConnParam()); !errors.As(err, &rej) {
+		t.Errorf("Dial = %v", err)
+	}
+	b.qp, _ = b.newQP()
+
+	atA, atB := connectByCM(t, a, b)
+	for _, end := range []struct {
+		n, peer *testNode
+		c       *gorxe.Conn
+	}{{a, b, atA}, {b, a, atB}} {
+		got := slices.Collect(end.n.dev.CMs())
+		if len(got) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		i := got[0]
+		if i.State != "ESTABLISHED" || i.PortSpace != gorxe.PortSpaceTCP || i.Local != end.c.Local() || i.Remote != end.c.Remote() ||
+			i.QPN != end.n.qp.QPN() || i.RemoteQPN != end.peer.qp.QPN() || i.LocalID == 0 || i.RemoteID == 0 || i.Age < 0 {
+			t.Errorf("%+v", i)
+		}
+	}
+	count := b.dev.Counters()
+	for name, want := range map[string]uint64{"cm_rx_msgs_req": 1, "cm_tx_msgs_rep": 1, "cm_rx_msgs_rtu": 1, "cm_tx_msgs_req": 1, "cm_rx_msgs_rej": 1, "cm_unsent": 0} {
+		if got, ok := count[name]; !ok || got != want {
+			t.Errorf("%s is %d, %v, not %d", name, got, ok, want)
+		}
+	}
+}
+
+func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
+	cfg := pipeLinks(t)
+	cfg[1].ConnManager = true
+	a, b := openNode(t, cfg[0], 256), openNode(t, cfg[1], 64)
+	q := a.datagrams(1)
+	ah, err := a.pd.CreateAH(gorxe.AddressVector{DGID: b.dev.GIDs()[0].GID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = q.PostSend(&gorxe.SendWR{
+		Opcode: gorxe.WRSend, Flags: gorxe.Signaled, SGList: []gorxe.SGE{a.mr.SGE(0, 256)}, AH: ah, RemoteQPN: 1, RemoteQKey: 0x80010000 &^ (1 << 31),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.wait(1, make([]gorxe.WC, 1))
+	// What follows comes after it.
+	var rej *gorxe.RejectError
+	if _, err := a.dev.Dial(t.Context(), b.at(1), a.qp, gorxe.DefaultConnParam()); !errors.As(err, &rej) {
+		t.Errorf("Dial = %v", err)
+	}
+	if c := b.dev.Counters(); c["cm_rx_msgs_req"] != 1 || c["cm_malformed_mad_length"] != 0 {
+		t.Errorf("%d REQs, %d of wrong length", c["cm_rx_msgs_req"], c["cm_malformed_mad_length"])
 	}
 }

@@ -42,6 +42,9 @@ type Config struct {
 	// Seed makes queue pair numbers and keys repeatable, for tests. 0 takes a random one:
 	// they keep their unpredictability, which is part of their safety.
 	Seed uint64
+	// ConnManager starts the connection manager with the device, so that it answers requests
+	// though nobody listens. Otherwise it starts with the first Listen or Dial.
+	ConnManager bool
 	// Logger gets what no call could report, such as packets the host refuses to send.
 	// nil is silence.
 	Logger *slog.Logger
@@ -102,10 +105,13 @@ func Open(cfg Config) (*Device, error) {
 	}
 	if follow == nil {
 		d.watchPort(links)
-		return d, nil
+	} else {
+		err = follow.start()
+		d.watching = follow.end
 	}
-	err = follow.start()
-	d.watching = follow.end
+	if err == nil && cfg.ConnManager {
+		_, err = d.cm()
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -218,10 +224,15 @@ func (d *Device) SendError() error { return d.engine.SendError() }
 
 // Counters returns all counters of the device by name: packets and bytes, packets dropped
 // by reason ("drop_..."), what the transport made of the others ("verdict_..."), the
-// transport's own, named as rxe's hardware counters, and the links' ("link_...").
+// transport's own, named as rxe's hardware counters, the links' ("link_..."), and, once it has
+// started, the connection manager's ("cm_..."), named as Linux' where it has the same.
 func (d *Device) Counters() map[string]uint64 {
 	m := make(map[string]uint64)
-	d.engine.Counters(func(name string, value uint64) { m[name] = value })
+	each := func(name string, value uint64) { m[name] = value }
+	d.engine.Counters(each)
+	if g := d.connections.running(); g != nil {
+		g.Counters(each)
+	}
 	return m
 }
 

@@ -14,9 +14,10 @@ func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
 		reply: ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
 		rest: restTime(req.Primary.LocalACKTimeout),
 	}
+	c.asked(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.REQ = AttrREQ, c.tid, *req
 	m.out.REQ.LocalCommID, m.out.REQ.LocalCAGUID = id, m.cfg.CAGUID
-	m.add(c, StateREQSent)
+	m.add(now, c, StateREQSent)
 	if err := m.keep(now, c, &m.out); err != nil {
 		m.remove(c)
 		return 0, err

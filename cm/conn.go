@@ -12,6 +12,10 @@ type conn struct {
 	remote      CommID
 	remoteKnown bool // remote holds
 	state       State
+	since       Time
+	active      bool      // this side asked
+	service     ServiceID // for what
+	source      uint16    // port of who asked, 0 if it is not known
 	peer        Peer
 	tid         uint64 // of the REQ or SIDR_REQ, which its answers return
 	localQPN    bth.QPN
@@ -35,6 +39,15 @@ type conn struct {
 	// Place in the list of those that rest.
 	before, after *conn
 	resting       bool
+}
+
+// asked notes what is asked for, by whom of those who send from the peer's or this address.
+func (c *conn) asked(service ServiceID, private []byte) {
+	c.service = service
+	var h IPHeader
+	if _, err := h.Decode(private); err == nil {
+		c.source = h.SourcePort
+	}
 }
 
 // remoteID and remoteQPN are the names of a connection at the other end. The address is part

@@ -1,6 +1,8 @@
 package cm
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/gorxe/gorxe/qp"
@@ -28,6 +30,7 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 	got := *s.m.Counters()
 	want := Counters{Forgotten: 0}
 	want.Received[iREQ], want.Received[iRTU], want.Received[iDREQ] = 1, 2, 1
+	want.Duplicates[iRTU] = 1
 	want.Sent[iREP], want.Sent[iDREP], want.Retries[iREP] = 2, 1, 1
 	want.Verdicts[VerdictTaken], want.Verdicts[VerdictDuplicate], want.Verdicts[VerdictMalformed] = 3, 1, 2
 	want.Malformed[ReasonBaseVersion], want.Malformed[ReasonLength] = 1, 1
@@ -37,8 +40,23 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 	if n := s.m.Len(); n[StateTimewait] != 1 || n[StateEstablished] != 0 {
 		t.Errorf("connections by state: %v", n)
 	}
-	if names := MessageNames(); names[iSIDRREP] != "SIDR_REP" {
-		t.Errorf("messages are named %v", names)
+	named := map[string]uint64{}
+	got.Each(func(name string, v uint64) {
+		if _, twice := named[name]; twice {
+			t.Errorf("%s comes twice", name)
+		}
+		if v > 0 {
+			named[name] = v
+		}
+	})
+	wantNamed := map[string]uint64{
+		"cm_rx_msgs_req": 1, "cm_rx_msgs_rtu": 2, "cm_rx_msgs_dreq": 1, "cm_rx_duplicates_rtu": 1,
+		"cm_tx_msgs_rep": 2, "cm_tx_msgs_drep": 1, "cm_tx_retries_rep": 1,
+		"cm_verdict_taken": 3, "cm_verdict_duplicate": 1, "cm_verdict_malformed": 2,
+		"cm_malformed_base_version": 1, "cm_malformed_mad_length": 1,
+	}
+	if !maps.Equal(named, wantNamed) {
+		t.Errorf("by name: %v, not %v", named, wantNamed)
 	}
 }
 
@@ -87,5 +105,32 @@ func TestCheckSaysWhyARequestCannotBeAccepted(t *testing.T) {
 				t.Errorf("%v, refused with %v %x", ok, refuse.Reason, refuse.ARI())
 			}
 		})
+	}
+}
+
+func TestAllConnectionsAreDescribed(t *testing.T) {
+	s := runScript(t, Config{}, `
+		listen 7
+		connect retries=5
+		> A REQ #1
+		advance 1.21s
+		> A REQ #1
+		< REQ 0x22 source=0x1234
+		event REQUESTED #2 qpn=0x33
+		accept #2
+		> A REP #2 0x22
+		< RTU 0x22 #2
+		event ESTABLISHED #2`)
+	got := slices.SortedFunc(s.m.All(), func(a, b ConnInfo) int { return int(a.Since - b.Since) })
+	service := IPServiceID(PortSpaceTCP, 7)
+	want := []ConnInfo{
+		{ID: our(1), State: StateREQSent, Peer: peerNamed("A"), QPN: 0x11, Active: true, Service: service, RetriesLeft: 4},
+		{ID: our(2), RemoteID: 0x22, State: StateEstablished, Since: 1210e6, Peer: peerNamed("A"), QPN: 0x11, PeerQPN: 0x33, Service: service, SourcePort: 0x1234},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	for range s.m.All() {
+		break
 	}
 }

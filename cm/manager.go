@@ -104,7 +104,11 @@ func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 		return m.counters.verdict(VerdictMalformed)
 	}
 	m.counters.Received[m.in.Attribute.index()]++
-	return m.counters.verdict(m.receive(now, from, &m.in))
+	v := m.receive(now, from, &m.in)
+	if v == VerdictDuplicate {
+		m.counters.Duplicates[m.in.Attribute.index()]++
+	}
+	return m.counters.verdict(v)
 }
 
 func (m *Manager) receive(now Time, from Peer, msg *MAD) Verdict {
@@ -246,8 +250,9 @@ func (m *Manager) newID() CommID {
 }
 
 // add enters a connection in state s.
-func (m *Manager) add(c *conn, s State) {
-	c.state, c.at = s, -1
+func (m *Manager) add(now Time, c *conn, s State) {
+	c.state, c.since, c.at = s, now, -1
+	c.active = s == StateREQSent || s == StateSIDRREQSent
 	m.conns[c.local] = c
 }
 

@@ -35,8 +35,9 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 	if v := m.admit(l, from); v != VerdictTaken {
 		return v
 	}
+	c.asked(r.ServiceID, r.PrivateData)
 	c.local = m.newID()
-	m.add(c, StateREQRcvd)
+	m.add(now, c, StateREQRcvd)
 	m.open(c, l)
 	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
 	m.setTimer(c, now+Time(m.cfg.Patience))

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,6 +275,13 @@ func (s *script) deliver(message string, words []string) {
 			LocalCommID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceTCP))), uint16(named.num("port", 7))),
 			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: 2,
 			LocalCMResponseTimeout: Timeout(named.num("response", 18)), Primary: Path{LocalACKTimeout: Timeout(named.num("ack", 15))},
+		}
+		if source := uint16(named.num("source", 0)); source != 0 {
+			h := IPHeader{SourcePort: source, Source: netip.IPv4Unspecified(), Destination: netip.IPv4Unspecified()}
+			var err error
+			if msg.REQ.PrivateData, err = h.Append(nil); err != nil {
+				s.fail("%v", err)
+			}
 		}
 	case AttrMRA:
 		msg.MRA = MRA{LocalCommID: l, RemoteCommID: r, ServiceTimeout: Timeout(named.num("t", 20))}

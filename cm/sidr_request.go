@@ -7,9 +7,10 @@ import "slices"
 func (m *Manager) Resolve(now Time, peer Peer, req *SIDRREQ, wait int64, retries uint8) (CommID, error) {
 	id := m.newID()
 	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
+	c.asked(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.SIDRREQ = AttrSIDRREQ, c.tid, *req
 	m.out.SIDRREQ.RequestID = id
-	m.add(c, StateSIDRREQSent)
+	m.add(now, c, StateSIDRREQSent)
 	if err := m.keep(now, c, &m.out); err != nil {
 		m.remove(c)
 		return 0, err
@@ -32,8 +33,9 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD) Verdict {
 	if v := m.admit(l, from); v != VerdictTaken {
 		return v
 	}
+	c.asked(r.ServiceID, r.PrivateData)
 	c.local = m.newID()
-	m.add(c, StateSIDRREQRcvd)
+	m.add(now, c, StateSIDRREQRcvd)
 	m.open(c, l)
 	m.byID[c.remoteID()] = c
 	m.setTimer(c, now+Time(m.cfg.Patience))

@@ -1,5 +1,7 @@
 package cm
 
+import "strings"
+
 // Verdict is what a [Manager] made of a MAD. Verdicts are dense from 0 to [NumVerdicts]-1.
 type Verdict uint8
 
@@ -36,18 +38,36 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Counters are what a [Manager] has counted. The first three are by message: the place of
-// each is its attribute less that of REQ, see [MessageNames].
+// Counters are what a [Manager] has counted, by message where they are arrays of one: the place
+// of each is its attribute less that of REQ.
 type Counters struct {
-	Received, Sent, Retries [numMessages]uint64
-	Verdicts                [NumVerdicts]uint64
-	Malformed               [NumReasons]uint64
+	Received, Duplicates [numMessages]uint64
+	Sent, Retries        [numMessages]uint64 // Sent counts those that are sent again, too
+	Verdicts             [NumVerdicts]uint64
+	Malformed            [NumReasons]uint64
 	// Forgotten counts ended connections that were forgotten early to make room for others.
 	Forgotten uint64
 }
 
-// MessageNames are the names of messages in the order of [Counters].
-func MessageNames() [numMessages]string { return attributeNames }
+// Each calls f for each counter with its name, such as "cm_rx_msgs_req": those that Linux has
+// under /sys/class/infiniband/*/ports/1/ are named as there.
+func (c *Counters) Each(f func(name string, value uint64)) {
+	for _, group := range []struct {
+		name   string
+		values *[numMessages]uint64
+	}{{"cm_rx_msgs_", &c.Received}, {"cm_rx_duplicates_", &c.Duplicates}, {"cm_tx_msgs_", &c.Sent}, {"cm_tx_retries_", &c.Retries}} {
+		for i, v := range group.values {
+			f(group.name+strings.ToLower(attributeNames[i]), v)
+		}
+	}
+	for v, n := range c.Verdicts {
+		f("cm_verdict_"+Verdict(v).String(), n)
+	}
+	for r, n := range c.Malformed[1:] {
+		f("cm_malformed_"+Reason(r+1).String(), n)
+	}
+	f("cm_forgotten", c.Forgotten)
+}
 
 func (c *Counters) verdict(v Verdict) Verdict {
 	c.Verdicts[v]++

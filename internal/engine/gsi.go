@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -187,6 +189,30 @@ func (g *GSI) Do(f func(now cm.Time, m *cm.Manager) error) error {
 	defer g.done()
 	return f(g.now(), g.manager)
 }
+
+// Counters calls f for each counter of the manager and of what it takes for it to be reached.
+func (g *GSI) Counters(f func(name string, value uint64)) {
+	g.mu.Lock()
+	c, unsent, foreign := *g.manager.Counters(), g.unsent, g.foreign
+	g.mu.Unlock()
+	c.Each(f)
+	f("cm_unsent", unsent)
+	f("cm_foreign", foreign)
+}
+
+// Conns describes what the manager has at one moment, in the order in which it came to be.
+func (g *GSI) Conns() []cm.ConnInfo {
+	g.mu.Lock()
+	list := slices.Collect(g.manager.All())
+	g.mu.Unlock()
+	slices.SortFunc(list, func(a, b cm.ConnInfo) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Now is the time of what Conns tells.
+func (g *GSI) Now() cm.Time { return g.now() }
 
 func (g *GSI) now() cm.Time { return cm.Time(g.dev.now()) }
 
