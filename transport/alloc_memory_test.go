@@ -3,6 +3,7 @@ package transport
 import (
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/hostmem"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -17,6 +18,32 @@ func TestFlushAndAtomicWriteAllocateNothing(t *testing.T) {
 		}
 		return w.qp[0].SQ.Push(write)
 	})
+}
+
+// Files, shared and anonymous memory of the host take the same way.
+func TestMemoryOfTheHostAllocatesNothing(t *testing.T) {
+	var mem [2]mr.Memory
+	for i := range mem {
+		m, err := hostmem.Anonymous(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.Close() })
+		mem[i] = m
+	}
+	w := newPumpOver(1024, mem[:]...)
+	for _, op := range []qp.WROpcode{qp.WRWrite, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap, qp.WRAtomicWrite, qp.WRFlush} {
+		wr := &qp.SendWR{Opcode: op, RKey: w.reg[1].RKey()}
+		switch op {
+		case qp.WRFlush:
+			wr.Flush = qp.Flush{Length: 4096, Type: qp.FlushToGlobal}
+		case qp.WRWrite, qp.WRRead:
+			wr.SGList = []qp.SGE{{Length: 65536, LKey: w.reg[0].LKey()}}
+		default:
+			wr.SGList = []qp.SGE{{Length: 8, LKey: w.reg[0].LKey()}}
+		}
+		w.steady(t, 0, 1, func() error { return w.qp[0].SQ.Push(wr) })
+	}
 }
 
 // Binding and shutting a window costs the region that its key leads to, and nothing else.

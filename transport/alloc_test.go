@@ -22,12 +22,17 @@ type pump struct {
 }
 
 func newPump(mtu qp.MTU) *pump {
+	return newPumpOver(mtu, mr.Bytes(make([]byte, 1<<20)), mr.Bytes(make([]byte, 1<<20)))
+}
+
+// newPumpOver is a pump whose regions are over 1 MiB of memory each.
+func newPumpOver(mtu qp.MTU, mem ...mr.Memory) *pump {
 	w := &pump{batch: packet.NewBatch(64), raw: make([]byte, 0, 8192), now: 1}
 	for i := range w.rc {
 		pd := &mr.PD{}
 		keys := mr.NewTable(1, 4)
-		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.FlushGlobal
-		w.reg[i], _ = keys.Register(pd, mr.Bytes(make([]byte, 1<<20)), 0, 1<<20, all)
+		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic | mr.FlushGlobal
+		w.reg[i], _ = keys.Register(pd, mem[i], 0, 1<<20, all)
 		w.cq[i] = qp.NewCQ(256)
 		w.qp[i] = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SQ: qp.NewSendQueue(64, 2, true),
 			RQ: qp.NewRecvQueue(64, 2), SendCQ: w.cq[i], RecvCQ: w.cq[i], SigAll: true}
