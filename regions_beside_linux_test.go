@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -28,6 +29,10 @@ func init() {
 	if path == "" {
 		return
 	}
+	go func() { // end with the test, whatever becomes of it
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	if err := besideRegion(path); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -67,6 +72,11 @@ func TestProgramBesideTheRegionTalksToAPeer(t *testing.T) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), besideEnv+"="+x.path)
 	c.Stdout, c.Stderr = &out, &out
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close() })
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -32,6 +33,10 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
+	go func() { // end with the test, whatever becomes of it
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	if err := program(os.Getenv(pathEnv)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -51,6 +56,9 @@ func beside(t *testing.T, name, path string, f func(ended func() bool)) {
 	var out bytes.Buffer
 	c := localProgram(name, path)
 	c.Stdout, c.Stderr = &out, &out
+	if _, err := c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +276,9 @@ func TestFullDisk(t *testing.T) {
 	var out bytes.Buffer
 	c := localProgram("fill", t.TempDir())
 	c.Stdout, c.Stderr = &out, &out
+	if _, err := c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
