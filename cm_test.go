@@ -393,36 +393,90 @@ func TestClosingTellsThePeer(t *testing.T) {
 	}
 }
 
-func TestAConnectionEndsThoughThePeerIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
-		var links [2]packet.Link
-		for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
-			l, err := n.Open(netip.MustParseAddr(a), 9000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			links[i] = l
+// killable are two connected nodes, the second of which goes without a word when its link is closed,
+// as by kill -9.
+func killable(t *testing.T) (a *testNode, c *gorxe.Conn, kill func()) {
+	t.Helper()
+	n := packet.NewPipeNet()
+	var links [2]packet.Link
+	for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
+		l, err := n.Open(netip.MustParseAddr(a), 9000)
+		if err != nil {
+			t.Fatal(err)
 		}
-		a := openNode(t, gorxe.Config{Links: links[:1]}, 64)
-		b := openNode(t, gorxe.Config{Links: links[1:]}, 64)
-		atA, atB := connectByCM(t, a, b)
-		// As by kill -9: nothing more comes from b.
+		links[i] = l
+	}
+	a = openNode(t, gorxe.Config{Links: links[:1]}, 64)
+	b := openNode(t, gorxe.Config{Links: links[1:]}, 64)
+	c, _ = connectByCM(t, a, b)
+	return a, c, func() {
 		if err := links[1].Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.qp.PostSend(a.oneSided(gorxe.WRWrite, b, 8)); err != nil {
+	}
+}
+
+func TestAConnectionEndsThoughThePeerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, c, kill := killable(t)
+		kill()
+		if err := a.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRWrite, Flags: gorxe.Signaled}); err != nil {
 			t.Fatal(err)
 		}
 		var wc [1]gorxe.WC
 		if _, err := a.cq.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != gorxe.WCRetryExcErr {
 			t.Errorf("%v, %v", wc[0].Status, err)
 		}
-		if err := atA.Disconnect(t.Context()); err != nil || atA.Err() != nil {
-			t.Errorf("Disconnect = %v, then %v", err, atA.Err())
+		if err := c.Disconnect(t.Context()); err != nil || c.Err() != nil {
+			t.Errorf("Disconnect = %v, then %v", err, c.Err())
 		}
-		_ = atB
 	})
+}
+
+func TestKeepAliveFindsOutThatThePeerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, c, kill := killable(t)
+		ended := make(chan error, 1)
+		go func() { ended <- c.KeepAlive(t.Context(), 10*time.Second) }()
+		time.Sleep(time.Minute)
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended while the peer lived: %v", err)
+		default:
+		}
+		killed := time.Now()
+		kill()
+		if err := <-ended; !errors.Is(err, gorxe.ErrUnreachable) {
+			t.Errorf("KeepAlive = %v", err)
+		}
+		if took := time.Since(killed); took > 25*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		<-c.Done()
+		if !errors.Is(c.Err(), gorxe.ErrUnreachable) || a.qp.State() != gorxe.ERR {
+			t.Errorf("ended with %v, queue pair in %v", c.Err(), a.qp.State())
+		}
+	})
+}
+
+func TestKeepAliveEndsWithTheConnectionOrItsContext(t *testing.T) {
+	cfg := pipeLinks(t)
+	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+	atA, atB := connectByCM(t, a, b)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if err := atA.KeepAlive(ctx, time.Hour); !errors.Is(err, why) {
+		t.Errorf("KeepAlive = %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- atB.KeepAlive(t.Context(), time.Microsecond) }()
+	if err := atA.Disconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil && !errors.Is(err, gorxe.ErrUnreachable) {
+		t.Errorf("KeepAlive = %v", err)
+	}
 }
 
 func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {

@@ -29,7 +29,6 @@ type Conn struct {
 	err         error  // guarded by mu: why it ended
 	private     []byte // guarded by mu until ready is closed
 	psn         PSN    // the first that the peer sends
-	mtu         MTU
 }
 
 // QP returns the connection's queue pair.

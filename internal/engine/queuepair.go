@@ -213,6 +213,13 @@ func (q *QP) Query() (qp.Attr, qp.Cap) {
 	return q.attr.Query(), q.attr.Cap
 }
 
+// Idle is true while no send work request is outstanding.
+func (q *QP) Idle() bool {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.SQ.Len() == 0
+}
+
 // Counters returns what the queue pair's transport has counted.
 func (q *QP) Counters() transport.Counters {
 	q.shard.mu.Lock()
