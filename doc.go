@@ -3,7 +3,8 @@
 // a real RNIC.
 //
 // A [Device] stands on links: UDP sockets on port 4791 of this host's addresses
-// ([Config].Device), or any others ([Config].Links), such as a network in memory. On the
+// ([Config].Device), or any others ([Config].Links), such as a network in memory. With
+// [Config].Follow it has whatever addresses the host has while it is open. On the
 // device a program makes what it would make with libibverbs, under the same names: a [PD],
 // regions of memory ([PD.RegMR]), completion queues ([CQ]) and queue pairs ([QP]). Two
 // queue pairs that were told each other's [ConnInfo] exchange SEND, RDMA WRITE, RDMA READ and

@@ -191,3 +191,32 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 		t.Errorf("the GID table is %d long", n)
 	}
 }
+
+// A membership ends with the interface, and there is another when it was made again.
+func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
+	hosts := testnet.Connect(t, followCable)
+	group := mustMulticastGID(t, "239.57.4.9")
+	a, b := followIn(t, hosts.Left, "198.18.57.1"), followIn(t, hosts.Right, "198.18.57.2")
+	a.qp, b.qp = a.newDatagramQP(udQKey), b.newDatagramQP(udQKey)
+	testnet.In(t, hosts.Right, func() error { b.join(group, 0); return nil })
+	for round := range 3 {
+		if round > 0 {
+			hosts.Cut(t)
+			for _, n := range []*testNode{a, b} {
+				n.until("the end of the interface", n.port("PORT_DOWN"))
+				n.until("the end of its address", func() bool { return len(n.dev.GIDs()) == 0 })
+			}
+			hosts.Plug(t)
+			b.recv(0, 4096)
+		}
+		for _, n := range []*testNode{a, b} {
+			n.until("the interface", n.port("PORT_ACTIVE"))
+		}
+		copy(a.buf, "over the cable")
+		a.fence()
+		if err := a.qp.PostSend(a.groupSend(group, 14)); err != nil {
+			t.Fatal(err)
+		}
+		b.heard(a, 14)
+	}
+}

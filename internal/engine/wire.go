@@ -32,6 +32,9 @@ func (d *Device) AddLink(l packet.Link) (index int, err error) {
 		return 0, err
 	}
 	d.rejoin()
+	// Who is told of the link finds all of it.
+	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
+	d.port.linksChanged(d, 1)
 	return g.index, nil
 }
 
@@ -53,8 +56,6 @@ func (d *Device) enterLink(g *gid) error {
 		return ErrClosed
 	}
 	d.connect(g, w)
-	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
-	d.port.linksChanged(d, 1)
 	return nil
 }
 
