@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"syscall"
@@ -218,5 +219,46 @@ func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.heard(a, 14)
+	}
+}
+
+// A listener may be there before the first address of its device is, and stays when they go.
+func TestAListenerWaitsForAddresses(t *testing.T) {
+	hosts := testnet.Connect(t, followCable)
+	const text = "198.18.57.22"
+	a, b := followIn(t, hosts.Left, "198.18.57.1"), followIn(t, hosts.Right, text)
+	l, err := b.dev.Listen(gorxe.PortSpaceTCP, netip.AddrPort{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := addrOf(t, text+"/24", 0)
+	for round := range 2 {
+		addAddr(t, hosts.Right, addr)
+		b.until("the address", b.has(text))
+		for _, n := range []*testNode{a, b} {
+			if n.qp, err = n.pd.CreateQP(gorxe.QPInitAttr{SendCQ: n.cq, Cap: testCap}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		accepted := make(chan error)
+		go func() {
+			r, err := l.Next(t.Context())
+			if err == nil {
+				_, err = r.Accept(t.Context(), b.qp, gorxe.DefaultConnParam())
+			}
+			accepted <- err
+		}()
+		testnet.In(t, hosts.Left, func() error {
+			to := netip.AddrPortFrom(netip.MustParseAddr(text), l.Addr().Port())
+			_, err := a.dev.Dial(t.Context(), to, a.qp, gorxe.DefaultConnParam())
+			return err
+		})
+		if err := <-accepted; err != nil {
+			t.Fatal(err)
+		}
+		a.writes(b, byte(round))
+		a.written(b)
+		delAddr(t, hosts.Right, addr)
+		b.until("the address to go", b.lacks(text))
 	}
 }

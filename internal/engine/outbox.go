@@ -37,8 +37,9 @@ func (o *outbox) connect() {
 	o.pender, _ = o.link.(packet.Pender)
 }
 
-// disconnect readies o for what is sent while its entry has no link.
-func (o *outbox) disconnect() { o.pender = nil }
+// disconnect readies o for what is sent while its entry has no link, which may be for good: it
+// keeps no room that it had for more.
+func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 
 func (o *outbox) push(q *QP) {
 	if q.queued {
