@@ -248,5 +248,9 @@ type PD struct {
 	pd  *mr.PD
 }
 
+// ID tells the domain apart from the others of its device: 1 for the first, and none comes
+// twice.
+func (p *PD) ID() uint32 { return p.pd.ID }
+
 // Device returns the device the domain is on.
 func (p *PD) Device() *Device { return p.dev }

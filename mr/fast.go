@@ -45,7 +45,7 @@ func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 		return nil, t.fullError("fast region")
 	}
 	f := &FastRegion{pd: pd, max: max, key: t.newKey()}
-	t.byIndex[f.key>>variantBits] = entry{fast: f}
+	t.enter(f.key, entry{fast: f})
 	t.regions++
 	return f, nil
 }
@@ -62,7 +62,7 @@ func (t *Table) FreeFast(f *FastRegion) error {
 	if err := t.invalidateFast(f); err != nil {
 		return err
 	}
-	delete(t.byIndex, f.key>>variantBits)
+	t.remove(f.key)
 	t.regions--
 	return nil
 }
@@ -90,7 +90,7 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	}
 	r.key = q.NewKey
 	f.key, f.region = q.NewKey, r
-	t.byIndex[f.key>>variantBits] = entry{region: r, fast: f}
+	t.replace(f.key, entry{region: r, fast: f})
 	return nil
 }
 
@@ -104,6 +104,6 @@ func (t *Table) invalidateFast(f *FastRegion) error {
 	}
 	f.region.end()
 	f.region = nil
-	t.byIndex[f.key>>variantBits] = entry{fast: f}
+	t.replace(f.key, entry{fast: f})
 	return nil
 }

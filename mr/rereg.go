@@ -49,12 +49,13 @@ func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.key = r.key
-	delete(t.byIndex, r.key>>variantBits)
-	if q.Change&ChangeTranslation != 0 {
+	if n.key = r.key; q.Change&ChangeTranslation != 0 {
+		t.remove(r.key)
 		n.key = t.newKey()
+		t.enter(n.key, entry{region: n})
+	} else {
+		t.replace(n.key, entry{region: n})
 	}
-	t.byIndex[n.key>>variantBits] = entry{region: n}
 	r.end()
 	return n, nil
 }

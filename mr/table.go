@@ -1,6 +1,10 @@
 package mr
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/roster"
+)
 
 // PD is a protection domain: a region can be reached only through a queue pair of the
 // same PD. Domains are told apart by pointer; ID is for people.
@@ -16,6 +20,7 @@ const (
 type Table struct {
 	keys    keySequence
 	byIndex map[uint32]entry
+	order   roster.List[uint32] // the indexes in use, as they came
 	regions int
 	windows int
 	max     int            // regions
@@ -28,6 +33,25 @@ type entry struct {
 	region *Region
 	window *Window
 	fast   *FastRegion
+	number uint64 // in the order of the table
+}
+
+// enter gives e the index of a key that is free.
+func (t *Table) enter(key uint32, e entry) {
+	e.number = t.order.Add(key >> variantBits)
+	t.byIndex[key>>variantBits] = e
+}
+
+// replace changes what the index of a key in use stands for.
+func (t *Table) replace(key uint32, e entry) {
+	e.number = t.byIndex[key>>variantBits].number
+	t.byIndex[key>>variantBits] = e
+}
+
+// remove frees the index of a key.
+func (t *Table) remove(key uint32) {
+	t.order.Remove(t.byIndex[key>>variantBits].number)
+	delete(t.byIndex, key>>variantBits)
 }
 
 // NewTable returns an empty table for at most max regions at a time: 1 to [MaxRegions];
@@ -61,7 +85,7 @@ func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access)
 		return nil, t.fullError("register")
 	}
 	r.key = t.newKey()
-	t.byIndex[r.key>>variantBits] = entry{region: r}
+	t.enter(r.key, entry{region: r})
 	t.regions++
 	return r, nil
 }
@@ -126,7 +150,7 @@ func (t *Table) Deregister(r *Region) error {
 	if err := t.owns("deregister", r); err != nil {
 		return err
 	}
-	delete(t.byIndex, r.key>>variantBits)
+	t.remove(r.key)
 	t.regions--
 	r.end()
 	return nil

@@ -69,7 +69,7 @@ func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
 		return nil, fmt.Errorf("mr: window: all %d windows are in use; deallocate one", MaxWindows)
 	}
 	w := &Window{typ: typ, pd: pd, key: t.newKey()}
-	t.byIndex[w.key>>variantBits] = entry{window: w}
+	t.enter(w.key, entry{window: w})
 	t.windows++
 	return w, nil
 }
@@ -83,7 +83,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 		return fmt.Errorf("mr: window: key %#08x is not a window of this table, or no longer", w.key)
 	}
 	t.unbind(w)
-	delete(t.byIndex, w.key>>variantBits)
+	t.remove(w.key)
 	t.windows--
 	return nil
 }
@@ -124,7 +124,7 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 		w.qpn = qpn
 		t.bound[qpn]++
 	}
-	t.byIndex[w.key>>variantBits] = entry{region: r, window: w}
+	t.replace(w.key, entry{region: r, window: w})
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (t *Table) unbind(w *Window) {
 	r.parent.windows--
 	r.end()
 	w.region = nil
-	t.byIndex[w.key>>variantBits] = entry{window: w}
+	t.replace(w.key, entry{window: w})
 	if w.typ == WindowType2 {
 		if t.bound[w.qpn]--; t.bound[w.qpn] == 0 {
 			delete(t.bound, w.qpn)

@@ -25,6 +25,7 @@ import (
 //	verdict duplicate    what the machine made of the last packet that arrived
 //	counts ack_timeouts=1 ...  all counters that are not 0, besides those of packets
 //	advance 10ms         time passes, timers fire
+//	progress send=101 ack=100 recv=100 ...  how far the machine has come
 //	state ERR            the queue pair's state
 //	dereg rw             a memory region goes away
 //
@@ -59,6 +60,7 @@ type scripted interface {
 	Modified(Time)
 	Posted()
 	Counters() *Counters
+	Progress() Progress
 }
 
 // completions turns a CQ into lines of the script.
@@ -188,6 +190,11 @@ func (s *script) step(line string) {
 		return
 	case "counts":
 		s.counts(rest)
+		return
+	case "progress":
+		if got := progressText(s.rc.Progress()); got != rest {
+			s.fatalf("the progress is %s", got)
+		}
 		return
 	case "state":
 		if s.qp.State().String() != rest {

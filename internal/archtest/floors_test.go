@@ -16,6 +16,7 @@ type place struct {
 
 // floors is the architecture: see docs/architecture.md.
 var floors = []place{
+	{dir: "internal/roster", floor: -1, pure: true},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "mr", floor: 0, pure: true},
 	{dir: "packet", floor: 0},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -33,6 +34,7 @@ type CQ struct {
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
 
+	number  uint64 // in Device.cqs
 	dev     *Device
 	channel *CompChannel // nil if made without
 	failing bool         // in shard.failed, guarded by the shard's lock
@@ -209,19 +211,19 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 func (d *Device) enter(c *CQ) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.cqs == nil {
+	if d.cqOver {
 		return ErrClosed
 	}
-	if len(d.cqs) >= d.maxCQ {
+	if d.cqs.Len() >= d.maxCQ {
 		return fmt.Errorf("all %d completion queues of the device are in use: close one", d.maxCQ)
 	}
-	d.cqs[c] = struct{}{}
+	c.number = d.cqs.Add(c)
 	return nil
 }
 
 func (d *Device) forget(c *CQ) {
 	d.mu.Lock()
-	delete(d.cqs, c)
+	d.cqs.Remove(c.number)
 	d.mu.Unlock()
 	if c.channel != nil {
 		c.channel.drop(c)
@@ -232,10 +234,11 @@ func (d *Device) forget(c *CQ) {
 func (d *Device) closeCQs() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for c := range d.cqs {
+	d.cqs.After(0, func(_ uint64, c *CQ) bool {
 		c.mu.Lock()
 		c.end()
 		c.mu.Unlock()
-	}
-	d.cqs = nil
+		return true
+	})
+	d.cqs, d.cqOver = roster.List[*CQ]{}, true
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/transport"
@@ -42,8 +43,8 @@ type Device struct {
 	start     time.Time
 
 	shard *shard
-	keys  *mr.Table // read under one shard's lock, changed under all
-	srqs  int       // shared receive queues, guarded by the shard's lock
+	keys  *mr.Table         // read under one shard's lock, changed under all
+	srqs  roster.List[*SRQ] // guarded by the shard's lock
 
 	events *events
 	port   portState
@@ -53,7 +54,8 @@ type Device struct {
 	departures uint64     // links that were removed, guarded by linking
 
 	mu        sync.Mutex
-	cqs       map[*CQ]struct{} // guarded by mu, nil once closed
+	cqs       roster.List[*CQ] // guarded by mu
+	cqOver    bool             // guarded by mu: no more are made
 	wires     []*wire          // guarded by mu
 	leftLinks packet.Stats     // of links that were removed, guarded by mu
 
@@ -81,7 +83,7 @@ func Open(cfg Config) (*Device, error) {
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
 		start: time.Now(), guid: localGUID(seeds.next()),
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
-		cqs:  make(map[*CQ]struct{}), done: make(chan struct{}), events: newEvents(),
+		done: make(chan struct{}), events: newEvents(),
 	}
 	d.shard = newShard(d, seeds.next())
 	d.running.Go(d.shard.pump)

@@ -20,6 +20,7 @@ type machine interface {
 	Modified(now transport.Time)
 	Posted()
 	Counters() *transport.Counters
+	Progress() transport.Progress
 }
 
 // A completer is a machine whose requests are complete once they have left. Sent is called

@@ -25,7 +25,9 @@ type QP struct {
 	recvCQ  *CQ
 	srq     *SRQ // nil where the queue pair has its own receive queue
 	closed  bool
-	first   func() // to be called when the first packet comes, nil then
+	first   func()         // to be called when the first packet comes, nil then
+	number  uint64         // in shard.inOrder
+	made    transport.Time // when
 
 	// The way to the peer, set with the address vector. Of datagrams only out is set, to
 	// where the next one leaves.
@@ -95,6 +97,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
 	}
 	s.qps[q.attr.Num] = q
+	q.number, q.made = s.inOrder.Add(q), d.now()
 	return q, nil
 }
 
@@ -143,6 +146,7 @@ func (q *QP) close() {
 	q.closed = true
 	s := q.shard
 	delete(s.qps, q.attr.Num)
+	s.inOrder.Remove(q.number)
 	s.dev.keys.ForgetQP(uint32(q.attr.Num))
 	s.timers.remove(q)
 	if q.dgram != nil {

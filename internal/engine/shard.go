@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -19,6 +20,7 @@ type shard struct {
 	mu      sync.Mutex
 	closed  bool
 	qps     map[bth.QPN]*QP
+	inOrder roster.List[*QP] // those of qps, as they were made
 	numbers qpns
 	out     []*outbox // one for each entry of the GID table, same index; never empty
 	timers  timers

@@ -13,6 +13,7 @@ type SRQ struct {
 	Owner any // for the caller's use, set before the first event
 
 	dev    *Device
+	number uint64 // in Device.srqs
 	queue  *qp.SRQ
 	users  int // queue pairs made with it
 	closed bool
@@ -31,10 +32,10 @@ func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 	if d.shard.closed {
 		return nil, ErrClosed
 	}
-	if d.srqs >= d.maxSRQ {
+	if d.srqs.Len() >= d.maxSRQ {
 		return nil, fmt.Errorf("all %d shared receive queues of the device are in use: close one", d.maxSRQ)
 	}
-	d.srqs++
+	s.number = d.srqs.Add(s)
 	return s, nil
 }
 
@@ -101,7 +102,7 @@ func (s *SRQ) Close() error {
 		return fmt.Errorf("the shared receive queue is in use: close its queue pairs first (it serves %d)", s.users)
 	}
 	s.closed = true
-	s.dev.srqs--
+	s.dev.srqs.Remove(s.number)
 	s.dev.events.forget(s)
 	return nil
 }

@@ -1,0 +1,25 @@
+package gorxe_test
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// A running program can be looked into at any time.
+func ExampleDevice_QPs() {
+	link, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	check(err)
+	dev := must(gorxe.Open(gorxe.Config{Links: []packet.Link{link}}))
+	defer dev.Close()
+	cq := must(dev.CreateCQ(16))
+	must(dev.AllocPD().CreateQP(gorxe.QPInitAttr{SendCQ: cq}))
+
+	for q := range dev.QPs() {
+		fmt.Printf("queue pair %d: %v in %v, %d of %d sends queued\n", q.Number, q.Type, q.State, q.SendQueue, q.SendDepth)
+	}
+	// Output:
+	// queue pair 1: RC in RESET, 0 of 128 sends queued
+}
