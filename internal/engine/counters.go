@@ -49,6 +49,8 @@ type counters struct {
 	timeoutsPutOff               uint64
 	verdicts                     [transport.NumVerdicts]uint64
 	closedQPs                    transport.Counters // of queue pairs that are gone
+	addedUpTo                    uint64             // number of the queue pair that addUp has come to, 0 while it does not run
+	closedSince                  transport.Counters // of those that it has added and that closed since
 	lastRefusal                  error
 	loggedRefusal                transport.Time
 }
@@ -95,15 +97,7 @@ func (d *Device) SendError() error {
 // others ("verdict_"), the transport's own, which are named as rxe's hardware counters where
 // it has the same, and the links' ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
-	s := d.shard
-	s.mu.Lock()
-	c := s.count
-	own := c.closedQPs
-	for _, q := range s.qps {
-		own.Add(q.machine.Counters())
-	}
-	s.mu.Unlock()
-
+	c, own := d.addUp()
 	f("rx_packets", c.frames)
 	f("rx_bytes", c.bytes)
 	f("tx_packets", c.txFrames)
@@ -121,6 +115,46 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	}
 	own.Each(f)
 	d.linkStats(f)
+}
+
+// addUp returns the shard's counters and the sum of those of all queue pairs there are and
+// were. It takes the lock for some at a time. What each contributes is of some moment of the
+// call, so no sum is less than that of a call before it.
+func (d *Device) addUp() (c counters, sum transport.Counters) {
+	const some = 64
+	d.adding.Lock()
+	defer d.adding.Unlock()
+	s := d.shard
+	for more := true; more; {
+		n := 0
+		s.mu.Lock()
+		s.inOrder.After(s.count.addedUpTo, func(number uint64, q *QP) bool {
+			if n == some {
+				return false
+			}
+			sum.Add(q.machine.Counters())
+			s.count.addedUpTo = number
+			n++
+			return true
+		})
+		if more = n == some; !more {
+			c = s.count
+			sum.Add(&c.closedQPs)
+			s.count.closedQPs.Add(&c.closedSince)
+			s.count.addedUpTo, s.count.closedSince = 0, transport.Counters{}
+		}
+		s.mu.Unlock()
+	}
+	return c, sum
+}
+
+// left keeps the counters of a queue pair that closes. The lock is held.
+func (c *counters) left(q *QP) {
+	if q.number <= c.addedUpTo {
+		c.closedSince.Add(q.machine.Counters())
+	} else {
+		c.closedQPs.Add(q.machine.Counters())
+	}
 }
 
 // linkStats adds up what the links and the memberships in groups count themselves.

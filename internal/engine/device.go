@@ -52,6 +52,7 @@ type Device struct {
 
 	linking    sync.Mutex // links come and go, and groups are joined, one at a time
 	departures uint64     // links that were removed, guarded by linking
+	adding     sync.Mutex // counters are added up one at a time
 
 	mu        sync.Mutex
 	cqs       roster.List[*CQ] // guarded by mu

@@ -21,6 +21,7 @@
 //	Device.linking  taken while a link is added, removed or looked at again, and while a
 //	                multicast group is joined, before shard.mu. It is held while a removed
 //	                link ends; nothing of the data path takes it.
+//	Device.adding   taken while counters are added up, before shard.mu.
 //	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
@@ -31,7 +32,7 @@
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
+// The order is linking or adding, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
 // only what stands behind it.
 // A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
 // a group for Close.

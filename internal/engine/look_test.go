@@ -174,6 +174,65 @@ func TestLookMeetsOnceWhatStays(t *testing.T) {
 	churn.Wait()
 }
 
+// While queue pairs that have counted come and go, no counter of the device goes back, and
+// none is counted twice.
+func TestCountersNeverGoBack(t *testing.T) {
+	a, b := newPair(t, 4096, usualRetry, nil)
+	defer closeAll(t, a, b)
+	const rounds, others = 300, 200
+	for range others {
+		a.newQP()
+	}
+	over := make(chan struct{})
+	var churn sync.WaitGroup
+	churn.Go(func() {
+		defer close(over)
+		wc := make([]qp.WC, 1)
+		for range rounds {
+			q, p := a.newQP(), b.newQP()
+			a.connect(q, addrB, p.Num(), b.psn, retry{timeout: 0, count: 7})
+			b.connect(p, addrA, q.Num(), a.psn, retry{timeout: 0, count: 7})
+			if _, err := q.PostSend([]*qp.SendWR{{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(0, 8), RemoteAddr: b.mem.IOVA(), RKey: b.mem.RKey()}}); err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := a.cq.Wait(t.Context(), wc); err != nil || wc[0].Status != qp.WCSuccess {
+				t.Errorf("%+v, %v", wc[0], err)
+				return
+			}
+			q.Close()
+			p.Close()
+		}
+	})
+	count := func() (sent uint64) {
+		a.dev.Counters(func(name string, value uint64) {
+			if name == "sent_pkts" {
+				sent = value
+			}
+		})
+		return sent
+	}
+	last := uint64(0)
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+		}
+		now := count()
+		if now < last {
+			t.Fatalf("%d packets after %d", now, last)
+		}
+		if last = now; now > rounds {
+			t.Fatalf("%d packets counted, %d were sent at most", now, rounds)
+		}
+	}
+	churn.Wait()
+	if last := count(); last != rounds {
+		t.Errorf("%d packets, want %d", last, rounds)
+	}
+}
+
 func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
 	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 4096)
 	defer closeAll(t, a)

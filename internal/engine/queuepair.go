@@ -153,7 +153,7 @@ func (q *QP) close() {
 		s.leaveAll(q)
 	}
 	q.lead(nil)
-	s.count.closedQPs.Add(q.machine.Counters())
+	s.count.left(q)
 	q.sendCQ.release()
 	q.recvCQ.release()
 	if q.srq != nil {
