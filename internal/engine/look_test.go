@@ -233,6 +233,22 @@ func TestCountersNeverGoBack(t *testing.T) {
 	}
 }
 
+// A queue pair that was added up and closes before the rest is, counts once in that sum and
+// in the next.
+func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
+	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+	defer closeAll(t, a)
+	a.qp.machine.Counters().SentPackets = 5
+	c := &a.dev.shard.count
+	c.addedUpTo = a.qp.number
+	a.qp.Close()
+	for i, want := range []uint64{0, 5, 5} { // what the first has added already is not in its rest
+		if _, rest := a.dev.addUp(); rest.SentPackets != want {
+			t.Errorf("sum %d has %d packets, want %d", i, rest.SentPackets, want)
+		}
+	}
+}
+
 func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
 	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 4096)
 	defer closeAll(t, a)
