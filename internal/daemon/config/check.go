@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Features are the parts of a configuration that a build can do something about.
+type Features struct{ Rping, Perftest, Pingpong, Regions bool }
+
+// Check applies the rules that concern more than one option, gives devices without a name
+// theirs, and refuses what the build does not serve. The error joins all that is wrong.
+func (c *Config) Check(has Features) error {
+	var wrong []error
+	add := func(at, format string, args ...any) {
+		wrong = append(wrong, &Problem{at, fmt.Sprintf(format, args...)})
+	}
+	for _, s := range []struct {
+		name    string
+		service *Service
+		served  bool
+	}{{"rping", &c.Rping, has.Rping}, {"perftest", &c.Perftest, has.Perftest}, {"pingpong", &c.Pingpong, has.Pingpong}} {
+		if s.service.Enabled && !s.served {
+			add(c.at["service."+s.name+".enabled"], "service %s: this gorxe has no responder for it: leave it out or set enabled to false", s.name)
+		}
+	}
+	c.checkDevices(add)
+	c.checkRegions(add, has.Regions)
+	return errors.Join(wrong...)
+}
+
+type complain func(at, format string, args ...any)
+
+func (c *Config) checkDevices(add complain) {
+	names, places := map[string]string{}, map[string]string{}
+	for i := range c.Devices {
+		d := &c.Devices[i]
+		if d.Name == "" {
+			d.Name = fmt.Sprintf("gorxe%d", i)
+		}
+		if before, taken := names[d.Name]; taken {
+			add(d.At, "device %s: the name is taken by the one of %s: give another", d.Name, before)
+		}
+		names[d.Name] = d.At
+		switch {
+		case d.Interface == "" && d.Address == "":
+			add(d.At, "device %s: it needs an interface or an address", d.Name)
+			continue
+		case d.Interface != "" && d.Address != "":
+			add(d.At, "device %s: it has an interface and an address: give one", d.Name)
+			continue
+		}
+		if before, taken := places[d.On()]; taken {
+			add(d.At, "device %s: %s is that of the device of %s: UDP port 4791 of an address is for one device", d.Name, d.On(), before)
+		}
+		places[d.On()] = d.At
+		if len(d.GIDs) == 0 {
+			add(d.At, "device %s: gids is empty, so it would have no address: give v4, v6 or both", d.Name)
+		} else if a, err := netip.ParseAddr(d.Address); err == nil && !d.Wants(a) {
+			add(d.At, "device %s: address %v is not of the kind that gids allows, which is %s", d.Name, a, strings.Join(d.GIDs, ", "))
+		}
+	}
+}
+
+// Wants is true for an address that the device is to have among its GIDs.
+func (d *Device) Wants(a netip.Addr) bool {
+	family := "v6"
+	if a.Unmap().Is4() {
+		family = "v4"
+	}
+	for _, g := range d.GIDs {
+		if g == family {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Config) checkRegions(add complain, served bool) {
+	names := map[string]string{}
+	for i := range c.Regions {
+		r := &c.Regions[i]
+		who := "region " + r.Name
+		if r.Name == "" {
+			who = fmt.Sprintf("region %d", i+1)
+			add(r.At, "%s: it needs a name", who)
+		} else if before, taken := names[r.Name]; taken {
+			add(r.At, "%s: the name is taken by the one of %s: give another", who, before)
+		}
+		names[r.Name] = r.At
+		switch r.Kind {
+		case "anonymous":
+			if r.Path != "" {
+				add(r.At, "%s: anonymous memory has no path: leave it out, or choose kind file or shm", who)
+			}
+		case "file":
+			if r.Path == "" {
+				add(r.At, "%s: a file needs its path", who)
+			}
+		case "shm":
+			if !isName(r.Path) {
+				add(r.At, "%s: shared memory needs the name of the object as path, %s", who, nameAllowed)
+			}
+		}
+		if r.Size == 0 && r.Kind != "file" {
+			add(r.At, "%s: it needs a size", who)
+		}
+		if len(r.Access) == 0 {
+			add(r.At, "%s: access is empty: give read, write, atomic or several", who)
+		}
+		if !served {
+			add(r.At, "%s: this gorxe does not export regions: leave it out", who)
+		}
+	}
+}

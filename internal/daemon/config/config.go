@@ -1,0 +1,102 @@
+// Package config reads what a daemon is to be: a TOML file, flags that say the same, and
+// defaults that are enough without either. Every option is in one table (fields.go), from
+// which the file, the flags and the reference in docs/operations.md come.
+package config
+
+import (
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// Config is everything that can be chosen.
+type Config struct {
+	Log      Log
+	Control  Control
+	Metrics  Metrics
+	Drain    time.Duration // how long connections are given to end
+	Devices  []Device      // none means the one that the host suggests
+	Rping    Service
+	Perftest Service
+	Pingpong Service
+	Regions  []Region
+
+	at map[string]string // where what is not a default was said, by key
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  slog.Level
+	Format string // "text" or "json"
+}
+
+// Control is the socket through which the daemon is looked into.
+type Control struct {
+	Socket string      // "" means the place that DefaultSocket names
+	Mode   fs.FileMode // of the socket
+	Group  string      // that owns the socket, a name or a number; "" leaves the user's
+}
+
+// Metrics is where Prometheus finds its metrics.
+type Metrics struct {
+	Listen string // host:port, "" for nowhere
+}
+
+// Device is one RNIC.
+type Device struct {
+	Name      string // "" is replaced by gorxe0 and so on
+	Interface string // this or Address
+	Address   string
+	Link      string         // kind of link
+	GIDs      []string       // of "v4", "v6"
+	MTU       int            // largest path MTU in bytes, 0 for what the interface allows
+	MaxQP     int            // 0 is the largest number there is
+	MaxMR     int            // likewise
+	Peers     []netip.Prefix // who may talk to it; none means everybody
+
+	At string // where it was said
+}
+
+// On is the interface or address that the device is opened on.
+func (d *Device) On() string {
+	if d.Address != "" {
+		return d.Address
+	}
+	return d.Interface
+}
+
+// Service is a responder to a tool.
+type Service struct {
+	Enabled bool
+	Port    int // TCP port, or that of the RDMA port space TCP
+}
+
+// Region is memory that peers may use by its name.
+type Region struct {
+	Name   string
+	Kind   string // "anonymous", "file" or "shm"
+	Path   string // of a file; name of a shared memory object
+	Size   uint64 // in bytes; 0 of a file is its own
+	Access []string
+	Peers  []netip.Prefix // none means all that the device admits
+
+	At string // where it was said
+}
+
+// Default is the configuration without file and flags.
+func Default() Config {
+	return Config{
+		Log:      Log{Level: slog.LevelInfo, Format: "text"},
+		Control:  Control{Mode: 0o600},
+		Drain:    10 * time.Second,
+		Rping:    Service{Port: 7174},
+		Perftest: Service{Port: 18515},
+		Pingpong: Service{Port: 18515},
+		at:       map[string]string{},
+	}
+}
+
+func defaultDevice() Device { return Device{Link: "udp", GIDs: []string{"v4", "v6"}} }
+
+func defaultRegion() Region { return Region{Kind: "anonymous", Access: []string{"read"}} }

@@ -1,0 +1,291 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+const whole = `
+drain = "1m30s"
+
+[log]
+level = "debug"
+format = "json"
+
+[control]
+socket = "/tmp/g.sock"
+mode = "0660"
+group = "rdma"
+
+[metrics]
+listen = ":9481"
+
+[service.rping]
+enabled = true
+port = 7175
+
+[service]
+perftest = { enabled = false, port = 1000 }
+
+[[device]]
+interface = "eth0"
+gids = ["v6"]
+mtu = 1024
+max_qp = 100
+max_mr = 200
+peers = [
+  "192.0.2.7/24", # masked
+  "2001:db8::1",
+]
+
+[[device]]
+name = "lo"
+address = "127.0.0.1"
+
+[[region]]
+name = "a"
+size = "2MiB"
+access = ["read", "write", "read"]
+
+[[region]]
+name = "b"
+kind = "file"
+path = "/tmp/x"
+size = 4096
+peers = ["10.0.0.0/8"]
+`
+
+var plain = cmp.Options{cmpopts.IgnoreUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
+func TestAFileSaysEverything(t *testing.T) {
+	got, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := netip.MustParsePrefix
+	want := Config{
+		Log:     Log{slog.LevelDebug, "json"},
+		Control: Control{"/tmp/g.sock", 0o660, "rdma"},
+		Metrics: Metrics{":9481"},
+		Drain:   90 * time.Second,
+		Devices: []Device{
+			{Interface: "eth0", Link: "udp", GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:23"},
+			{Name: "lo", Address: "127.0.0.1", Link: "udp", GIDs: []string{"v4", "v6"}, At: "g.toml:34"},
+		},
+		Rping: Service{true, 7175}, Perftest: Service{false, 1000}, Pingpong: Service{false, 18515},
+		Regions: []Region{
+			{Name: "a", Kind: "anonymous", Size: 2 << 20, Access: []string{"read", "write"}, At: "g.toml:38"},
+			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:43"},
+		},
+	}
+	if diff := cmp.Diff(want, got, plain); diff != "" {
+		t.Error(diff)
+	}
+	if err := got.Check(Features{Rping: true, Regions: true}); err != nil {
+		t.Error(err)
+	}
+	if got.Devices[0].Name != "gorxe0" || got.Devices[1].Name != "lo" {
+		t.Errorf("devices are named %s and %s", got.Devices[0].Name, got.Devices[1].Name)
+	}
+}
+
+func TestNothingIsAConfiguration(t *testing.T) {
+	c, err := Parse("empty", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), c, plain); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.Check(Features{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each case is a file and, behind it, all that is wrong with it.
+func TestWhatIsWrongIsToldWithItsLine(t *testing.T) {
+	files, err := filepath.Glob("testdata/wrong/*.toml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for line := range strings.Lines(string(data)) {
+			if text, ok := strings.CutPrefix(line, "#= "); ok {
+				want = append(want, strings.TrimSpace(text))
+			}
+		}
+		name := filepath.Base(file)
+		c, err := Parse(name, data)
+		if err == nil {
+			err = c.Check(Features{Perftest: true})
+		}
+		if diff := cmp.Diff(want, Lines(err)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+func TestLoadReadsAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.toml")
+	if _, err := Load(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("drain = \"1s\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(file); err != nil || c.Drain != time.Second {
+		t.Errorf("%v, %v", c.Drain, err)
+	}
+	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("of a file too large: %v", err)
+	}
+}
+
+func flagsOf(t *testing.T, line string) (*Flags, error) {
+	t.Helper()
+	var f Flags
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.Add(fs)
+	return &f, fs.Parse(strings.Fields(line))
+}
+
+// What a file can say, flags can say as well.
+func TestEveryOptionIsAFlag(t *testing.T) {
+	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
+		--control-group rdma --metrics-listen :9481 --rping --rping-port 7175 --perftest=false --perftest-port 1000
+		--device interface=eth0,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
+		--device 127.0.0.1,name=lo
+		--region name=a,size=2MiB,access=read,access=write
+		--region name=b,kind=file,path=/tmp/x,size=4096,peers=10.0.0.0/8`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Default()
+	if err := f.Apply(&got); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, plain, cmpopts.IgnoreFields(Device{}, "At"), cmpopts.IgnoreFields(Region{}, "At")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFlagsGoOverTheFile(t *testing.T) {
+	c, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := flagsOf(t, "--log-level error --device eth1 --metrics-listen= --rping")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Apply(&c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Log.Level != slog.LevelError || c.Log.Format != "json" || c.Metrics.Listen != "" {
+		t.Errorf("%+v, %+v", c.Log, c.Metrics)
+	}
+	if len(c.Devices) != 1 || c.Devices[0].Interface != "eth1" || c.Devices[0].At != "--device eth1" || len(c.Regions) != 2 {
+		t.Errorf("%+v", c.Devices)
+	}
+	if got, want := Lines(c.Check(Features{Regions: true})), "--rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false"; len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestWrongFlagsAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--log-level loud":                       `"loud" is not allowed: give debug, info, warn or error`,
+		"--control-mode 0066":                    `"0066" is not allowed: give an octal mode`,
+		"--metrics-listen 9481":                  `"9481" is not allowed: give an address and a port`,
+		"--rping-port 0":                         `"0" is not allowed: give 1 to 65535`,
+		"--device mtus=5":                        `there is no key "mtus": the keys are name, interface,`,
+		"--device eth0,eth1":                     `"eth1" is not key=value: the keys are`,
+		"--device eth0,mtu=1024,mtu=2048":        `mtu is given twice`,
+		"--device eth0,mtu=1000":                 `mtu: "1000" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for`,
+		"--region anonymous":                     `"anonymous" is not key=value`,
+		"--region name=a,size=9999999999TiB":     `size: "9999999999TiB" is not allowed`,
+		"--region name=a,access=execute,size=1":  `access: "execute" is not allowed: give read, write or atomic`,
+		"--region name=a,size=1,peers=fe80::1%0": `peers: "fe80::1%0" is not allowed: give a network such as`,
+		"--drain -1s":                            `"-1s" is not allowed: give a duration`,
+	} {
+		if _, err := flagsOf(t, line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", line, err, want)
+		}
+	}
+}
+
+func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
+	c, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := Default()
+	for _, s := range sections {
+		for _, f := range s.fields {
+			if v := f.value(&c); v.String() != "" {
+				if err := f.value(&back).Set(v.String()); err != nil {
+					t.Errorf("%s.%s: %v", s.name, f.key, err)
+				}
+			}
+		}
+	}
+	back.Devices, back.Regions = c.Devices, c.Regions
+	if diff := cmp.Diff(c, back, plain); diff != "" {
+		t.Error(diff)
+	}
+	for n, want := range map[uint64]string{0: "0", 1: "1", 1023: "1023", 1024: "1KiB", 3 << 20: "3MiB", 1<<40 + 1: "1099511627777", 1 << 50: "1024TiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	files, _ := filepath.Glob("testdata/wrong/*.toml")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("f", data)
+		if err == nil {
+			err = c.Check(Features{})
+		}
+		for _, line := range Lines(err) {
+			var n int
+			if at, _, _ := strings.Cut(line, ": "); !strings.HasPrefix(at, "f:") || !scan(at[2:], &n) || n < 1 || n > strings.Count(string(data), "\n")+1 {
+				t.Errorf("%q does not say where in %q", line, data)
+			}
+		}
+	})
+}
+
+func scan(s string, n *int) bool {
+	v, err := strconv.Atoi(s)
+	*n = v
+	return err == nil
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags are options given on the command line. They go over those of a file: a single
+// option replaces the file's, a first --device or --region all of the file's.
+type Flags struct {
+	given   []given
+	devices []string
+	regions []string
+	scratch Config // takes values to try them
+}
+
+type given struct {
+	key   string // as in a file
+	flag  string
+	text  string
+	value func(*Config) Value
+}
+
+// Add defines a flag for every option.
+func (f *Flags) Add(fs *pflag.FlagSet) {
+	f.scratch = Default()
+	for i := range sections {
+		for j := range sections[i].fields {
+			o := &sections[i].fields[j]
+			v := &flag{flags: f, key: join(sections[i].name, o.key), field: o, Value: o.value(&f.scratch)}
+			g := fs.VarPF(v, o.flag, "", o.usage+allowedUsage(v.Value))
+			if v.takes() == kindBoolean {
+				g.NoOptDefVal = "true"
+			}
+		}
+	}
+	fs.Var(&spec[Device]{all: &f.devices, fields: deviceFields, def: defaultDevice, bare: bareDevice}, "device",
+		"a `device`: an interface or address, or "+specUsage(deviceFields)+"; repeat it for several")
+	fs.Var(&spec[Region]{all: &f.regions, fields: regionFields, def: defaultRegion}, "region",
+		"a `region`: "+specUsage(regionFields)+"; repeat it for several")
+}
+
+// allowedUsage adds what a flag takes where its usage does not say it.
+func allowedUsage(v Value) string {
+	switch v := v.(type) {
+	case choice, level:
+		return ": " + v.Allowed()
+	case duration:
+		return ", such as 10s"
+	}
+	return ""
+}
+
+func specUsage[T any](fields []field[T]) string {
+	return strings.Join(keysOf(fields), "=,") + "="
+}
+
+// flag is an option's place on the command line: it tries and notes what it is given.
+type flag struct {
+	Value
+	flags *Flags
+	key   string
+	field *field[Config]
+}
+
+// Explains says that the errors of Set tell all.
+func (v *flag) Explains() {}
+
+func (v *flag) Set(text string) error {
+	if err := v.Value.Set(text); err != nil {
+		return err
+	}
+	v.flags.given = append(v.flags.given, given{v.key, "--" + v.field.flag, text, v.field.value})
+	return nil
+}
+
+// spec is a flag that describes a whole table as key=value,key=value; a list's key comes
+// once for each element.
+type spec[T any] struct {
+	all    *[]string
+	fields []field[T]
+	def    func() T
+	bare   func(*T, string) // what a word without "=" stands for; nil where there is none
+}
+
+func (v *spec[T]) Explains()      {}
+func (v *spec[T]) String() string { return "" }
+func (v *spec[T]) Type() string   { return "description" }
+
+func (v *spec[T]) Set(text string) error {
+	if _, err := v.parse(text); err != nil {
+		return err
+	}
+	*v.all = append(*v.all, text)
+	return nil
+}
+
+func (v *spec[T]) parse(text string) (T, error) {
+	t := v.def()
+	seen := map[string]bool{}
+	for word := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			if v.bare == nil || word == "" || seen[""] {
+				return t, fmt.Errorf("%q is not key=value: the keys are %s", word, strings.Join(keysOf(v.fields), ", "))
+			}
+			seen[""] = true
+			v.bare(&t, word)
+			continue
+		}
+		i := slices.IndexFunc(v.fields, func(f field[T]) bool { return f.key == key })
+		if i < 0 {
+			return t, fmt.Errorf("there is no key %q: the keys are %s", key, strings.Join(keysOf(v.fields), ", "))
+		}
+		to := v.fields[i].value(&t)
+		if list, ok := to.(interface{ clear() }); ok && !seen[key] {
+			list.clear()
+		} else if !ok && seen[key] {
+			return t, fmt.Errorf("%s is given twice", key)
+		}
+		seen[key] = true
+		if err := to.Set(value); err != nil {
+			return t, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return t, nil
+}
+
+// bareDevice is what --device eth0 or --device 192.0.2.1 says.
+func bareDevice(d *Device, word string) {
+	if (text{&d.Address, "", isAddr}).Set(word) != nil {
+		d.Interface = word
+	}
+}
+
+// Apply puts the flags over c.
+func (f *Flags) Apply(c *Config) error {
+	for _, g := range f.given {
+		if err := g.value(c).Set(g.text); err != nil {
+			return &Problem{g.flag, err.Error()}
+		}
+		c.at[g.key] = g.flag
+	}
+	if err := replace(f.devices, "--device", &c.Devices, &spec[Device]{fields: deviceFields, def: defaultDevice, bare: bareDevice}, func(d *Device, at string) { d.At = at }); err != nil {
+		return err
+	}
+	return replace(f.regions, "--region", &c.Regions, &spec[Region]{fields: regionFields, def: defaultRegion}, func(r *Region, at string) { r.At = at })
+}
+
+// replace makes what the texts describe the whole of to, if there are any.
+func replace[T any](texts []string, flag string, to *[]T, v *spec[T], at func(*T, string)) error {
+	if len(texts) == 0 {
+		return nil
+	}
+	*to = nil
+	for _, text := range texts {
+		t, err := v.parse(text)
+		if err != nil {
+			return &Problem{flag, err.Error()}
+		}
+		at(&t, flag+" "+text)
+		*to = append(*to, t)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// positions finds the line of every key in a TOML document that is known to be right, and
+// of every element of a list: "device.1.peers.0" is the first of the second device's peers.
+func positions(data []byte) map[string]int {
+	w := &walker{lines: map[string]int{}, tables: map[string]int{}, data: data}
+	w.parser.Reset(data)
+	for w.parser.NextExpression() {
+		switch n := w.parser.Expression(); n.Kind {
+		case unstable.Table:
+			w.prefix = w.enter(n, false)
+		case unstable.ArrayTable:
+			w.prefix = w.enter(n, true)
+		case unstable.KeyValue:
+			w.pair(w.prefix, n)
+		}
+	}
+	return w.lines
+}
+
+type walker struct {
+	parser unstable.Parser
+	data   []byte
+	lines  map[string]int
+	tables map[string]int // how many of an array of tables there were
+	prefix string         // of the keys that follow
+
+	line, offset int // where the last position was, lines counted from 0
+}
+
+// enter notes the header of a table and returns its path.
+func (w *walker) enter(n *unstable.Node, array bool) string {
+	path := ""
+	for it := n.Key(); it.Next(); {
+		path = join(path, string(it.Node().Data))
+		last := it.IsLast()
+		if count, ok := w.tables[path]; last && array {
+			w.note(path, it.Node())
+			w.tables[path] = count + 1
+			path = join(path, strconv.Itoa(count))
+		} else if ok {
+			path = join(path, strconv.Itoa(count-1))
+		}
+		w.note(path, it.Node())
+	}
+	return path
+}
+
+// pair notes a key and what is inside its value.
+func (w *walker) pair(prefix string, n *unstable.Node) {
+	path := prefix
+	for it := n.Key(); it.Next(); {
+		path = join(path, string(it.Node().Data))
+		w.note(path, it.Node())
+	}
+	w.inside(path, n.Value())
+}
+
+// inside notes the elements of a list and the keys of an inline table.
+func (w *walker) inside(path string, n *unstable.Node) {
+	switch n.Kind {
+	case unstable.InlineTable:
+		for it := n.Children(); it.Next(); {
+			w.pair(path, it.Node())
+		}
+	case unstable.Array:
+		i := 0
+		for it := n.Children(); it.Next(); {
+			e := it.Node()
+			if e.Kind == unstable.Comment {
+				continue
+			}
+			at := join(path, strconv.Itoa(i))
+			w.note(at, e)
+			w.inside(at, e)
+			i++
+		}
+	}
+}
+
+// note keeps the line of n, the first that has the path. Positions ascend but for the ends of
+// nested values.
+func (w *walker) note(path string, n *unstable.Node) {
+	if _, known := w.lines[path]; known || n.Raw.Length == 0 {
+		return
+	}
+	at := int(n.Raw.Offset)
+	if at < w.offset {
+		w.line, w.offset = 0, 0
+	}
+	w.line += strings.Count(string(w.data[w.offset:at]), "\n")
+	w.offset = at
+	w.lines[path] = w.line + 1
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// lineOf is the line of a path, or of the nearest thing around it that has one.
+func lineOf(lines map[string]int, path string) int {
+	for {
+		if n, ok := lines[path]; ok {
+			return n
+		}
+		i := strings.LastIndexByte(path, '.')
+		if i < 0 {
+			return 1
+		}
+		path = path[:i]
+	}
+}
+
+func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
