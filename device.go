@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,15 @@ type Config struct {
 	Links []packet.Link
 	// Wrap, if set, is put around every link, such as [packet.Tap] or [packet.Fault].
 	Wrap func(packet.Link) packet.Link
+
+	// Admit, if set, chooses which addresses of Device become entries of the GID table.
+	Admit func(netip.Addr) bool
+	// MTU is the largest path MTU that the device offers; 0 is what each link carries.
+	MTU MTU
+	// Peers are the networks whose hosts may talk to the device; none means everybody. What
+	// others send is dropped and counted as drop_not_admitted, except to the connection
+	// manager, which turns them away; and no connection to them can be made.
+	Peers []netip.Prefix
 
 	// MaxQP and MaxMR limit how many queue pairs and regions can exist at one time;
 	// 0 means 1,048,560 and 524,288.
@@ -83,6 +93,9 @@ func Open(cfg Config) (*Device, error) {
 	if d.maxMR <= 0 || d.maxMR > mr.MaxRegions {
 		d.maxMR = mr.DefaultMaxRegions
 	}
+	if cfg.MTU != 0 && !cfg.MTU.Valid() {
+		return nil, fmt.Errorf("path MTU %d: it must be 256, 512, 1024, 2048 or 4096", int(cfg.MTU))
+	}
 	links, follow, err := d.links(&cfg)
 	if err != nil {
 		return nil, err
@@ -95,6 +108,7 @@ func Open(cfg Config) (*Device, error) {
 	d.engine, err = engine.Open(engine.Config{
 		Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
+		MTU: cfg.MTU, Peers: cfg.Peers,
 	})
 	if err != nil {
 		closeLinks(links)
@@ -133,17 +147,29 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *follower, error) {
 	case cfg.Follow:
 		return d.follow(cfg)
 	}
-	links, err := d.linksOn(cfg.Device)
+	links, err := d.linksOn(cfg)
 	return links, nil, err
 }
 
-// linksOn opens a UDP link on each address that device has.
-func (d *Device) linksOn(device string) ([]packet.Link, error) {
+// admitted are those addresses that cfg chooses.
+func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
+	if cfg.Admit == nil {
+		return addrs
+	}
+	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !cfg.Admit(a) })
+}
+
+// linksOn opens a UDP link on each address that cfg.Device has.
+func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
+	device := cfg.Device
 	addrs, _, ifname, err := packet.HostAddrs(device)
 	if err != nil {
 		return nil, err
 	}
 	d.setNetDev(ifname)
+	if addrs = admitted(cfg, addrs); len(addrs) == 0 {
+		return nil, fmt.Errorf("no address of %s is one that Config.Admit chooses", device)
+	}
 	var links []packet.Link
 	var left []error
 	for _, a := range addrs {
@@ -217,6 +243,9 @@ func (d *Device) leftOut(why []error) {
 	}
 	d.skipped.Store(&why)
 }
+
+// Admits is true for a host that Config.Peers lets talk to the device.
+func (d *Device) Admits(peer netip.Addr) bool { return d.engine.Admits(peer) }
 
 // SendError returns the latest error with which the host refused to send a packet, nil if
 // it never did. It tells more than a RETRY_EXC_ERR about a peer that cannot be reached.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 type follower struct {
 	dev   *Device
 	wrap  func(packet.Link) packet.Link
+	admit func(netip.Addr) bool // nil admits all
 	watch *netdev.Watcher
 	home  *netdev.Namespace
 
@@ -58,7 +60,7 @@ func (d *Device) follow(cfg *Config) ([]packet.Link, *follower, error) {
 		return nil, nil, err
 	}
 	f := &follower{
-		dev: d, wrap: cfg.Wrap, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
+		dev: d, wrap: cfg.Wrap, admit: cfg.Admit, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
 		stop: make(chan struct{}), over: make(chan struct{}),
 	}
 	links, err := f.first()
@@ -72,7 +74,7 @@ func (d *Device) follow(cfg *Config) ([]packet.Link, *follower, error) {
 // first opens links on the addresses that are there. What only time can change is left to the
 // goroutine, anything else is an error.
 func (f *follower) first() (links []packet.Link, err error) {
-	if f.state, err = f.watch.Look(); err != nil {
+	if f.state, err = f.lookAtHost(); err != nil {
 		return nil, err
 	}
 	f.dev.setNetDev(f.state.Name)
@@ -142,9 +144,18 @@ func (f *follower) end() {
 	f.close()
 }
 
+// lookAtHost returns what the host has of the interface and of the addresses that are admitted.
+func (f *follower) lookAtHost() (netdev.State, error) {
+	state, err := f.watch.Look()
+	if f.admit != nil {
+		state.Addrs = slices.DeleteFunc(state.Addrs, func(a netdev.Addr) bool { return !f.admit(a.Addr) })
+	}
+	return state, err
+}
+
 // look makes the device have what the host has.
 func (f *follower) look() {
-	state, err := f.watch.Look()
+	state, err := f.lookAtHost()
 	if err != nil {
 		f.dev.log.Warn("following the addresses of the host failed", "device", f.dev.name, "error", err)
 		f.again = true

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe"
@@ -104,5 +106,23 @@ func TestUDPCloseLeavesNoGoroutine(t *testing.T) {
 	// host lets it. One that stays is shown by name when the test runs into its time limit.
 	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
+	}
+}
+
+// Of the addresses of an interface those become GIDs that Admit chooses.
+func TestAdmitChoosesGIDs(t *testing.T) {
+	dev, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", Admit: netip.Addr.Is4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	if gids := dev.GIDs(); len(gids) != 1 {
+		t.Errorf("%+v", gids)
+	}
+	if _, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6}); err == nil || !strings.Contains(err.Error(), "no address of 127.55.4.9 is one that Config.Admit chooses") {
+		t.Errorf("with none chosen: %v", err)
+	}
+	if _, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", MTU: 1500}); err == nil || !strings.Contains(err.Error(), "path MTU 1500: it must be") {
+		t.Errorf("with a wrong MTU: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 const (
 	dropICRC         = iota // the ICRC is wrong
 	dropPKey                // not of the default partition
+	dropNotAdmitted         // from a host that is none of the device's peers
 	dropStranger            // not from the queue pair's peer, or not to its address
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // came back to the queue pair that sent it
@@ -20,7 +21,7 @@ const (
 )
 
 var dropNames = [numDrops]string{
-	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
+	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
 	dropOwnMulticast: "own_multicast",
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
 
@@ -27,7 +30,9 @@ type Config struct {
 	MaxMR     int
 	MaxCQ     int
 	MaxSRQ    int
-	Logger    *slog.Logger // nil is silence
+	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
+	Peers     []netip.Prefix // who may talk to the device; none means everybody
+	Logger    *slog.Logger   // nil is silence
 }
 
 // Device is a NIC: links, and the queue pairs, regions and queues that live on them.
@@ -39,6 +44,8 @@ type Device struct {
 	maxCQ     int
 	maxSRQ    int
 	gids      []*gid // the GID table, changed with linking and the shard's lock held, read with either
+	maxMTU    qp.MTU // 0 for any
+	peers     []netip.Prefix
 	guid      uint64
 	start     time.Time
 
@@ -82,6 +89,7 @@ func Open(cfg Config) (*Device, error) {
 	seeds := seedSequence(cfg.Seed)
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
+		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers),
 		start: time.Now(), guid: localGUID(seeds.next()),
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
 		done: make(chan struct{}), events: newEvents(),
@@ -101,7 +109,7 @@ func newGIDs(cfg *Config) (gids []*gid, err error) {
 		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
 	}
 	for i, l := range cfg.Links {
-		g, err := newGID(l)
+		g, err := newGID(l, cfg.MTU)
 		if err != nil {
 			return nil, fmt.Errorf("link %d: %w", i, err)
 		}

@@ -18,6 +18,7 @@ type gid struct {
 	index int
 	local netip.Addr // without zone
 	zone  string     // of a link-local address
+	most  qp.MTU     // largest path MTU that the device offers, 0 for any
 
 	// Changed with Device.linking and the shard's lock held, read with either.
 	link packet.Link // nil while the address is away
@@ -38,13 +39,14 @@ type gid struct {
 // collector that tells when an address that is away has none left.
 type lease struct{ of *gid }
 
-// newGID makes the entry of a link; the index is not known yet.
-func newGID(l packet.Link) (*gid, error) {
+// newGID makes the entry of a link; the index is not known yet. No path MTU is above most, if
+// that is not 0.
+func newGID(l packet.Link, most qp.MTU) (*gid, error) {
 	local, caps := l.Local(), l.Caps()
 	if !local.IsValid() {
 		return nil, fmt.Errorf("the link (%s) has no local address", caps.Name)
 	}
-	g := &gid{link: l, caps: caps, local: local.WithZone("").Unmap(), zone: local.Zone()}
+	g := &gid{link: l, caps: caps, most: most, local: local.WithZone("").Unmap(), zone: local.Zone()}
 	var err error
 	g.mtu, err = g.pathMTU(caps)
 	return g, err
@@ -55,6 +57,9 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 	mtu := qp.MTUForLink(caps.MTU)
 	if !mtu.Valid() {
 		return 0, fmt.Errorf("the MTU of %v is %d bytes: RoCE needs at least %d", g.addr(), caps.MTU, smallestMTU)
+	}
+	if g.most > 0 {
+		mtu = min(mtu, g.most)
 	}
 	return mtu, nil
 }

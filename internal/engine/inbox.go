@@ -135,6 +135,8 @@ func (in *inbox) check() (n int) {
 		switch {
 		case f.Dst != in.to || f.Src.Is4() != in.local.Is4():
 			in.count.drops[dropStranger]++
+		case a.packet.DestQP != bth.GSI && !in.shard.dev.Admits(f.Src):
+			in.count.drops[dropNotAdmitted]++
 		case !icrcRight(f):
 			in.count.drops[dropICRC]++
 		case a.packet.PKey&^fullMember != defaultPartition:

@@ -22,7 +22,7 @@ type wire struct {
 // address handles that lead there have their way again. Without error the link belongs to the
 // device.
 func (d *Device) AddLink(l packet.Link) (index int, err error) {
-	g, err := newGID(l)
+	g, err := newGID(l, d.maxMTU)
 	if err != nil {
 		return 0, err
 	}
