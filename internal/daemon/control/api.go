@@ -1,0 +1,168 @@
+// Package control is how a running daemon is looked into: HTTP and JSON on a Unix socket. It has
+// the server, the client, and the types that both send. Who can open the socket may see
+// everything, keys of memory regions included.
+//
+// The paths begin with a version, /v1/. Within a version fields are added and not changed. What
+// the server does not know, a path, a method, a key of a query, a field of a body, it refuses
+// with a status of 4xx and {"error": "why"}.
+package control
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Status is what GET /v1/status returns.
+type Status struct {
+	Version  string    `json:"version"`
+	PID      int       `json:"pid"`
+	State    string    `json:"state"` // "starting", "running", "draining"
+	Started  time.Time `json:"started"`
+	LogLevel string    `json:"log_level"`
+	Socket   string    `json:"socket"`
+	Metrics  string    `json:"metrics"` // where /metrics is, "" for nowhere
+	Devices  []Device  `json:"devices"`
+	Services []Service `json:"services"`
+}
+
+// Device describes a device and its port.
+type Device struct {
+	Name      string         `json:"name"`
+	Interface string         `json:"interface"`
+	NodeGUID  string         `json:"node_guid"`
+	Port      string         `json:"port"` // "PORT_ACTIVE" or "PORT_DOWN"
+	MTU       int            `json:"active_mtu"`
+	GIDs      []GID          `json:"gids"`
+	Skipped   []string       `json:"skipped"`    // addresses that are not among the GIDs, and why
+	Peers     []netip.Prefix `json:"peers"`      // who may talk to it; none is everybody
+	SendError string         `json:"send_error"` // the latest with which the host refused a packet
+	QPs       int            `json:"qps"`
+	MaxQPs    int            `json:"max_qps"`
+	MRs       int            `json:"mrs"`
+	MaxMRs    int            `json:"max_mrs"`
+}
+
+// GID is an entry of a device's GID table.
+type GID struct {
+	Index int        `json:"index"`
+	GID   string     `json:"gid"`
+	Addr  netip.Addr `json:"address"`
+	Link  string     `json:"link"`
+	MTU   int        `json:"mtu"`
+}
+
+// Service describes a responder.
+type Service struct {
+	Name string `json:"name"`
+	Port int    `json:"port"`
+}
+
+// QP is one of what GET /v1/qps returns as {"qps": [...]}.
+type QP struct {
+	Device    string            `json:"device"`
+	Number    uint64            `json:"number"` // in the order in which they were made
+	QPN       uint32            `json:"qpn"`
+	Type      string            `json:"type"`
+	State     string            `json:"state"`
+	PD        uint32            `json:"pd"`
+	Age       float64           `json:"age_seconds"`
+	GIDIndex  int               `json:"gid_index"` // -1 without a peer
+	Local     netip.Addr        `json:"local_address"`
+	Remote    netip.Addr        `json:"remote_address"`
+	RemoteQPN uint32            `json:"remote_qpn"`
+	MTU       int               `json:"path_mtu"`
+	SendPSN   uint32            `json:"send_psn"`
+	AckPSN    uint32            `json:"ack_psn"`
+	RecvPSN   uint32            `json:"recv_psn"`
+	Unacked   int               `json:"unacknowledged_packets"`
+	Window    uint32            `json:"window_packets"`
+	Reads     int               `json:"outstanding_reads"`
+	Retries   uint8             `json:"retries_left"`
+	RNRLeft   uint8             `json:"rnr_retries_left"`
+	RNRWait   bool              `json:"rnr_wait"`
+	SendQueue int               `json:"send_queue"`
+	SendDepth int               `json:"send_depth"`
+	RecvQueue int               `json:"recv_queue"`
+	RecvDepth int               `json:"recv_depth"`
+	SRQ       uint64            `json:"srq"` // 0 for none
+	SendCQ    uint64            `json:"send_cq"`
+	RecvCQ    uint64            `json:"recv_cq"`
+	Counters  map[string]uint64 `json:"counters"` // those that are not 0
+}
+
+// MR is one of what GET /v1/mrs returns as {"mrs": [...]}: a region or a window.
+type MR struct {
+	Device  string `json:"device"`
+	Number  uint64 `json:"number"`
+	Kind    string `json:"kind"` // "region", "fast", "window1", "window2"
+	Key     string `json:"key"`  // of both kinds, in hexadecimal; whoever has it may use it
+	PD      uint32 `json:"pd"`
+	Opens   bool   `json:"opens_memory"`
+	Address string `json:"address"` // in hexadecimal
+	Length  uint64 `json:"length"`
+	Access  string `json:"access"`
+	Windows int    `json:"windows"`    // bound to it
+	Parent  string `json:"parent_key"` // of a bound window
+	QPN     uint32 `json:"qpn"`        // of a bound window of type 2
+}
+
+// CQ is one of what GET /v1/cqs returns as {"cqs": [...]}.
+type CQ struct {
+	Device     string `json:"device"`
+	Number     uint64 `json:"number"`
+	Len        int    `json:"completions"`
+	Depth      int    `json:"depth"`
+	Users      int    `json:"users"`
+	Waiting    int    `json:"waiting"`
+	Channel    bool   `json:"channel"`
+	Overflowed bool   `json:"overflowed"`
+}
+
+// SRQ is one of what GET /v1/srqs returns as {"srqs": [...]}.
+type SRQ struct {
+	Device string `json:"device"`
+	Number uint64 `json:"number"`
+	PD     uint32 `json:"pd"`
+	Len    int    `json:"receives"`
+	Depth  int    `json:"depth"`
+	Limit  int    `json:"limit"`
+	Users  int    `json:"users"`
+}
+
+// Group is one of what GET /v1/groups returns as {"groups": [...]}.
+type Group struct {
+	Device  string     `json:"device"`
+	Addr    netip.Addr `json:"address"`
+	Members []uint32   `json:"qpns"`
+}
+
+// CM is one of what GET /v1/cms returns as {"cms": [...]}: a connection, or one that is being
+// made or has just ended.
+type CM struct {
+	Device    string         `json:"device"`
+	LocalID   uint32         `json:"local_id"`
+	RemoteID  uint32         `json:"remote_id"`
+	State     string         `json:"state"`
+	PortSpace string         `json:"port_space"`
+	Local     netip.AddrPort `json:"local"`
+	Remote    netip.AddrPort `json:"remote"`
+	QPN       uint32         `json:"qpn"`
+	RemoteQPN uint32         `json:"remote_qpn"`
+	Age       float64        `json:"age_seconds"`
+}
+
+// Stats is one of what GET /v1/stats returns as {"stats": [...]}.
+type Stats struct {
+	Device   string            `json:"device"`
+	Counters map[string]uint64 `json:"counters"`
+}
+
+// Log is what GET /v1/log returns, and PUT /v1/log takes.
+type Log struct {
+	Level string `json:"level"`
+}
+
+// Problem is the body of every answer that is no success.
+type Problem struct {
+	Error string `json:"error"`
+}

@@ -1,0 +1,96 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+)
+
+// Client talks to the daemon at a socket.
+type Client struct {
+	socket string
+	http   http.Client
+}
+
+// NewClient returns a client of the daemon at a socket. dial, if not nil, is used to connect
+// instead of the system's call.
+func NewClient(socket string, dial func(context.Context) (net.Conn, error)) *Client {
+	if dial == nil {
+		dial = func(ctx context.Context) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		}
+	}
+	return &Client{socket: socket, http: http.Client{Transport: &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableKeepAlives: true,
+	}}}
+}
+
+// Get asks for a path and puts the answer into v. The query may be nil.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, v any) error {
+	return c.do(ctx, http.MethodGet, path, query, nil, v)
+}
+
+// Put sends v to a path.
+func (c *Client) Put(ctx context.Context, path string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, http.MethodPut, path, nil, text, nil)
+}
+
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, send []byte, v any) error {
+	u := url.URL{Scheme: "http", Host: "gorxe", Path: path, RawQuery: query.Encode()}
+	var content io.Reader
+	if send != nil {
+		content = bytes.NewReader(send)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return c.explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		var p Problem
+		if json.NewDecoder(resp.Body).Decode(&p) != nil || p.Error == "" {
+			return fmt.Errorf("%s %s at %s: %s", method, path, c.socket, resp.Status)
+		}
+		return errors.New(p.Error)
+	}
+	if v == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
+		return fmt.Errorf("%s %s at %s: the answer breaks off or is no JSON: %w", method, path, c.socket, err)
+	}
+	return nil
+}
+
+// explain says what to do about a daemon that cannot be reached.
+func (c *Client) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or name its socket with --socket", c.socket)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: you may not open it: be the user that runs the daemon, or of the group that control.group names", c.socket)
+	}
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return fmt.Errorf("the daemon at %s: %w", c.socket, err)
+}

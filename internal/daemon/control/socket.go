@@ -1,0 +1,159 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// systemSocket is where the daemon of root listens.
+const systemSocket = "/run/gorxe/control.sock"
+
+// DefaultSocket is where a daemon of this user listens when it is not told.
+func DefaultSocket() string {
+	if os.Geteuid() == 0 {
+		return systemSocket
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gorxe", "control.sock")
+	}
+	return filepath.Join(os.TempDir(), "gorxe-"+strconv.Itoa(os.Geteuid()), "control.sock")
+}
+
+// FindSocket is where a client looks for a daemon when it is not told: at this user's, or else
+// at root's, where there is one.
+func FindSocket() string {
+	own := DefaultSocket()
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(systemSocket); err == nil {
+			return systemSocket
+		}
+	}
+	return own
+}
+
+// ErrInUse says that somebody answers at a socket.
+var ErrInUse = errors.New("somebody answers there")
+
+// maxSocketPath is how long the path of a socket may be, in bytes: 108 with the zero behind it
+// on Linux, 104 on others.
+const maxSocketPath = 100
+
+// Listen makes the socket at path, with the given mode and, unless gid is negative, group. It
+// appears with both: nobody else gets in before. A socket file that nobody answers at, left
+// by a process that was killed, is replaced; otherwise the error is [ErrInUse]. A directory
+// that is missing is made: /run/gorxe open to all, others for this user only. Closing the
+// listener removes the file.
+func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("control socket %s: its path has %d bytes, sockets can have %d: choose a shorter one", path, len(path), maxSocketPath)
+	}
+	dir := filepath.Dir(path)
+	if err := makeDir(dir); err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	unlock, err := lockDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	defer unlock()
+	if err := vacant(path); err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	l, err := place(path, mode, gid)
+	if err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func makeDir(dir string) error {
+	perm := fs.FileMode(0o700)
+	if dir == filepath.Dir(systemSocket) {
+		perm = 0o755
+	}
+	if err := os.MkdirAll(dir, perm); err != nil {
+		return fmt.Errorf("%w: choose another place with --control-socket", err)
+	}
+	if dir == filepath.Dir(DefaultSocket()) {
+		return private(dir)
+	}
+	return nil
+}
+
+// vacant removes a socket that nobody answers at.
+func vacant(path string) error {
+	i, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case i.Mode()&fs.ModeSocket == 0:
+		return errors.New("there is a file that is no socket: remove it or choose another place with --control-socket")
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		_ = c.Close()
+		return ErrInUse
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w, or hangs: %w", ErrInUse, err)
+	}
+	return os.Remove(path)
+}
+
+// place makes the socket in a directory of its own and moves it to where it belongs.
+func place(path string, mode fs.FileMode, gid int) (_ net.Listener, err error) {
+	tmp, err := os.MkdirTemp(filepath.Dir(path), ".g")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	inside := filepath.Join(tmp, "s")
+	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: inside, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	u.SetUnlinkOnClose(false)
+	defer func() {
+		if err != nil {
+			_ = u.Close()
+		}
+	}()
+	if err := os.Chmod(inside, mode); err != nil {
+		return nil, err
+	}
+	if gid >= 0 {
+		if err := os.Chown(inside, -1, gid); err != nil {
+			return nil, fmt.Errorf("%w: only a member of the group, or root, can give it the socket", err)
+		}
+	}
+	if err := os.Rename(inside, path); err != nil {
+		return nil, err
+	}
+	i, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	return &listener{u, path, i}, nil
+}
+
+// listener removes its file when it is closed, if it is still its own.
+type listener struct {
+	*net.UnixListener
+	path string
+	file fs.FileInfo
+}
+
+func (l *listener) Close() error {
+	if i, err := os.Lstat(l.path); err == nil && os.SameFile(i, l.file) {
+		_ = os.Remove(l.path)
+	}
+	return l.UnixListener.Close()
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package control
+
+func lockDir(string) (unlock func(), err error) { return func() {}, nil }
+
+func private(string) error { return nil }
