@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/gorxe/gorxe/qp"
 )
 
 // Config is everything that can be chosen.
@@ -95,6 +97,25 @@ func Default() Config {
 		Pingpong: Service{Port: 18515},
 		at:       map[string]string{},
 	}
+}
+
+// At tells where an option, named by its key as in "log.level", was given; "" where it was not.
+func (c *Config) At(key string) string { return c.at[key] }
+
+// DefaultDevice is a device on an interface or address of which nothing else was chosen.
+func DefaultDevice(on string) Device {
+	d := defaultDevice()
+	bareDevice(&d, on)
+	return d
+}
+
+// PathMTU is what the device offers on an interface with an MTU, for people.
+func (d *Device) PathMTU(of int) string {
+	n := qp.MTUForLink(of)
+	if d.MTU != 0 {
+		n = min(n, qp.MTU(d.MTU))
+	}
+	return n.String()
 }
 
 func defaultDevice() Device { return Device{Link: "udp", GIDs: []string{"v4", "v6"}} }

@@ -1,0 +1,163 @@
+// Package metrics shows devices to Prometheus. What it shows is bounded: the names of devices
+// come from the configuration and everything else that labels tell apart is a table of the
+// program. Nothing of a peer's choosing and no key of memory is in a label.
+package metrics
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Collector describes the devices that Devices returns.
+type Collector struct {
+	Devices  func() []*gorxe.Device
+	Draining func() bool
+	Version  string
+}
+
+// Describe sends nothing: which counters there are, the devices tell.
+func (c *Collector) Describe(chan<- *prometheus.Desc) {}
+
+// gauge is a description of something that goes up and down.
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gorxe_"+name, help, labels, nil)
+}
+
+var (
+	info     = gauge("build_info", "Always 1; the label tells the version.", "version")
+	draining = gauge("draining", "1 while the daemon is stopping, else 0.")
+	port     = gauge("port_active", "1 while the device's port is active, 0 while its network is down.", "device")
+	mtu      = gauge("path_mtu_bytes", "Largest path MTU of the port.", "device")
+	gids     = gauge("gids", "Entries of the GID table.", "device")
+	qps      = gauge("queue_pairs", "Queue pairs by type and state.", "device", "type", "state")
+	qpLimit  = gauge("queue_pairs_limit", "Queue pairs that there can be.", "device")
+	queued   = gauge("send_queue_requests", "Work requests in the send queues of all queue pairs.", "device")
+	unacked  = gauge("unacknowledged_packets", "Packets that were sent and are not acknowledged.", "device")
+	rnrWait  = gauge("queue_pairs_rnr_wait", "Queue pairs whose peer has no receive posted and asked for patience.", "device")
+	keys     = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
+	mrLimit  = gauge("memory_regions_limit", "Memory regions that there can be.", "device")
+	bytes    = gauge("memory_registered_bytes", "Bytes of all memory regions; what several regions share counts for each.", "device")
+	cqs      = gauge("completion_queues", "Completion queues.", "device")
+	cqLost   = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
+	srqs     = gauge("shared_receive_queues", "Shared receive queues.", "device")
+	groups   = gauge("multicast_groups", "Multicast groups that the device has joined.", "device")
+)
+
+// Collect sends the metrics of all devices.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	set := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	set(info, 1, c.Version)
+	set(draining, truth(c.Draining()))
+	for _, d := range c.Devices() {
+		name, attr, p := d.Name(), d.Attr(), d.PortAttr()
+		set(port, truth(p.State == "PORT_ACTIVE"), name)
+		set(mtu, float64(p.ActiveMTU), name)
+		set(gids, float64(len(d.GIDs())), name)
+		set(qpLimit, float64(attr.MaxQP), name)
+		set(mrLimit, float64(attr.MaxMR), name)
+		set(groups, float64(len(d.Groups())), name)
+		queuePairs(d, set)
+		memory(d, set)
+		queues(d, set)
+		counters(d, ch)
+	}
+}
+
+type setter func(d *prometheus.Desc, value float64, labels ...string)
+
+// Types and states of queue pairs that are always shown, with 0 where there is none.
+var (
+	types  = []gorxe.QPType{gorxe.RC, gorxe.UC, gorxe.UD}
+	states = []gorxe.QPState{gorxe.RESET, gorxe.INIT, gorxe.RTR, gorxe.RTS, gorxe.SQD, gorxe.SQE, gorxe.ERR}
+)
+
+func queuePairs(d *gorxe.Device, set setter) {
+	type place struct {
+		typ   gorxe.QPType
+		state gorxe.QPState
+	}
+	count := map[place]int{}
+	for _, t := range types {
+		for _, s := range states {
+			count[place{t, s}] = 0
+		}
+	}
+	var sends, packets, waiting int
+	for q := range d.QPs() {
+		count[place{q.Type, q.State}]++
+		sends += q.SendQueue
+		packets += q.Unacked()
+		if q.RNRWait {
+			waiting++
+		}
+	}
+	for at, n := range count {
+		set(qps, float64(n), d.Name(), at.typ.String(), at.state.String())
+	}
+	set(queued, float64(sends), d.Name())
+	set(unacked, float64(packets), d.Name())
+	set(rnrWait, float64(waiting), d.Name())
+}
+
+func memory(d *gorxe.Device, set setter) {
+	count := map[gorxe.MRKind]int{gorxe.MRRegion: 0, gorxe.MRFast: 0, gorxe.MRWindow1: 0, gorxe.MRWindow2: 0}
+	var sum uint64
+	for m := range d.MRs() {
+		count[m.Kind]++
+		if m.Opens && (m.Kind == gorxe.MRRegion || m.Kind == gorxe.MRFast) {
+			sum += m.Length
+		}
+	}
+	for kind, n := range count {
+		set(keys, float64(n), d.Name(), kind.String())
+	}
+	set(bytes, float64(sum), d.Name())
+}
+
+func queues(d *gorxe.Device, set setter) {
+	var all, lost, shared int
+	for q := range d.CQs() {
+		all++
+		if q.Overflowed {
+			lost++
+		}
+	}
+	for range d.SRQs() {
+		shared++
+	}
+	set(cqs, float64(all), d.Name())
+	set(cqLost, float64(lost), d.Name())
+	set(srqs, float64(shared), d.Name())
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var (
+	drops    = prometheus.NewDesc("gorxe_dropped_packets_total", "Packets dropped before the transport saw them, by reason.", []string{"device", "reason"}, nil)
+	verdicts = prometheus.NewDesc("gorxe_verdicts_total", "What the transport made of the packets it saw.", []string{"device", "verdict"}, nil)
+)
+
+// counters sends what the device counts.
+func counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
+	for name, value := range d.Counters() {
+		desc, labels := drops, []string{d.Name()}
+		if reason, ok := strings.CutPrefix(name, "drop_"); ok {
+			labels = append(labels, reason)
+		} else if verdict, ok := strings.CutPrefix(name, "verdict_"); ok {
+			desc, labels = verdicts, append(labels, verdict)
+		} else {
+			desc = descOf(name)
+		}
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+	}
+}

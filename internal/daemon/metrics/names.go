@@ -1,0 +1,48 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// A counted is a counter of a device that has a metric of its own.
+type counted struct{ name, help string }
+
+// known are the counters whose names in Prometheus or whose meaning their own name does not
+// tell. The name is without gorxe_ and _total.
+var known = map[string]counted{
+	"rx_packets":             {"received_packets", "Packets received, those that were dropped included."},
+	"rx_bytes":               {"received_bytes", "Bytes of UDP payload received."},
+	"tx_packets":             {"sent_packets", "Packets sent."},
+	"tx_bytes":               {"sent_bytes", "Bytes of UDP payload sent."},
+	"tx_refused":             {"refused_packets", "Packets that the host refused to send."},
+	"timeouts_put_off":       {"timeouts_put_off", "Timeouts that waited because the receiver was behind."},
+	"sent_pkts":              {"transport_built_packets", "Packets that the transport built (sent_pkts)."},
+	"rcvd_pkts":              {"transport_taken_packets", "Packets that the transport was given (rcvd_pkts)."},
+	"retransmitted_pkts":     {"retransmitted_packets", "Request packets sent again."},
+	"ack_timeouts":           {"ack_timeouts", "Local ACK timeouts."},
+	"implied_naks":           {"implied_naks", "Gaps in READ responses."},
+	"sent_seq_err":           {"sequence_naks_sent", "PSN sequence error NAKs sent (sent_seq_err)."},
+	"rcvd_seq_err":           {"sequence_naks_received", "PSN sequence error NAKs received (rcvd_seq_err)."},
+	"send_rnr_err":           {"rnr_naks_sent", "RNR NAKs sent (send_rnr_err)."},
+	"rcvd_rnr_err":           {"rnr_naks_received", "RNR NAKs received (rcvd_rnr_err)."},
+	"sent_error_naks":        {"error_naks_sent", "NAKs sent that end a connection."},
+	"rcvd_error_naks":        {"error_naks_received", "NAKs received that end a connection."},
+	"duplicate_request":      {"duplicate_requests", "Request packets received again (duplicate_request)."},
+	"out_of_seq_request":     {"out_of_sequence_requests", "Request packets received before an earlier one (out_of_seq_request)."},
+	"retry_exceeded_err":     {"retries_exceeded", "Queue pairs that gave up on a peer that did not answer (retry_exceeded_err)."},
+	"retry_rnr_exceeded_err": {"rnr_retries_exceeded", "Queue pairs that gave up on a peer without receives (retry_rnr_exceeded_err)."},
+	"replayed_reads":         {"replayed_reads", "READs and atomics answered again."},
+	"qkey_viol_cntr":         {"qkey_violations", "Datagrams with a wrong Q_Key (qkey_viol_cntr)."},
+	"oversize_datagrams":     {"oversize_datagrams", "Datagrams that were longer than their path takes."},
+	"link_tx_calls":          {"link_send_calls", "Calls into the host to send."},
+	"link_rx_calls":          {"link_receive_calls", "Calls into the host to receive that brought something."},
+	"link_rx_queue_full":     {"link_receive_queue_full_packets", "Packets that the host dropped because the receive queue was full."},
+	"link_rx_cut_short":      {"link_cut_short_packets", "Packets that came cut short."},
+}
+
+// descOf describes a counter. One that is not known is shown under its own name.
+func descOf(name string) *prometheus.Desc {
+	c, ok := known[name]
+	if !ok {
+		c = counted{name, "Counter " + name + " of the device."}
+	}
+	return prometheus.NewDesc("gorxe_"+c.name+"_total", c.help, []string{"device"}, nil)
+}

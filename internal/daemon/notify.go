@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"net"
+	"os"
+	"strings"
+)
+
+// notify tells the service manager, if it asked to be told, as sd_notify(3): one datagram to
+// the Unix socket that $NOTIFY_SOCKET names, where "@" stands for the zero byte of an abstract
+// address.
+func notify(state string) error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	if abstract, ok := strings.CutPrefix(name, "@"); ok {
+		name = "\x00" + abstract
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Write([]byte(state))
+	return err
+}
