@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/daemon"
+	"github.com/gorxe/gorxe/internal/daemon/control"
 )
 
 // Exit codes.
@@ -25,11 +27,14 @@ type app struct {
 	stdout, stderr io.Writer
 	open           func(gorxe.Config) (*gorxe.Device, error)
 	tcp            tcp
+	host           daemon.Host    // that a daemon is planned for
+	daemon         daemon.Options // what a daemon listens with, besides open
+	control        func(socket string) *control.Client
 }
 
 // Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, open: gorxe.Open, tcp: hostTCP{}}
+	a := &app{stdout: stdout, stderr: stderr, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl}
 	return a.main(ctx, args)
 }
 
@@ -45,6 +50,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if ctx.Err() != nil {
 		fmt.Fprintln(a.stderr, "gorxe: interrupted")
 		return exitInterrupted
+	}
+	var list *listError
+	if errors.As(err, &list) {
+		list.print(a)
+		return exitFailure
 	}
 	fmt.Fprintln(a.stderr, "gorxe: "+oneLine(err))
 	var usage *usageError
@@ -81,7 +91,8 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 		Example: `  gorxe demo                        two software RNICs talk, and you see every packet
   gorxe devinfo -d eth0             what a device on eth0 would look like
   gorxe pingpong rc 192.0.2.7       against ibv_rc_pingpong, or gorxe, on another host
-  gorxe perf write_bw 192.0.2.7     against ib_write_bw, or gorxe, on another host`,
+  gorxe perf write_bw 192.0.2.7     against ib_write_bw, or gorxe, on another host
+  gorxe daemon                      be the RNIC of this host`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
@@ -92,7 +103,8 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
-	root.AddCommand(a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.daemonCommand(),
+		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.versionCommand())
 	return root
 }
 
@@ -103,6 +115,9 @@ func flagProblem(err error) string {
 	switch {
 	case errors.As(err, &value):
 		f := value.GetFlag()
+		if _, ok := f.Value.(interface{ Explains() }); ok {
+			return flagName(f) + ": " + value.Unwrap().Error()
+		}
 		what := "a " + f.Value.Type()
 		if strings.Contains(f.Value.Type(), "int") {
 			what = "a number that fits"

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/daemon"
+	"github.com/gorxe/gorxe/internal/daemon/config"
+)
+
+func (a *app) daemonCommand() *cobra.Command {
+	var file string
+	var check bool
+	var flags config.Flags
+	c := &cobra.Command{
+		Use:   "daemon",
+		Short: "Be the RNIC of this host, until stopped",
+		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which lets connections end
+in order; a second one ends it at once. Without a file and flags there is one device, on the
+interface of the default route.
+
+Every option of the file is a flag as well, which goes over the file's. A first --device
+or --region replaces all of the file's.`,
+		Example: `  gorxe daemon                                     the default device
+  gorxe daemon --device eth1 --metrics-listen :9481
+  gorxe daemon -c /etc/gorxe.toml
+  gorxe daemon -c /etc/gorxe.toml --check          what it would do, or all that is wrong`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			plan, err := a.plan(file, &flags)
+			if err != nil {
+				return err
+			}
+			if check {
+				plan.Print(a.stdout)
+				return nil
+			}
+			o := a.daemon
+			o.Version, o.Stderr, o.Open = buildVersion(), a.stderr, a.open
+			return daemon.Run(c.Context(), plan, o)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&file, "config", "c", "", "TOML `file` to read")
+	fs.BoolVar(&check, "check", false, "print what the daemon would do, or everything that is wrong, and end")
+	flags.Add(fs)
+	return c
+}
+
+// plan is what the file, if there is one, and the flags make of this host.
+func (a *app) plan(file string, flags *config.Flags) (*daemon.Plan, error) {
+	c := config.Default()
+	if file != "" {
+		var err error
+		if c, err = config.Load(file); err != nil {
+			return nil, &listError{err}
+		}
+	}
+	if err := flags.Apply(&c); err != nil {
+		return nil, &listError{err}
+	}
+	p, err := daemon.MakePlan(c, a.host)
+	if err != nil {
+		return nil, &listError{err}
+	}
+	return p, nil
+}
+
+// listError is several errors, each of which people get a line of.
+type listError struct{ err error }
+
+func (e *listError) Error() string { return e.err.Error() }
+func (e *listError) Unwrap() error { return e.err }
+
+func (e *listError) print(a *app) {
+	for _, line := range config.Lines(e.err) {
+		fmt.Fprintln(a.stderr, "gorxe: "+line)
+	}
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/daemon"
+	"github.com/gorxe/gorxe/internal/daemon/control"
+)
+
+// memorySocket is a control socket in memory.
+type memorySocket struct {
+	calls chan net.Conn
+	over  chan struct{}
+	close sync.Once
+}
+
+func newMemorySocket() *memorySocket {
+	return &memorySocket{calls: make(chan net.Conn), over: make(chan struct{})}
+}
+
+func (l *memorySocket) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.calls:
+		return c, nil
+	case <-l.over:
+		return nil, net.ErrClosed
+	}
+}
+func (l *memorySocket) Close() error   { l.close.Do(func() { close(l.over) }); return nil }
+func (l *memorySocket) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+func (l *memorySocket) dial(ctx context.Context) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case l.calls <- b:
+		return a, nil
+	case <-l.over:
+		return nil, fs.ErrNotExist
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// host is one with an interface eth0 at 192.0.2.1, the default, and the addresses of a world.
+func (w *world) host() daemon.Host {
+	return daemon.Host{
+		Suggest: func() []string { return []string{"192.0.2.1"} },
+		Addrs: func(device string) ([]netip.Addr, int, string, error) {
+			a, err := netip.ParseAddr(device)
+			if err != nil {
+				return nil, 0, "", errors.New("no network interface " + device)
+			}
+			return []netip.Addr{a}, w.mtu, "eth0", nil
+		},
+		GroupID: func(string) (int, error) { return 0, errors.New("no such group") },
+	}
+}
+
+// startWith is start with a control socket, on which a daemon listens and which others ask.
+func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(string) error, args ...string) *run {
+	r := &run{done: make(chan struct{})}
+	a := &app{
+		stdout: &r.out, stderr: &r.err, open: w.open, tcp: w, host: w.host(),
+		daemon: daemon.Options{
+			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },
+			Notify: ready,
+		},
+		control: func(string) *control.Client { return control.NewClient("/run/gorxe/control.sock", socket.dial) },
+	}
+	go func() {
+		defer close(r.done)
+		r.code = a.main(ctx, args)
+	}()
+	return r
+}
+
+func (w *world) look(t *testing.T, socket *memorySocket, line string) *run {
+	t.Helper()
+	r := w.startWith(t.Context(), socket, nil, strings.Fields(line)...)
+	<-r.done
+	return r
+}
+
+// withDaemon runs f while a daemon runs.
+func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *memorySocket)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(), newMemorySocket()
+		ready := make(chan string, 2)
+		ctx, stop := context.WithCancel(t.Context())
+		d := w.startWith(ctx, s, func(state string) error { ready <- state; return nil }, strings.Fields(line)...)
+		select {
+		case <-ready:
+		case <-d.done:
+			t.Fatal(d)
+		}
+		f(t, w, s)
+		stop()
+		<-d.done
+		if d.code != 0 {
+			t.Error(d)
+		}
+	})
+}
+
+func TestADaemonIsLookedInto(t *testing.T) {
+	withDaemon(t, "daemon --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *memorySocket) {
+		time.Sleep(25 * time.Hour)
+		for _, line := range []string{"status", "qps", "mrs", "stats", "qps --json --device roce --type rc"} {
+			r := w.look(t, s, line)
+			mustSucceed(t, line, r)
+			switch line {
+			case "status":
+				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices none\n", "roce    ", "2001:db8::/32"} {
+					if !strings.Contains(r.out.String(), want) {
+						t.Errorf("no %q: %v", want, r)
+					}
+				}
+			case "qps --json --device roce --type rc":
+				if r.out.String() != "{\n  \"qps\": []\n}\n" {
+					t.Error(r)
+				}
+			}
+		}
+		r := w.look(t, s, "cms")
+		if r.code != exitFailure || r.err.String() != "gorxe: this daemon has no connection manager\n" {
+			t.Error(r)
+		}
+		r = w.look(t, s, "qps -d mlx5_0")
+		if r.code != exitFailure || r.err.String() != `gorxe: there is no device "mlx5_0": there are roce, gorxe1`+"\n" {
+			t.Error(r)
+		}
+	})
+}
+
+func TestTheLogLevelIsShownAndChanged(t *testing.T) {
+	withDaemon(t, "daemon --log-level error", func(t *testing.T, w *world, s *memorySocket) {
+		for _, c := range []struct{ line, want string }{{"loglevel", "error\n"}, {"loglevel debug", "debug\n"}, {"loglevel", "debug\n"}} {
+			if r := w.look(t, s, c.line); r.code != 0 || r.out.String() != c.want {
+				t.Errorf("%s: %v", c.line, r)
+			}
+		}
+	})
+}
+
+func TestWithoutADaemonPeopleAreToldWhatToDo(t *testing.T) {
+	s := newMemorySocket()
+	s.Close()
+	for _, line := range []string{"status", "qps", "qps --watch", "mrs", "cms", "stats", "loglevel", "loglevel info"} {
+		r := newWorld().look(t, s, line)
+		if want := "gorxe: no gorxe daemon answers at /run/gorxe/control.sock: start one with 'gorxe daemon', or name its socket with --socket\n"; r.code != exitFailure || r.err.String() != want {
+			t.Errorf("%s: %v", line, r)
+		}
+	}
+}
+
+// canned answers every path with what a file holds.
+type canned map[string]string
+
+func (c canned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, ok := c[r.URL.Path]
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	_, _ = w.Write([]byte(text))
+}
+
+func serveCanned(t *testing.T, name string) *memorySocket {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "look", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newMemorySocket()
+	server := &http.Server{Handler: canned{"/v1/" + name: string(text)}}
+	go server.Serve(s)
+	t.Cleanup(func() { server.Close() })
+	return s
+}
+
+func TestTablesForPeople(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"status": {"status"}, "qps": {"qps"}, "mrs": {"mrs"}, "cms": {"cms"}, "stats": {"stats", "stats --all"},
+	} {
+		var all bytes.Buffer
+		for _, line := range lines {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(26*time.Hour + 3*time.Minute)
+				r := newWorld().look(t, serveCanned(t, name), line)
+				mustSucceed(t, line, r)
+				all.WriteString("$ gorxe " + line + "\n" + r.out.String())
+			})
+		}
+		checkGolden(t, filepath.Join("look", name), all.String())
+	}
+}
+
+// What the daemon says reaches a script as it is, also what this program does not know.
+func TestJSONForScripts(t *testing.T) {
+	r := newWorld().look(t, serveCanned(t, "stats"), "stats --json")
+	mustSucceed(t, "stats --json", r)
+	if !strings.Contains(r.out.String(), `"not known here": true`) {
+		t.Error(r)
+	}
+}
+
+func TestWatchGoesOnUntilInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveCanned(t, "qps")
+		ctx, stop := context.WithCancel(t.Context())
+		r := newWorld().startWith(ctx, s, nil, "qps", "--watch", "--interval", "2s")
+		time.Sleep(5 * time.Second)
+		stop()
+		<-r.done
+		if n := strings.Count(r.out.String(), "DEVICE"); r.code != 0 || n != 3 || strings.Count(r.out.String(), "\n\n") != 2 {
+			t.Errorf("%d tables, want 3: %v", n, r)
+		}
+	})
+}
+
+func TestTheDaemonSaysWhatItWouldDo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gorxe.toml")
+	if err := os.WriteFile(file, []byte("drain = \"3s\"\ncontrol.socket = \"/tmp/g\"\n[[device]]\naddress = \"192.0.2.7\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newWorld().look(t, newMemorySocket(), "daemon --check --log-format json -c "+file)
+	mustSucceed(t, "daemon --check", r)
+	checkGolden(t, filepath.Join("look", "check"), r.out.String())
+}
+
+func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gorxe.toml")
+	if err := os.WriteFile(file, []byte("[log]\nlevle = \"info\"\n[[device]]\nmtu = 9000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: there is no such key, did you mean \"level\"?\n" +
+			"gorxe: " + file + ":4: device.mtu: \"9000\" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
+		"daemon --check --device eth7 --rping": "gorxe: --rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false\n" +
+			"gorxe: --device eth7: device gorxe0: no network interface eth7\n",
+		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
+	} {
+		if r := newWorld().look(t, newMemorySocket(), line); r.code != exitFailure || r.err.String() != want {
+			t.Errorf("%s: %v\nwant %s", line, r, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
+		"daemon --log-level loud":   `gorxe: --log-level: "loud" is not allowed: give debug, info, warn or error; see 'gorxe daemon --help'` + "\n",
+		"daemon eth0":               `gorxe: gorxe daemon takes no argument, got "eth0"` + "\n",
+		"loglevel loud":             `gorxe: level "loud" is not allowed: give debug, info, warn or error` + "\n",
+		"loglevel info info":        `gorxe: gorxe loglevel takes one level, got "info" as well` + "\n",
+		"qps --watch --interval 0s": "gorxe: --interval 0s: it must be more than 0\n",
+	} {
+		if r := newWorld().look(t, newMemorySocket(), line); r.code != exitUsage || r.err.String() != want {
+			t.Errorf("%s: %v\nwant %s", line, r, want)
+		}
+	}
+}
+
+func TestAgesAreShort(t *testing.T) {
+	for seconds, want := range map[float64]string{0.9: "0s", 59: "59s", 60: "1m0s", 3599: "59m59s", 3600: "1h0m", 86399: "23h59m", 86400 * 40: "40d0h"} {
+		if got := age(seconds); got != want {
+			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
+		}
+	}
+}

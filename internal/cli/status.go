@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/daemon/config"
+	"github.com/gorxe/gorxe/internal/daemon/control"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var f lookFlags
+	c := lookCommand("status", "Show the daemon, its devices and their GIDs", `Shows what a running 'gorxe daemon' is and does.`,
+		`  gorxe status
+  gorxe status --json`, func(ctx context.Context) error {
+			return ask(ctx, a, &f, "/v1/status", nil, printStatus)
+		})
+	f.add(c.Flags(), false)
+	return c
+}
+
+func printStatus(w io.Writer, s *control.Status) {
+	fmt.Fprintf(w, "gorxe %s, process %d, %s for %s\n", s.Version, s.PID, s.State, age(time.Since(s.Started).Seconds()))
+	metrics := "off"
+	if s.Metrics != "" {
+		metrics = "http://" + s.Metrics + "/metrics"
+	}
+	fmt.Fprintf(w, "control %s, metrics %s, log level %s\n", s.Socket, metrics, s.LogLevel)
+	services := "none"
+	for i, s := range s.Services {
+		if i == 0 {
+			services = ""
+		} else {
+			services += ", "
+		}
+		services += fmt.Sprintf("%s (port %d)", s.Name, s.Port)
+	}
+	fmt.Fprintf(w, "services %s\n\n", services)
+
+	rows := [][]string{{"DEVICE", "INTERFACE", "PORT", "MTU", "QPS", "MRS", "PEERS", "NODE GUID"}}
+	gids := [][]string{{"DEVICE", "GID INDEX", "GID", "LINK", "MTU"}}
+	var remarks []string
+	for _, d := range s.Devices {
+		peers := []string{}
+		for _, p := range d.Peers {
+			peers = append(peers, p.String())
+		}
+		if len(peers) == 0 {
+			peers = append(peers, "all")
+		}
+		rows = append(rows, []string{d.Name, d.Interface, strings.TrimPrefix(d.Port, "PORT_"), strconv.Itoa(d.MTU), strconv.Itoa(d.QPs), strconv.Itoa(d.MRs), strings.Join(peers, ","), d.NodeGUID})
+		for _, g := range d.GIDs {
+			gids = append(gids, []string{d.Name, strconv.Itoa(g.Index), g.GID, g.Link, strconv.Itoa(g.MTU)})
+		}
+		for _, why := range d.Skipped {
+			remarks = append(remarks, fmt.Sprintf("%s: address left out: %s", d.Name, why))
+		}
+		if d.SendError != "" {
+			remarks = append(remarks, fmt.Sprintf("%s: the host refused to send: %s", d.Name, d.SendError))
+		}
+	}
+	table(w, rows)
+	fmt.Fprintln(w)
+	table(w, gids)
+	if len(remarks) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(remarks, "\n"))
+	}
+}
+
+func (a *app) loglevelCommand() *cobra.Command {
+	var f lookFlags
+	c := &cobra.Command{
+		Use:   "loglevel [LEVEL]",
+		Short: "Show or change the log level of the daemon",
+		Long:  "Shows the least level that a running 'gorxe daemon' logs, or changes it: " + strings.Join(config.Levels, ", ") + ".",
+		Example: `  gorxe loglevel
+  gorxe loglevel debug`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%s takes one level, got %q as well", c.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if _, err := config.ParseLevel(args[0]); err != nil {
+					return usagef("level %v", err)
+				}
+				if err := a.control(f.socket).Put(c.Context(), "/v1/log", control.Log{Level: args[0]}); err != nil {
+					return err
+				}
+			}
+			return ask(c.Context(), a, &f, "/v1/log", nil, func(w io.Writer, l *control.Log) { fmt.Fprintln(w, l.Level) })
+		},
+	}
+	f.add(c.Flags(), false)
+	return c
+}
