@@ -30,7 +30,7 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	for i := range sections {
 		for j := range sections[i].fields {
 			o := &sections[i].fields[j]
-			v := &flag{flags: f, key: join(sections[i].name, o.key), field: o, Value: o.value(&f.scratch)}
+			v := &optionFlag{flags: f, key: join(sections[i].name, o.key), field: o, Value: o.value(&f.scratch)}
 			g := fs.VarPF(v, o.flag, "", o.usage+allowedUsage(v.Value))
 			if v.takes() == kindBoolean {
 				g.NoOptDefVal = "true"
@@ -58,8 +58,8 @@ func specUsage[T any](fields []field[T]) string {
 	return strings.Join(keysOf(fields), "=,") + "="
 }
 
-// flag is an option's place on the command line: it tries and notes what it is given.
-type flag struct {
+// optionFlag is an option's place on the command line: it tries and notes what it is given.
+type optionFlag struct {
 	Value
 	flags *Flags
 	key   string
@@ -67,9 +67,9 @@ type flag struct {
 }
 
 // Explains says that the errors of Set tell all.
-func (v *flag) Explains() {}
+func (v *optionFlag) Explains() {}
 
-func (v *flag) Set(text string) error {
+func (v *optionFlag) Set(text string) error {
 	if err := v.Value.Set(text); err != nil {
 		return err
 	}

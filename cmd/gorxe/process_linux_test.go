@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets the test binary be the program, when the tests start it so.
+func TestMain(m *testing.M) {
+	if os.Getenv("GORXE_IS_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// place is a directory with the program in it and a socket at which daemons say that they are ready.
+type place struct {
+	t     *testing.T
+	dir   string
+	ready *net.UnixConn
+	env   []string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gx") // a short name: it is part of those of sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "gorxe")); err != nil {
+		t.Fatal(err)
+	}
+	notify := filepath.Join(dir, "notify")
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ready.Close() })
+	return &place{t, dir, ready, append(os.Environ(),
+		"GORXE_IS_MAIN=1", "NOTIFY_SOCKET="+notify, "XDG_RUNTIME_DIR="+dir, "PATH="+dir+":"+os.Getenv("PATH"))}
+}
+
+// command is one line for the shell.
+func (p *place) command(line string) *exec.Cmd {
+	c := exec.CommandContext(p.t.Context(), "sh", "-c", "exec "+line)
+	c.Dir, c.Env = p.dir, p.env
+	return c
+}
+
+// daemon is one that is ready.
+type daemon struct {
+	*exec.Cmd
+	log bytes.Buffer
+}
+
+func (p *place) start(line string) *daemon {
+	p.t.Helper()
+	d := &daemon{Cmd: p.command(line)}
+	d.Stderr = &d.log
+	if err := d.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { d.Process.Kill() })
+	// One that cannot start says nothing, but ends.
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = unix.Waitid(unix.P_PID, d.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if c, err := net.DialUnix("unixgram", nil, p.ready.LocalAddr().(*net.UnixAddr)); err == nil {
+			_, _ = c.Write([]byte("over"))
+			c.Close()
+		}
+	}()
+	var b [64]byte
+	n, err := p.ready.Read(b[:])
+	if err != nil || string(b[:n]) != "READY=1" {
+		<-over
+		_ = d.Wait()
+		p.t.Fatalf("%s: told %q, %v\n%s", line, b[:n], err, &d.log)
+	}
+	return d
+}
+
+// stop ends a daemon with a signal and drops what it says to the service manager.
+func (p *place) stop(d *daemon, sig os.Signal) error {
+	p.t.Helper()
+	if err := d.Process.Signal(sig); err != nil {
+		p.t.Fatal(err)
+	}
+	err := d.Wait()
+	var b [64]byte
+	for { // "STOPPING=1", and "over" at last
+		n, rerr := p.ready.Read(b[:])
+		if rerr != nil || string(b[:n]) == "over" {
+			return err
+		}
+	}
+}
+
+// run runs a command to its end and returns what it printed.
+func (p *place) run(line string) (string, error) {
+	out, err := p.command(line).CombinedOutput()
+	return string(out), err
+}
+
+func TestSignalsStopTheDaemon(t *testing.T) {
+	p := newPlace(t)
+	for _, sig := range []os.Signal{unix.SIGTERM, unix.SIGINT} {
+		d := p.start("gorxe daemon --device 127.55.11.1 --control-socket s")
+		if err := p.stop(d, sig); err != nil {
+			t.Errorf("%v: %v\n%s", sig, err, &d.log)
+		}
+		if !strings.Contains(d.log.String(), "msg=stopped") {
+			t.Errorf("%v: the log:\n%s", sig, &d.log)
+		}
+		if _, err := os.Lstat(filepath.Join(p.dir, "s")); !os.IsNotExist(err) {
+			t.Errorf("%v: the control socket is left: %v", sig, err)
+		}
+	}
+}
+
+func TestASecondStartFailsClearly(t *testing.T) {
+	p := newPlace(t)
+	d := p.start("gorxe daemon --device 127.55.11.2 --control-socket s")
+	for line, want := range map[string]string{
+		"gorxe daemon --device 127.55.11.2 --control-socket other": "127.55.11.2:4791 is in use: another gorxe or this host's Linux rxe owns UDP port 4791",
+		"gorxe daemon --device 127.55.11.3 --control-socket s":     "has the control socket s: stop it, or give this one another with --control-socket",
+	} {
+		out, err := p.run(line)
+		if err == nil || !strings.Contains(out, want) || strings.Count(out, "gorxe: ") != 1 {
+			t.Errorf("%s: %v\n%s\nwant %q", line, err, out, want)
+		}
+	}
+	if out, err := p.run("gorxe status --socket s"); err != nil {
+		t.Errorf("the first one is disturbed: %v\n%s", err, out)
+	}
+	if err := p.stop(d, unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADaemonTakesThePlaceOfOneThatWasKilled(t *testing.T) {
+	p := newPlace(t)
+	const line = "gorxe daemon --device 127.55.11.4 --control-socket s"
+	if err := p.stop(p.start(line), unix.SIGKILL); err == nil {
+		t.Error("one that was killed ended in order")
+	}
+	if _, err := os.Lstat(filepath.Join(p.dir, "s")); err != nil {
+		t.Fatalf("its socket: %v", err)
+	}
+	if out, err := p.run("gorxe status --socket s"); err == nil || !strings.Contains(out, "no gorxe daemon answers at s") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := p.stop(p.start(line), unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+}
+
+// The commands of docs/operations.md do what the page says. They are run with the interface
+// replaced by a loopback address and the port of the metrics by a free one.
+func TestTheCommandsOfTheOperationsPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.ReplaceAll(string(text), `interface = "eth0"`, `address = "127.55.11.5"`)
+	page = strings.ReplaceAll(page, "--device eth0", "--device 127.55.11.5")
+	page = strings.ReplaceAll(page, "127.0.0.1:9481", freePort(t))
+	p := newPlace(t)
+	_, file, ok := strings.Cut(page, "```toml\n# gorxe.toml\n")
+	file, _, ok2 := strings.Cut(file, "```")
+	if !ok || !ok2 {
+		t.Fatal("the page has no gorxe.toml")
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "gorxe.toml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(p.dir, "control.sock") // not the one that a daemon of this host may have
+	count := 0
+	var d *daemon
+	stop := func() {
+		if d != nil {
+			if err := p.stop(d, unix.SIGTERM); err != nil {
+				t.Errorf("stopping: %v\n%s", err, &d.log)
+			}
+			d = nil
+		}
+	}
+	for line := range commands(page) {
+		count++
+		switch {
+		case strings.HasPrefix(line, "gorxe daemon"):
+			if !strings.Contains(line, "-c ") {
+				line += " --device 127.55.11.5" // where nothing is said, it would be the host's own
+			}
+			line += " --control-socket " + own
+			if !strings.Contains(line, "--check") {
+				stop()
+				d = p.start(line)
+				continue
+			}
+			if out, err := p.run(line); err != nil || !strings.Contains(out, "GID of 127.55.11.5\n") {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
+			p.watch(line + " --socket " + own)
+		case strings.HasPrefix(line, "gorxe"):
+			if out, err := p.run(line + " --socket " + own); err != nil || out == "" {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		case strings.HasPrefix(line, "curl"):
+			if _, err := exec.LookPath("curl"); err != nil {
+				t.Logf("not run, there is no curl: %s", line)
+			} else if out, err := p.run(line); err != nil || !strings.Contains(out, `gorxe_port_active{device="gorxe0"} 1`) {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		default:
+			t.Errorf("a command that this test does not know: %s", line)
+		}
+	}
+	stop()
+	if count < 10 {
+		t.Errorf("the page has %d commands", count)
+	}
+}
+
+// watch runs a command that goes on until it is interrupted, after its first line.
+func (p *place) watch(line string) {
+	p.t.Helper()
+	c := p.command(line)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	first, err := r.ReadString('\n')
+	if err != nil || !strings.HasPrefix(first, "DEVICE") {
+		p.t.Errorf("%s: %q, %v", line, first, err)
+	}
+	if err := c.Process.Signal(unix.SIGINT); err != nil {
+		p.t.Error(err)
+	}
+	_, _ = io.Copy(io.Discard, r)
+	if err := c.Wait(); err != nil {
+		p.t.Errorf("%s: %v", line, err)
+	}
+}
+
+// commands are the lines of the page's shell blocks.
+func commands(page string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		inside := false
+		for line := range strings.Lines(page) {
+			line = strings.TrimSpace(line)
+			switch {
+			case line == "```sh":
+				inside = true
+			case strings.HasPrefix(line, "```"):
+				inside = false
+			case inside && line != "" && !yield(line):
+				return
+			}
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
