@@ -122,6 +122,16 @@ func TestAdmitChoosesGIDs(t *testing.T) {
 	if _, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6}); err == nil || !strings.Contains(err.Error(), "no address of 127.55.4.9 is one that Config.Admit chooses") {
 		t.Errorf("with none chosen: %v", err)
 	}
+	waits, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6, Follow: true})
+	if err != nil {
+		t.Fatalf("with none chosen, following: %v", err)
+	}
+	if gids := waits.GIDs(); len(gids) != 0 || waits.PortAttr().State != "PORT_DOWN" {
+		t.Errorf("with none chosen, following: %s, %+v", waits.PortAttr().State, gids)
+	}
+	if err := waits.Close(); err != nil {
+		t.Error(err)
+	}
 	if _, err := gorxe.Open(gorxe.Config{Device: "127.55.4.9", MTU: 1500}); err == nil || !strings.Contains(err.Error(), "path MTU 1500: it must be") {
 		t.Errorf("with a wrong MTU: %v", err)
 	}

@@ -249,8 +249,8 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: there is no such key, did you mean \"level\"?\n" +
 			"gorxe: " + file + ":4: device.mtu: \"9000\" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
-		"daemon --check --device eth7 --rping": "gorxe: --rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false\n" +
-			"gorxe: --device eth7: device gorxe0: no network interface eth7\n",
+		"daemon --check --device name=x --rping": "gorxe: --rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false\n" +
+			"gorxe: --device name=x: device x: it needs an interface or an address\n",
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
 	} {
 		if r := newWorld().look(t, newMemorySocket(), line); r.code != exitFailure || r.err.String() != want {

@@ -82,7 +82,7 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 			w.doThen()
 		}
 	})
-	cfg.Device, cfg.Links = "", []packet.Link{l}
+	cfg.Device, cfg.Follow, cfg.Links = "", false, []packet.Link{l}
 	return gorxe.Open(cfg)
 }
 

@@ -184,7 +184,7 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 	for i := range d.plan.Devices {
 		c := &d.plan.Devices[i]
 		dev, err := d.opts.Open(gorxe.Config{
-			Name: c.Name, Device: c.On(), Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
+			Name: c.Name, Device: c.On(), Follow: true, Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
 			Peers: c.Peers, Logger: d.log,
 		})
 		if err != nil {
@@ -193,6 +193,9 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 		d.mu.Lock()
 		d.devices = append(d.devices, dev)
 		d.mu.Unlock()
+		if why := d.plan.Places[i].Missing; why != nil {
+			d.log.Warn("waiting for the network", "device", c.Name, "on", c.On(), "reason", why)
+		}
 		for _, g := range dev.GIDs() {
 			d.log.Info("GID", "device", c.Name, "index", g.Index, "gid", g.GID.String(), "interface", g.NetDev, "mtu", int(g.MTU))
 		}

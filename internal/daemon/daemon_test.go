@@ -84,7 +84,7 @@ func newRig(t *testing.T) *rig {
 			if err != nil {
 				return nil, err
 			}
-			c.Device, c.Links = "", []packet.Link{l}
+			c.Device, c.Follow, c.Links = "", false, []packet.Link{l}
 			d, err := gorxe.Open(c)
 			if err == nil {
 				r.opened = append(r.opened, d)
@@ -139,7 +139,7 @@ func (p *part) Drain(context.Context) error {
 func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start("log.format = \"json\"\n[[device]]\ninterface = \"eth0\"\nmtu = 512\npeers = [\"192.0.2.0/24\"]\n[[device]]\ninterface = \"eth1\"\nname = \"b\"")
+		r.start("log.format = \"json\"\n[[device]]\ninterface = \"eth0\"\nmtu = 512\npeers = [\"192.0.2.0/24\"]\n[[device]]\ninterface = \"eth1\"\nname = \"b\"\ngids = [\"v6\"]")
 		if got := <-r.told; got != "READY=1" {
 			t.Errorf("the service manager is told %q", got)
 		}
@@ -169,7 +169,8 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 		if _, err := r.socket.dial(t.Context()); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the socket is open after the end: %v", err)
 		}
-		for _, want := range []string{`"msg":"ready","version":"v1.2.3"`, `"msg":"GID","device":"b","index":0,"gid":"::ffff:198.51.100.1"`, `"msg":"stopped"`} {
+		for _, want := range []string{`"msg":"ready","version":"v1.2.3"`, `"msg":"GID","device":"b","index":0,"gid":"::ffff:198.51.100.1"`, `"msg":"stopped"`,
+			`"level":"WARN","msg":"waiting for the network","device":"b","on":"eth1","reason":"eth1 has no address of the kind that gids allows, which is v6"`} {
 			if !strings.Contains(r.log.String(), want) {
 				t.Errorf("the log has no %s:\n%s", want, &r.log)
 			}

@@ -27,9 +27,10 @@ type Plan struct {
 
 // Place is where a device is going to be.
 type Place struct {
-	Addrs     []netip.Addr // its GIDs
+	Addrs     []netip.Addr // its GIDs, as things are
 	Interface string
-	MTU       int // of the interface
+	MTU       int   // of the interface
+	Missing   error // why there are no GIDs; the device waits for them
 }
 
 // A Host is what a plan is made for.
@@ -77,11 +78,11 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 		}
 		addrs, mtu, ifname, err := h.Addrs(d.On())
 		if err != nil {
-			wrong = append(wrong, &config.Problem{At: d.At, Text: fmt.Sprintf("device %s: %s", d.Name, strings.TrimPrefix(err.Error(), "packet: "))})
+			err = errors.New(strings.TrimPrefix(err.Error(), "packet: "))
 		}
 		wanted := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return !d.Wants(a) })
 		if len(wanted) == 0 && err == nil {
-			wrong = append(wrong, &config.Problem{At: d.At, Text: fmt.Sprintf("device %s: %s has no address of the kind that gids allows, which is %s", d.Name, d.On(), strings.Join(d.GIDs, ", "))})
+			err = fmt.Errorf("%s has no address of the kind that gids allows, which is %s", d.On(), strings.Join(d.GIDs, ", "))
 		}
 		for _, a := range wanted {
 			if other, taken := owner[a]; taken && other != d.On() {
@@ -89,7 +90,7 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 			}
 			owner[a] = d.On()
 		}
-		p.Places = append(p.Places, Place{wanted, ifname, mtu})
+		p.Places = append(p.Places, Place{wanted, ifname, mtu, err})
 	}
 	if p.Control.Socket == "" {
 		p.Control.Socket = control.DefaultSocket()
@@ -112,10 +113,17 @@ func (p *Plan) Print(w io.Writer) {
 	for i := range p.Devices {
 		d, at := &p.Devices[i], &p.Places[i]
 		on := d.On()
-		if d.Address != "" {
+		if d.Address != "" && at.Interface != "" {
 			on += " (" + at.Interface + ")"
 		}
-		fmt.Fprintf(w, "device %s on %s: link %s, path MTU %s\n", d.Name, on, d.Link, d.PathMTU(at.MTU))
+		fmt.Fprintf(w, "device %s on %s: link %s", d.Name, on, d.Link)
+		if at.MTU > 0 {
+			fmt.Fprintf(w, ", path MTU %s", d.PathMTU(at.MTU))
+		}
+		fmt.Fprintln(w)
+		if at.Missing != nil {
+			fmt.Fprintf(w, "  port down until the network is there: %v\n", at.Missing)
+		}
 		for _, a := range at.Addrs {
 			fmt.Fprintf(w, "  GID of %v\n", a)
 		}

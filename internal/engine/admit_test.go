@@ -71,6 +71,15 @@ func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
 		if got := d.GIDs()[0].MTU; got != c.want {
 			t.Errorf("limit %d: MTU %d, want %d", c.limit, got, c.want)
 		}
+		if _, err := d.AddLink(openLink(t, n, netip.AddrFrom4([4]byte{192, 0, 2, byte(200 + i)}))); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.UpdateLink(1); err != nil {
+			t.Error(err)
+		}
+		if got := d.GIDs()[1].MTU; got != c.want {
+			t.Errorf("limit %d: MTU of an address that came %d, want %d", c.limit, got, c.want)
+		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
