@@ -103,6 +103,7 @@ func (d *Device) cm() (*connections, error) {
 		c.dev, c.conns, c.listeners = d, map[cm.CommID]ender{}, map[cm.ListenerID]*Listener{}
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
 			CAGUID: cm.GUID(d.NodeGUID()), Secret: rand.Uint64(),
+			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
 		}, c.event)
 		c.runs.Store(c.err == nil)
 	})

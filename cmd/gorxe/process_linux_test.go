@@ -190,6 +190,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := filepath.Join(p.dir, "control.sock") // not the one that a daemon of this host may have
+	page = strings.ReplaceAll(page, "--unix-socket /run/gorxe/control.sock", "--unix-socket "+own)
 	count := 0
 	var d *daemon
 	stop := func() {
@@ -223,9 +224,13 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "curl"):
+			want := `gorxe_port_active{device="gorxe0"} 1`
+			if strings.Contains(line, "--unix-socket") {
+				want = `"state":"running"`
+			}
 			if _, err := exec.LookPath("curl"); err != nil {
 				t.Logf("not run, there is no curl: %s", line)
-			} else if out, err := p.run(line); err != nil || !strings.Contains(out, `gorxe_port_active{device="gorxe0"} 1`) {
+			} else if out, err := p.run(line); err != nil || !strings.Contains(out, want) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		default:

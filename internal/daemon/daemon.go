@@ -40,7 +40,6 @@ type Options struct {
 	Version string
 	Stderr  io.Writer // of the log
 	Parts   []Part
-	CMs     func() []control.CM // nil where there is no connection manager
 
 	Open   func(gorxe.Config) (*gorxe.Device, error)
 	Socket func(path string, mode fs.FileMode, gid int) (net.Listener, error)

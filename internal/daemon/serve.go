@@ -52,7 +52,7 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 
 // serveControl answers on the socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
-	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, CMs: d.opts.CMs, Level: &d.level, Log: d.log})
+	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Level: &d.level, Log: d.log})
 }
 
 func (d *Daemon) serve(l net.Listener, h http.Handler) (stop func()) {

@@ -214,19 +214,20 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 
 func TestWrongFlagsAreRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"--log-level loud":                       `"loud" is not allowed: give debug, info, warn or error`,
-		"--control-mode 0066":                    `"0066" is not allowed: give an octal mode`,
-		"--metrics-listen 9481":                  `"9481" is not allowed: give an address and a port`,
-		"--rping-port 0":                         `"0" is not allowed: give 1 to 65535`,
-		"--device mtus=5":                        `there is no key "mtus": the keys are name, interface,`,
-		"--device eth0,eth1":                     `"eth1" is not key=value: the keys are`,
-		"--device eth0,mtu=1024,mtu=2048":        `mtu is given twice`,
-		"--device eth0,mtu=1000":                 `mtu: "1000" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for`,
-		"--region anonymous":                     `"anonymous" is not key=value`,
-		"--region name=a,size=9999999999TiB":     `size: "9999999999TiB" is not allowed`,
-		"--region name=a,access=execute,size=1":  `access: "execute" is not allowed: give read, write or atomic`,
-		"--region name=a,size=1,peers=fe80::1%0": `peers: "fe80::1%0" is not allowed: give a network such as`,
-		"--drain -1s":                            `"-1s" is not allowed: give a duration`,
+		"--log-level loud":                         `"loud" is not allowed: give debug, info, warn or error`,
+		"--control-mode 0066":                      `"0066" is not allowed: give an octal mode`,
+		"--metrics-listen 9481":                    `"9481" is not allowed: give an address and a port`,
+		"--rping-port 0":                           `"0" is not allowed: give 1 to 65535`,
+		"--device mtus=5":                          `there is no key "mtus": the keys are name, interface,`,
+		"--device eth0,eth1":                       `"eth1" is not key=value: the keys are`,
+		"--device eth0,mtu=1024,mtu=2048":          `mtu is given twice`,
+		"--device eth0,mtu=1000":                   `mtu: "1000" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for`,
+		"--region anonymous":                       `"anonymous" is not key=value`,
+		"--region name=a,size=9999999999TiB":       `size: "9999999999TiB" is not allowed`,
+		"--region name=a,access=execute,size=1":    `access: "execute" is not allowed: give read, write or atomic`,
+		"--region name=a,size=1,peers=fe80::1%0":   `peers: "fe80::1%0" is not allowed: give a network such as`,
+		"--device eth0,peers=::ffff:192.0.2.0/120": `peers: "::ffff:192.0.2.0/120" is not allowed`,
+		"--drain -1s":                              `"-1s" is not allowed: give a duration`,
 	} {
 		if _, err := flagsOf(t, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", line, err, want)

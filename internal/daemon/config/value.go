@@ -112,7 +112,7 @@ func (v choices) clear()          { *v.p = nil }
 type prefixes struct{ p *[]netip.Prefix }
 
 func (v prefixes) Set(s string) error {
-	if p, err := netip.ParsePrefix(s); err == nil {
+	if p, err := netip.ParsePrefix(s); err == nil && !p.Addr().Is4In6() {
 		*v.p = append(slices.Clip(*v.p), p.Masked())
 		return nil
 	}

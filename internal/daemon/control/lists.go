@@ -136,6 +136,15 @@ func (s *Server) srqs(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+func (s *Server) cms(w http.ResponseWriter, r *http.Request) error {
+	return each(s, w, r, "cms", (*gorxe.Device).CMs, func(device string, i *gorxe.CMInfo) (CM, bool) {
+		return CM{
+			Device: device, LocalID: i.LocalID, RemoteID: i.RemoteID, State: i.State, PortSpace: i.PortSpace.String(),
+			Local: i.Local, Remote: i.Remote, QPN: uint32(i.QPN), RemoteQPN: uint32(i.RemoteQPN), Age: i.Age.Seconds(),
+		}, true
+	})
+}
+
 func (s *Server) groups(w http.ResponseWriter, r *http.Request) error {
 	of := func(d *gorxe.Device) iter.Seq[gorxe.GroupInfo] { return slices.Values(d.Groups()) }
 	return each(s, w, r, "groups", of, func(device string, i *gorxe.GroupInfo) (Group, bool) {

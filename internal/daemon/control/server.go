@@ -19,7 +19,6 @@ import (
 type Server struct {
 	Status  func() Status
 	Devices func() []*gorxe.Device
-	CMs     func() []CM // nil where there is no connection manager
 	Level   *slog.LevelVar
 	Log     *slog.Logger
 }
@@ -153,23 +152,6 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 		all = append(all, Stats{d.Name(), d.Counters()})
 	}
 	return answer(w, map[string]any{"stats": all})
-}
-
-func (s *Server) cms(w http.ResponseWriter, r *http.Request) error {
-	devices, err := s.chosen(r)
-	if err != nil {
-		return err
-	}
-	if s.CMs == nil {
-		return refuse(http.StatusNotImplemented, "this daemon has no connection manager")
-	}
-	all := []CM{}
-	for _, c := range s.CMs() {
-		if slices.ContainsFunc(devices, func(d *gorxe.Device) bool { return d.Name() == c.Device }) {
-			all = append(all, c)
-		}
-	}
-	return answer(w, map[string]any{"cms": all})
 }
 
 // chosen returns the devices that the request is about.

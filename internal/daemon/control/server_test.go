@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,14 +165,28 @@ func TestStatsAreTheCountersByName(t *testing.T) {
 
 func TestConnectionsAreThoseOfTheManager(t *testing.T) {
 	serve(t, func(t *testing.T, s *Server) {
-		if w := ask(s, "GET", "/v1/cms", ""); w.Code != 501 || w.Body.String() != `{"error":"this daemon has no connection manager"}`+"\n" {
-			t.Errorf("without one: %d %s", w.Code, w.Body)
+		if w := ask(s, "GET", "/v1/cms", ""); w.Code != 200 || w.Body.String() != "{\"cms\": [\n]}\n" {
+			t.Errorf("where nobody connects: %d %s", w.Code, w.Body)
 		}
-		s.CMs = func() []CM { return []CM{{Device: "gorxe0", LocalID: 1}, {Device: "gorxe1", LocalID: 2}} }
+		d := s.Devices()[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		var dialing sync.WaitGroup
+		dialing.Go(func() {
+			q := must(d.AllocPD().CreateQP(gorxe.QPInitAttr{SendCQ: must(d.CreateCQ(1))}))
+			_, _ = d.Dial(ctx, netip.MustParseAddrPort("192.0.2.99:7174"), q, gorxe.DefaultConnParam())
+		})
+		synctest.Wait()
 		var got struct{ CMs []CM }
-		if err := json.Unmarshal(ask(s, "GET", "/v1/cms?device=gorxe1", "").Body.Bytes(), &got); err != nil || len(got.CMs) != 1 || got.CMs[0].LocalID != 2 {
+		err := json.Unmarshal(ask(s, "GET", "/v1/cms?device=gorxe0", "").Body.Bytes(), &got)
+		if err != nil || len(got.CMs) != 1 || got.CMs[0].State != "REQ_SENT" || got.CMs[0].PortSpace != "TCP" ||
+			got.CMs[0].Remote != netip.MustParseAddrPort("192.0.2.99:7174") || got.CMs[0].Local.Addr() != netip.MustParseAddr("192.0.2.1") {
 			t.Errorf("%+v, %v", got, err)
 		}
+		if w := ask(s, "GET", "/v1/cms?device=gorxe1", ""); w.Body.String() != "{\"cms\": [\n]}\n" {
+			t.Errorf("of the other device: %s", w.Body)
+		}
+		cancel()
+		dialing.Wait()
 	})
 }
 

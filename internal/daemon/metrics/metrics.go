@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/cm"
 )
 
 // Collector describes the devices that Devices returns.
@@ -43,6 +44,7 @@ var (
 	cqs      = gauge("completion_queues", "Completion queues.", "device")
 	cqLost   = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
 	srqs     = gauge("shared_receive_queues", "Shared receive queues.", "device")
+	cms      = gauge("cm_connections", "Connections of the connection manager by state, and requests for datagram queue pairs.", "device", "state")
 	groups   = gauge("multicast_groups", "Multicast groups that the device has joined.", "device")
 )
 
@@ -64,6 +66,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		queuePairs(d, set)
 		memory(d, set)
 		queues(d, set)
+		connections(d, set)
 		counters(d, ch)
 	}
 }
@@ -135,29 +138,27 @@ func queues(d *gorxe.Device, set setter) {
 	set(srqs, float64(shared), d.Name())
 }
 
+// cmStates are the names of all states of a connection.
+var cmStates = func() (names []string) {
+	for s := cm.State(0); !strings.HasPrefix(s.String(), "state "); s++ {
+		names = append(names, s.String())
+	}
+	return names
+}()
+
+func connections(d *gorxe.Device, set setter) {
+	count := map[string]int{}
+	for c := range d.CMs() {
+		count[c.State]++
+	}
+	for _, state := range cmStates {
+		set(cms, float64(count[state]), d.Name(), state)
+	}
+}
+
 func truth(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
-}
-
-var (
-	drops    = prometheus.NewDesc("gorxe_dropped_packets_total", "Packets dropped before the transport saw them, by reason.", []string{"device", "reason"}, nil)
-	verdicts = prometheus.NewDesc("gorxe_verdicts_total", "What the transport made of the packets it saw.", []string{"device", "verdict"}, nil)
-)
-
-// counters sends what the device counts.
-func counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
-	for name, value := range d.Counters() {
-		desc, labels := drops, []string{d.Name()}
-		if reason, ok := strings.CutPrefix(name, "drop_"); ok {
-			labels = append(labels, reason)
-		} else if verdict, ok := strings.CutPrefix(name, "verdict_"); ok {
-			desc, labels = verdicts, append(labels, verdict)
-		} else {
-			desc = descOf(name)
-		}
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
-	}
 }

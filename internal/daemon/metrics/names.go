@@ -1,6 +1,54 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gorxe/gorxe"
+)
+
+// A family is counters of a device that are one metric: what follows the prefix is a label.
+type family struct {
+	prefix, label string
+	desc          *prometheus.Desc
+}
+
+func familyOf(prefix, name, help, label string) family {
+	return family{prefix, label, prometheus.NewDesc("gorxe_"+name+"_total", help, []string{"device", label}, nil)}
+}
+
+var families = []family{
+	familyOf("drop_", "dropped_packets", "Packets dropped before the transport saw them, by reason.", "reason"),
+	familyOf("verdict_", "verdicts", "What the transport made of the packets it saw.", "verdict"),
+	familyOf("cm_rx_msgs_", "cm_received_messages", "Messages of the connection manager received.", "message"),
+	familyOf("cm_rx_duplicates_", "cm_duplicate_messages", "Messages of the connection manager received again.", "message"),
+	familyOf("cm_tx_msgs_", "cm_sent_messages", "Messages of the connection manager sent, those sent again included.", "message"),
+	familyOf("cm_tx_retries_", "cm_resent_messages", "Messages of the connection manager sent again.", "message"),
+	familyOf("cm_verdict_", "cm_verdicts", "What the connection manager made of the messages it received.", "verdict"),
+	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, by reason.", "reason"),
+}
+
+// counters sends what the device counts.
+func counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
+	for name, value := range d.Counters() {
+		desc, labels := descOf(name), []string{d.Name()}
+		if f, rest := inFamily(name); f != nil {
+			desc, labels = f.desc, append(labels, rest)
+		}
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+	}
+}
+
+// inFamily returns the family of a counter, if it has one, and its label.
+func inFamily(name string) (*family, string) {
+	for i := range families {
+		if rest, ok := strings.CutPrefix(name, families[i].prefix); ok {
+			return &families[i], rest
+		}
+	}
+	return nil, ""
+}
 
 // A counted is a counter of a device that has a metric of its own.
 type counted struct{ name, help string }
@@ -32,6 +80,9 @@ var known = map[string]counted{
 	"replayed_reads":         {"replayed_reads", "READs and atomics answered again."},
 	"qkey_viol_cntr":         {"qkey_violations", "Datagrams with a wrong Q_Key (qkey_viol_cntr)."},
 	"oversize_datagrams":     {"oversize_datagrams", "Datagrams that were longer than their path takes."},
+	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early to make room for others."},
+	"cm_unsent":              {"cm_unsent_messages", "Messages of the connection manager that could not be sent."},
+	"cm_foreign":             {"cm_foreign_datagrams", "Datagrams to the connection manager that did not come from one."},
 	"link_tx_calls":          {"link_send_calls", "Calls into the host to send."},
 	"link_rx_calls":          {"link_receive_calls", "Calls into the host to receive that brought something."},
 	"link_rx_queue_full":     {"link_receive_queue_full_packets", "Packets that the host dropped because the receive queue was full."},
