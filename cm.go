@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -190,10 +192,31 @@ func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error
 	return GIDEntry{}, fmt.Errorf("packets leave from %v, which is not an address of %s", r.Src, d.name)
 }
 
-// hangUp tells the peers of all connections, once, that they are over.
-func (c *connections) hangUp() {
+// Drain ends what the connection manager has in order: listeners close, every connection is
+// disconnected, and it returns when the peers have answered, or with the cause of ctx.
+func (d *Device) Drain(ctx context.Context) error {
+	c := &d.connections
 	c.mu.Lock()
-	var open []*Conn
+	listeners := slices.Collect(maps.Values(c.listeners))
+	c.mu.Unlock()
+	for _, l := range listeners {
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	for _, conn := range c.hangUp() {
+		select {
+		case <-conn.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// hangUp tells the peers of all connections that they are over, and returns the connections.
+func (c *connections) hangUp() (open []*Conn) {
+	c.mu.Lock()
 	for _, e := range c.conns {
 		if conn, ok := e.(*Conn); ok {
 			open = append(open, conn)
@@ -203,4 +226,5 @@ func (c *connections) hangUp() {
 	for _, conn := range open {
 		conn.leave()
 	}
+	return open
 }

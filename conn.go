@@ -65,6 +65,9 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	select {
 	case <-c.over:
 		return nil
+	case <-c.cm.dev.engine.Done():
+		c.end(nil)
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

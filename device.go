@@ -202,8 +202,11 @@ func closeLinks(links []packet.Link) {
 // Close ends the device: the peers of its connections are told once, outstanding work completes with WR_FLUSH_ERR, links are closed,
 // every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
 func (d *Device) Close() error {
-	d.connections.hangUp()
+	open := d.connections.hangUp()
 	err := d.engine.Close()
+	for _, c := range open {
+		c.end(nil)
+	}
 	d.closing.Do(func() {
 		if d.watching != nil {
 			d.watching()

@@ -124,7 +124,7 @@ func TestADaemonIsLookedInto(t *testing.T) {
 			mustSucceed(t, line, r)
 			switch line {
 			case "status":
-				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices none\n", "roce    ", "2001:db8::/32"} {
+				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices rping (port 7174)\n", "roce    ", "2001:db8::/32"} {
 					if !strings.Contains(r.out.String(), want) {
 						t.Errorf("no %q: %v", want, r)
 					}
@@ -245,7 +245,7 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: there is no such key, did you mean \"level\"?\n" +
 			"gorxe: " + file + ":4: device.mtu: \"9000\" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
-		"daemon --check --device name=x --rping": "gorxe: --rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false\n" +
+		"daemon --check --device name=x --perftest": "gorxe: --perftest: service perftest: this gorxe has no responder for it: leave it out or set enabled to false\n" +
 			"gorxe: --device name=x: device x: it needs an interface or an address\n",
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
 	} {

@@ -25,8 +25,8 @@ const (
 	draining = "draining"
 )
 
-// A Part is something that runs on the devices of a daemon, such as a responder or the
-// connection manager.
+// A Part is something that runs on the devices of a daemon, such as a responder. When it is to
+// drain, the devices end their connections at the same time.
 type Part interface {
 	// Start begins with it and returns; ctx ends when the daemon has drained. After an error
 	// nothing of it is left.
@@ -73,6 +73,9 @@ func Run(ctx context.Context, p *Plan, o Options) error {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Parts == nil {
+		o.Parts = []Part{&Rping{}}
+	}
 	if o.Open == nil {
 		o.Open = gorxe.Open
 	}
@@ -155,15 +158,22 @@ func (d *Daemon) tell(state string) {
 	}
 }
 
-// drain lets the parts end, all at once and not longer than the plan gives them.
+// drain lets connections and parts end, all at once and not longer than the plan gives them.
 func (d *Daemon) drain(parts []Part) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.plan.Drain)
 	defer cancel()
 	var wg sync.WaitGroup
+	for _, dev := range d.Devices() {
+		wg.Go(func() {
+			if err := dev.Drain(ctx); err != nil {
+				d.log.Warn("not all connections ended in order", "device", dev.Name(), "error", err)
+			}
+		})
+	}
 	for _, p := range parts {
 		wg.Go(func() {
 			if err := p.Drain(ctx); err != nil {
-				d.log.Warn("not all connections ended in order", "error", err)
+				d.log.Warn("a service did not end in order", "error", err)
 			}
 		})
 	}
@@ -183,7 +193,7 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 	for i := range d.plan.Devices {
 		c := &d.plan.Devices[i]
 		dev, err := d.opts.Open(gorxe.Config{
-			Name: c.Name, Device: c.On(), Follow: true, Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
+			Name: c.Name, Device: c.On(), Follow: true, ConnManager: true, Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
 			Peers: c.Peers, Logger: d.log,
 		})
 		if err != nil {

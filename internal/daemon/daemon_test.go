@@ -62,6 +62,7 @@ type rig struct {
 	log     bytes.Buffer // to be read after the end
 	told    chan string
 	opts    Options
+	pipes   *packet.PipeNet
 	opened  []*gorxe.Device
 	end     chan error
 	stop    context.CancelFunc
@@ -70,6 +71,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, socket: newListener(), metrics: newListener(), told: make(chan string, 2), end: make(chan error, 1)}
 	pipes := packet.NewPipeNet()
+	r.pipes = pipes
 	r.opts = Options{
 		Version: "v1.2.3", Stderr: &r.log,
 		Socket: func(string, fs.FileMode, int) (net.Listener, error) { return r.socket, nil },

@@ -16,7 +16,7 @@ import (
 )
 
 // Served is what this build has responders for.
-var Served = config.Features{}
+var Served = config.Features{Rping: true}
 
 // Plan is a configuration with what the host makes of it.
 type Plan struct {

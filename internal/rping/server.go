@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/gorxe/gorxe"
 )
@@ -14,6 +16,9 @@ type Server struct {
 	PD *gorxe.PD
 	// Size is the largest ping in bytes that is taken, MinSize to MaxSize; 0 means MaxSize.
 	Size int
+	// KeepAlive is how often a client that is silent is looked for; 0 is never. See
+	// [gorxe.Conn.KeepAlive].
+	KeepAlive time.Duration
 	// Ping is called with the text of each ping, if it is not nil. It must not keep it.
 	Ping func(text []byte)
 }
@@ -21,21 +26,30 @@ type Server struct {
 // Serve accepts a request and answers pings until the peer disconnects, which is no error, or ctx
 // ends.
 func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
-	if s.Size == 0 {
-		s.Size = MaxSize
+	size := s.Size
+	if size == 0 {
+		size = MaxSize
 	}
 	e, err := newEndpoint(s.PD)
 	if err != nil {
 		return errors.Join(err, r.Reject(nil))
 	}
 	defer e.close()
-	buf := make([]byte, s.Size)
+	buf := make([]byte, size)
 	mr, err := e.register(s.PD, buf, gorxe.LocalWrite)
 	if err != nil {
 		return errors.Join(err, r.Reject(nil))
 	}
 	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
 		return err
+	}
+	if s.KeepAlive > 0 {
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		watched, over := context.WithCancel(ctx)
+		defer over()
+		// How it ends shows in what the queue pair completes.
+		watching.Go(func() { _ = e.conn.KeepAlive(watched, s.KeepAlive) })
 	}
 	for err == nil {
 		err = s.answer(ctx, e, mr, buf)

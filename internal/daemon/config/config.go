@@ -92,7 +92,7 @@ func Default() Config {
 		Log:      Log{Level: slog.LevelInfo, Format: "text"},
 		Control:  Control{Mode: 0o600},
 		Drain:    10 * time.Second,
-		Rping:    Service{Port: 7174},
+		Rping:    Service{Enabled: true, Port: 7174},
 		Perftest: Service{Port: 18515},
 		Pingpong: Service{Port: 18515},
 		at:       map[string]string{},

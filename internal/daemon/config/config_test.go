@@ -108,7 +108,7 @@ func TestNothingIsAConfiguration(t *testing.T) {
 	if diff := cmp.Diff(Default(), c, plain); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Check(Features{}); err != nil {
+	if err := c.Check(Features{Rping: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/rping"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// host is another one on the rig's network. kill ends it without a word.
+func (r *rig) host(addr string) (d *gorxe.Device, kill func()) {
+	r.t.Helper()
+	l, err := r.pipes.Open(netip.MustParseAddr(addr), 1500)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if d, err = gorxe.Open(gorxe.Config{Links: []packet.Link{l}}); err != nil {
+		r.t.Fatal(err)
+	}
+	return d, func() {
+		if err := l.Close(); err != nil {
+			r.t.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+var pingsAt = netip.MustParseAddrPort("192.0.2.1:7174")
+
+func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("")
+		<-r.told
+		const clients = 20
+		ended := make(chan error, clients)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for i := range clients {
+			d, _ := r.host(fmt.Sprintf("192.0.2.%d", 10+i))
+			defer d.Close()
+			go func() {
+				c := rping.Client{PD: d.AllocPD(), Size: 4000, Count: 50, Validate: true}
+				if err := c.Run(ctx, pingsAt); err != nil {
+					t.Error(err)
+				}
+				// Without end, until the daemon stops.
+				c.Count, c.Ping = 0, func([]byte) { time.Sleep(time.Millisecond) }
+				ended <- c.Run(ctx, pingsAt)
+			}()
+		}
+		time.Sleep(time.Second)
+		r.stop()
+		for range clients {
+			if err := <-ended; err == nil {
+				t.Error("a client without end ended well")
+			}
+		}
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		<-r.told
+	})
+}
+
+func TestClientsThatAreKilledLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("")
+		<-r.told
+		before := runtime.NumGoroutine()
+		const deaths, atATime = 1000, 50
+		for i := range deaths / atATime {
+			var kills []func()
+			for k := range atATime {
+				d, kill := r.host(fmt.Sprintf("198.18.%d.%d", i, k+1))
+				kills = append(kills, kill)
+				ctx := t.Context()
+				pinged := make(chan struct{})
+				go func() {
+					n := 0
+					c := rping.Client{PD: d.AllocPD(), Ping: func([]byte) {
+						if n++; n == 2 {
+							close(pinged)
+						}
+						time.Sleep(time.Millisecond)
+					}}
+					// It ends in some error: its device is closed under it.
+					_ = c.Run(ctx, pingsAt)
+				}()
+				<-pinged
+			}
+			for _, kill := range kills {
+				kill()
+			}
+			// Twice the interval at which silent peers are looked for, and the retries: there are
+			// not more places than clients of some rounds.
+			time.Sleep(25 * time.Second)
+		}
+		synctest.Wait()
+		dev := r.opened[0]
+		if n := len(slices.Collect(dev.QPs())); n != 1 {
+			t.Errorf("%d queue pairs besides that of the connection manager are left", n-1)
+		}
+		if n := len(slices.Collect(dev.MRs())); n != 1 {
+			t.Errorf("%d regions are left", n-1)
+		}
+		if n := len(slices.Collect(dev.CQs())); n != 1 {
+			t.Errorf("%d completion queues are left", n-1)
+		}
+		if n := len(slices.Collect(dev.CMs())); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%d goroutines, there were %d before the first client", n, before)
+		}
+		r.stop()
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		<-r.told
+	})
+}
