@@ -330,6 +330,42 @@ func TestMetricsAreServedWhereThePlanSays(t *testing.T) {
 	})
 }
 
+// Who looks while the daemon starts and ends gets an answer or none, and nothing breaks.
+func TestItCanBeLookedIntoWhileItEnds(t *testing.T) {
+	for range 20 {
+		r := newRig(t)
+		r.start("[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth1\"")
+		var lookers sync.WaitGroup
+		for _, path := range []string{"/v1/status", "/v1/qps", "/v1/mrs", "/v1/cqs", "/v1/srqs", "/v1/groups", "/v1/cms", "/v1/stats"} {
+			lookers.Go(func() {
+				for {
+					var v map[string]any
+					err := r.client().Get(t.Context(), path, nil, &v)
+					select {
+					case <-r.socket.over:
+						return
+					default:
+					}
+					if err != nil {
+						t.Errorf("%s: %v", path, err)
+						return
+					}
+				}
+			})
+		}
+		<-r.told
+		d := r.opened[0]
+		if _, err := d.Listen(gorxe.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.1:7174"), 1); err != nil {
+			t.Error(err)
+		}
+		r.stop()
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		lookers.Wait()
+	}
+}
+
 func TestTheLogTellsOfThePort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -39,7 +39,7 @@ var sections = []section{
 		{"format", "log-format", "`format` of the log", func(c *Config) Value { return choice{&c.Log.Format, []string{"text", "json"}} }},
 	}},
 	{"control", "the Unix socket through which the daemon is looked into", []field[Config]{
-		{"socket", "control-socket", "`path` of the socket; empty is /run/gorxe/control.sock for root and $XDG_RUNTIME_DIR/gorxe/control.sock for others", func(c *Config) Value {
+		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
 			return text{p: &c.Control.Socket, allow: "a path"}
 		}},
 		{"mode", "control-mode", "`mode` of the socket: who may write may do everything", func(c *Config) Value { return mode{&c.Control.Mode} }},

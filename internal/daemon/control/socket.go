@@ -8,14 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
 // systemSocket is where the daemon of root listens.
 const systemSocket = "/run/gorxe/control.sock"
 
-// DefaultSocket is where a daemon of this user listens when it is not told.
+// DefaultSocket is where a daemon of this user listens when it is not told: in the directory that
+// systemd has made for a service with RuntimeDirectory=, or in one of the user's.
 func DefaultSocket() string {
+	if dir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "control.sock")
+	}
 	if os.Geteuid() == 0 {
 		return systemSocket
 	}

@@ -193,8 +193,13 @@ func TestDefaultSocket(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want = "/run/gorxe/control.sock"
 	}
+	t.Setenv("RUNTIME_DIRECTORY", "")
 	if got := DefaultSocket(); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	t.Setenv("RUNTIME_DIRECTORY", "/run/nic:/run/more")
+	if got := DefaultSocket(); got != "/run/nic/control.sock" {
+		t.Errorf("of a service: %s", got)
 	}
 }
 
