@@ -23,3 +23,18 @@ func ExampleDevice_QPs() {
 	// Output:
 	// queue pair 1: RC in RESET, 0 of 128 sends queued
 }
+
+// A device that is told its peers drops what anybody else sends.
+func ExampleDevice_Admits() {
+	link, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	check(err)
+	dev := must(gorxe.Open(gorxe.Config{Links: []packet.Link{link}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
+	defer dev.Close()
+
+	for _, peer := range []string{"192.0.2.7", "198.51.100.7"} {
+		fmt.Println(peer, dev.Admits(netip.MustParseAddr(peer)))
+	}
+	// Output:
+	// 192.0.2.7 true
+	// 198.51.100.7 false
+}
