@@ -227,6 +227,24 @@ func TestWatchGoesOnUntilInterrupted(t *testing.T) {
 	})
 }
 
+// An interrupt while the daemon is answering is none the less the end that people asked for.
+func TestWatchEndsInTheMiddleOfALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemorySocket()
+		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })}
+		go server.Serve(s)
+		defer server.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		r := newWorld().startWith(ctx, s, nil, "qps", "--watch")
+		synctest.Wait()
+		stop()
+		<-r.done
+		if r.code != 0 || r.err.Len() > 0 {
+			t.Error(r)
+		}
+	})
+}
+
 func TestTheDaemonSaysWhatItWouldDo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gorxe.toml")
 	if err := os.WriteFile(file, []byte("drain = \"3s\"\ncontrol.socket = \"/tmp/g\"\n[[device]]\naddress = \"192.0.2.7\"\n"), 0o600); err != nil {

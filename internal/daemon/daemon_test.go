@@ -78,6 +78,9 @@ func newRig(t *testing.T) *rig {
 		TCP:    func(string) (net.Listener, error) { return r.metrics, nil },
 		Notify: func(state string) error { r.told <- state; return nil },
 		Open: func(c gorxe.Config) (*gorxe.Device, error) {
+			if !c.Follow {
+				t.Error("the device is not to follow the host")
+			}
 			addr := netip.MustParseAddr("192.0.2.1")
 			if c.Device == "eth1" {
 				addr = netip.MustParseAddr("198.51.100.1")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 // positions finds the line of every key in a TOML document that is known to be right, and
 // of every element of a list: "device.1.peers.0" is the first of the second device's peers.
 func positions(data []byte) map[string]int {
-	w := &walker{lines: map[string]int{}, tables: map[string]int{}, data: data}
+	w := &walker{lines: map[string]int{}, tables: map[string]int{}, ends: lineEnds(data)}
 	w.parser.Reset(data)
 	for w.parser.NextExpression() {
 		switch n := w.parser.Expression(); n.Kind {
@@ -28,12 +29,10 @@ func positions(data []byte) map[string]int {
 
 type walker struct {
 	parser unstable.Parser
-	data   []byte
+	ends   []int // of lines
 	lines  map[string]int
 	tables map[string]int // how many of an array of tables there were
 	prefix string         // of the keys that follow
-
-	line, offset int // where the last position was, lines counted from 0
 }
 
 // enter notes the header of a table and returns its path.
@@ -86,19 +85,23 @@ func (w *walker) inside(path string, n *unstable.Node) {
 	}
 }
 
-// note keeps the line of n, the first that has the path. Positions ascend but for the ends of
-// nested values.
+// note keeps the line of n, the first that has the path.
 func (w *walker) note(path string, n *unstable.Node) {
 	if _, known := w.lines[path]; known || n.Raw.Length == 0 {
 		return
 	}
-	at := int(n.Raw.Offset)
-	if at < w.offset {
-		w.line, w.offset = 0, 0
+	before, _ := slices.BinarySearch(w.ends, int(n.Raw.Offset))
+	w.lines[path] = before + 1
+}
+
+// lineEnds are the places of all line feeds.
+func lineEnds(data []byte) (ends []int) {
+	for i, c := range data {
+		if c == '\n' {
+			ends = append(ends, i)
+		}
 	}
-	w.line += strings.Count(string(w.data[w.offset:at]), "\n")
-	w.offset = at
-	w.lines[path] = w.line + 1
+	return ends
 }
 
 func join(path, key string) string {
