@@ -61,7 +61,7 @@ func matose() Tool {
 	says := Says{Must: `return status 0`, Never: `error|fail`}
 	return talking("ucmatose", exchanges, Talk{
 		Server: "ucmatose -b {local} -c {connections}" + parameters, Client: "ucmatose -s {remote} -c {connections}" + parameters,
-		GorxeServer: "cm -s -n {connections}" + parameters, GorxeClient: "cm -c {remote} -n {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections}" + parameters, GorxeClient: "cm -c {remote} -n {connections}" + parameters,
 		ServerSays: says, ClientSays: says, Packets: exchanged,
 	})
 }
@@ -74,7 +74,7 @@ func lookup() Tool {
 	says := Says{Must: `return status 0`, Never: `error|fail`}
 	t := talking("udaddy", lookups, Talk{
 		Server: "udaddy -b {local} -c {connections}" + parameters, Client: "udaddy -s {remote} -c {connections}" + parameters,
-		GorxeServer: "cm -s -P udp -p " + udaddyPort + " -n {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -P udp -p " + udaddyPort + " -n {connections}" + parameters,
 		GorxeClient: "cm -c {remote} -P udp -p " + udaddyPort + " -n {connections}" + parameters,
 		ServerSays:  says, ClientSays: says, Packets: looked,
 	})
@@ -101,13 +101,13 @@ var cmTools = []Tool{
 	lookup(),
 	still(talking("rdma_server", once, Talk{
 		Server: "rdma_server -s {local} -p {port}", Client: "rdma_client -s {remote} -p {port}",
-		GorxeServer: "cm -s -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
+		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
 		ServerSays: Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
 	})),
 	// Since rdma-core 50 cmtime has a TCP connection besides, over which it keeps step.
 	still(of("bookworm", talking("cmtime", hundred, Talk{
 		Server: "cmtime -b {local} -p {port}", Client: "cmtime -s {remote} -p {port} -c {connections}",
-		GorxeServer: "cm -s -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
+		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
 		ServerSays: Says{Never: `(?i:fail|error)`}, ClientSays: Says{Must: `disconnect +: `, Never: `event: |(?i:fail|error)`},
 		Packets: exchanged, Endless: true,
 	}))),
@@ -124,11 +124,11 @@ var cmTools = []Tool{
 		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error 8`}, Outcome: Refused,
 	})),
 	still(talking("ucmatose, no listener", attempt, Talk{
-		Client: "ucmatose -s {remote} -p {port}", GorxeServer: "cm -s -p {other}", GorxeClient: "cm -c {remote} -p {port}",
+		Client: "ucmatose -s {remote} -p {port}", GorxeServer: "cm -s -b {local} -p {other}", GorxeClient: "cm -c {remote} -p {port}",
 		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error: 8`}, Outcome: Refused,
 	})),
 	still(talking("udaddy, no listener", attempt, Talk{
-		Client: "udaddy -s {remote}", GorxeServer: "cm -s -P udp -p {other}", GorxeClient: "cm -c {remote} -P udp -p {port}",
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p {other}", GorxeClient: "cm -c {remote} -P udp -p {port}",
 		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: 1\n`}, Outcome: Refused,
 	})),
 	still(talking("rping, dead host", attempt, Talk{
@@ -136,7 +136,7 @@ var cmTools = []Tool{
 		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error -110`}, Outcome: Unreachable,
 	})),
 	still(talking("udaddy, dead host", attempt, Talk{
-		Client: "udaddy -s {remote}", GorxeServer: "cm -s -P udp -p " + udaddyPort, GorxeClient: "cm -c {remote} -P udp -p " + udaddyPort,
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p " + udaddyPort, GorxeClient: "cm -c {remote} -P udp -p " + udaddyPort,
 		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: -110`}, Outcome: Unreachable,
 	})),
 }

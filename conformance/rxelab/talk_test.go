@@ -32,7 +32,7 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 		{"ucmatose", Cell{Workload: Workload{cmTool(t, "ucmatose"), Params{Size: 100, Conns: 32, Iters: 100}}, Role: Client, Family: IPv4},
 			"ucmatose -b 198.18.2.1 -c 32 -p 20001 -C 100 -S 100", gorxe + "cm -c 198.18.2.1 -n 32 -p 20001 -C 100 -S 100"},
 		{"udaddy has a port of its own", Cell{Workload: Workload{cmTool(t, "udaddy"), Params{Size: 100, Iters: 10}}, Role: Server, Family: IPv4},
-			gorxe + "cm -s -P udp -p 7174 -n 1 -C 10 -S 100", "udaddy -s 198.18.2.2 -c 1 -C 10 -S 100"},
+			gorxe + "cm -s -b 198.18.2.2 -P udp -p 7174 -n 1 -C 10 -S 100", "udaddy -s 198.18.2.2 -c 1 -C 10 -S 100"},
 		{"rdma_server and rdma_client", Cell{Workload: Workload{cmTool(t, "rdma_server"), once[0]}, Role: Client, Family: IPv6},
 			"rdma_server -s fd00:18:0:2::1 -p 20001", gorxe + "cm -c fd00:18:0:2::1 -n 1 -p 20001 -C 1 -S 16"},
 		{"nobody listens where gorxe asks", Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Client, Family: IPv4},

@@ -103,7 +103,7 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
-	root.AddCommand(a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.daemonCommand(),
+	root.AddCommand(a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.daemonCommand(),
 		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.versionCommand())
 	return root
 }

@@ -10,7 +10,7 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"", "cm", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat",
 		"daemon", "status", "qps", "mrs", "cms", "stats", "loglevel",
 	} {
@@ -35,6 +35,14 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf write_bv":                        `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
 		"pingpong xrc":                         `there is no command "xrc" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,
 		"version x":                            `gorxe version takes no argument, got "x"`,
+		"cm":                                   `give one of -s, to wait for connections, and -c HOST, to make them`,
+		"cm -s -c 127.0.0.1":                   `give one of -s, to wait for connections, and -c HOST, to make them`,
+		"cm -c 127.0.0.1 -P ib":                `-P "ib": choose tcp or udp`,
+		"cm -c 127.0.0.1 -n 0":                 `-n 0: must be 1 to 65536`,
+		"cm -c 127.0.0.1 -C 16385":             `-C 16385: must be 0 to 16384`,
+		"cm -c 127.0.0.1 -S 0":                 `-S 0: must be 1 to 8388608`,
+		"cm -c 127.0.0.1 -j 0":                 `-j 0: must be 1 to 65536`,
+		"cm 127.0.0.1":                         `gorxe cm takes no argument, got "127.0.0.1"`,
 		"demo --link tcp":                      `--link "tcp": choose udp or pipe`,
 		"demo --loss 51":                       `--loss 51: must be 0 to 50 percent`,
 		"demo --loss x":                        `--loss "x" is not a number; see 'gorxe demo --help'`,

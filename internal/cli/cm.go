@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe"
+)
+
+// cmPort is the port of ucmatose, rdma_server and cmtime.
+const cmPort = 7471
+
+// cmParams are the parameters of a test of the connection manager.
+type cmParams struct {
+	device   managedFlags
+	server   bool
+	host     string // of a client
+	bind     string
+	port     uint16
+	space    string // tcp or udp
+	conns    int
+	parallel int
+	count    int
+	size     int
+}
+
+// Limits of cmParams.
+const (
+	maxConns = 1 << 16
+	maxSends = 1 << 14
+	maxBytes = 1 << 23
+)
+
+func (a *app) cmCommand() *cobra.Command {
+	p := &cmParams{}
+	c := &cobra.Command{
+		Use:   "cm {-s | -c host} [flags]",
+		Short: "Make and end connections by rdma_cm, as ucmatose does",
+		Long: `Makes connections with the connection manager, sends messages both ways over each and
+ends them. The client tells how fast connections were made. The other end may be gorxe
+or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime of rdma-core before
+50, and with "-P udp -p 7174" udaddy, which asks for datagram queue pairs instead.
+Give both ends the same number of connections and messages, and the same size.`,
+		Example: `  gorxe cm -s -b 127.0.0.1                      server
+  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
+  gorxe cm -c 192.0.2.7 -n 32 -C 100            against "ucmatose -c 32 -C 100" on 192.0.2.7
+  gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.check(); err != nil {
+				return err
+			}
+			return a.cm(c.Context(), p)
+		},
+	}
+	p.addFlags(c.Flags())
+	return c
+}
+
+func (p *cmParams) addFlags(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.BoolVarP(&p.server, "server", "s", false, "wait for connections")
+	fs.StringVarP(&p.host, "client", "c", "", "connect to `host`")
+	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
+	fs.Uint16VarP(&p.port, "port", "p", cmPort, "`port` to listen on or connect to")
+	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
+	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections")
+	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
+	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
+	fs.IntVarP(&p.size, "size", "S", 100, "`bytes` per message")
+	p.device.add(fs)
+}
+
+func (p *cmParams) check() error {
+	for _, r := range []intRange{
+		{"-n", p.conns, 1, maxConns}, {"-j", p.parallel, 1, maxConns}, {"-C", p.count, 0, maxSends}, {"-S", p.size, 1, maxBytes},
+	} {
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+	if p.server == (p.host != "") {
+		return usagef("give one of -s, to wait for connections, and -c HOST, to make them")
+	}
+	if p.space != "tcp" && p.space != "udp" {
+		return usagef("-P %q: choose tcp or udp", p.space)
+	}
+	return p.device.check()
+}
+
+func (p *cmParams) portSpace() gorxe.PortSpace {
+	if p.space == "udp" {
+		return gorxe.PortSpaceUDP
+	}
+	return gorxe.PortSpaceTCP
+}
+
+// cm runs one end of the test.
+func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
+	e := &cmEnd{params: p, out: a.stdout}
+	if p.server {
+		e.dev, e.at, err = a.serving(ctx, &p.device, p.bind)
+	} else {
+		e.dev, e.remote, err = a.dialing(ctx, &p.device, p.bind, p.host, p.port)
+	}
+	if err != nil {
+		return err
+	}
+	defer e.dev.Close()
+	e.pd = e.dev.AllocPD()
+	e.announce = func(l *gorxe.Listener) { a.announce(l, e.dev) }
+	if p.space == "udp" {
+		return e.datagrams(ctx)
+	}
+	return e.connections(ctx)
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// cmEnd is one end of a test of the connection manager.
+type cmEnd struct {
+	params *cmParams
+	out    io.Writer
+	dev    *gorxe.Device
+	pd     *gorxe.PD
+	remote netip.AddrPort // of a client's server
+	at     netip.Addr     // where a server listens; unspecified: everywhere
+
+	announce func(*gorxe.Listener)
+
+	progress atomic.Uint64 // completions, for watchProgress
+
+	mu   sync.Mutex
+	made []*cmConn       // guarded by mu
+	took []time.Duration // guarded by mu: how long each connection took to make
+}
+
+// cmConn is a connection, or a datagram queue pair, with what came over it.
+type cmConn struct {
+	conn           *gorxe.Conn   // nil for a datagram queue pair
+	peer           *gorxe.UDPeer // of a datagram queue pair
+	qp             *gorxe.QP
+	cq             waiter
+	mr             *gorxe.MR
+	buf            []byte
+	slot           int // length of a receive in buf; a message to send is the last one
+	params         *cmParams
+	sent, received int
+}
+
+// prepare makes a queue pair with all of its receives posted: the peer may send as soon as it knows of the connection, and
+// ucmatose asks for no second try (its RNR retries are 0).
+func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
+	p := e.params
+	c := &cmConn{params: p, slot: headerOf(service) + p.size}
+	c.buf = make([]byte, c.slot*(p.count+1))
+	var err error
+	if c.mr, err = e.pd.RegMR(c.buf, gorxe.LocalWrite); err != nil {
+		return nil, err
+	}
+	depth := max(1, p.count)
+	cq, err := e.dev.CreateCQ(2 * depth)
+	if err != nil {
+		return nil, err
+	}
+	c.cq = waiter{cq}
+	c.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: service, SendCQ: cq, Cap: gorxe.QPCap{
+		MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if service == gorxe.UD {
+		err = c.qp.StartDatagrams(gorxe.UDPQKey, gorxe.RandomPSN())
+	} else {
+		err = c.qp.Init(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.count {
+		err := c.qp.PostRecv(&gorxe.RecvWR{ID: uint64(i), SGList: []gorxe.SGE{c.mr.SGE(i*c.slot, c.slot)}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// keep remembers a connection that was made in so much time.
+func (e *cmEnd) keep(c *cmConn, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.made = append(e.made, c)
+	e.took = append(e.took, took)
+}
+
+// send posts all messages; address fills in where they go to.
+func (c *cmConn) send(address func(*gorxe.SendWR)) error {
+	for i := range c.params.count {
+		wr := &gorxe.SendWR{
+			ID: uint64(i), Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
+			SGList: []gorxe.SGE{c.mr.SGE(c.params.count*c.slot, c.params.size)},
+		}
+		address(wr)
+		if err := c.qp.PostSend(wr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete waits until so many messages have been sent and received. It tells first of the first that came.
+func (c *cmConn) complete(ctx context.Context, e *cmEnd, sent, received int, first func(*gorxe.WC) error) error {
+	var wc [16]gorxe.WC
+	for c.sent < sent || c.received < received {
+		n, err := c.cq.next(ctx, wc[:])
+		if err != nil {
+			return fmt.Errorf("%w after %s", err, c.progress())
+		}
+		e.progress.Add(uint64(n))
+		for i := range wc[:n] {
+			if err := c.completed(e.dev, &wc[i], first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cmConn) completed(dev *gorxe.Device, wc *gorxe.WC, first func(*gorxe.WC) error) error {
+	switch {
+	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil && c.received == c.params.count:
+		// The peer ends the connection when it has all: only acknowledgements are missing.
+		c.sent = c.params.count
+		return nil
+	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil:
+		return fmt.Errorf("the peer ended the connection after %s: it must be started with the same -C", c.progress())
+	case wc.Status != gorxe.WCSuccess:
+		return &completionError{wc: *wc, done: c.progress(), dev: dev}
+	case !wc.Opcode.IsRecv():
+		c.sent++
+		return nil
+	}
+	want := c.slot
+	if got := int(wc.ByteLen); got != want {
+		return fmt.Errorf("a message of %d bytes came, want %d: start the peer with the same -S", got-want+c.params.size, c.params.size)
+	}
+	if c.received++; c.received == 1 && first != nil {
+		return first(wc)
+	}
+	return nil
+}
+
+func (c *cmConn) progress() string {
+	return fmt.Sprintf("%d of %d messages sent and %d received", c.sent, c.params.count, c.received)
+}
+
+// group runs goroutines of which the first error ends the others.
+type group struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+	once   sync.Once
+	err    error
+}
+
+func newGroup(ctx context.Context) *group {
+	g := &group{}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	return g
+}
+
+func (g *group) fail(err error) {
+	g.once.Do(func() {
+		g.err = err
+		g.cancel(err)
+	})
+}
+
+func (g *group) do(f func(context.Context) error) {
+	g.wg.Go(func() {
+		if err := f(g.ctx); err != nil {
+			g.fail(err)
+		}
+	})
+}
+
+// wait returns the first error when all have ended.
+func (g *group) wait() error {
+	g.wg.Wait()
+	g.cancel(nil)
+	return g.err
+}
+
+// each does something for all at once.
+func each[T any](ctx context.Context, all []T, do func(ctx context.Context, c T) error) error {
+	g := newGroup(ctx)
+	for _, c := range all {
+		g.do(func(ctx context.Context) error { return do(ctx, c) })
+	}
+	return g.wait()
+}
+
+// standing is how far the traffic of all connections has come.
+func (e *cmEnd) standing() (s standing) {
+	s.progress = e.progress.Load()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.made {
+		s.add(c.qp)
+	}
+	return s
+}

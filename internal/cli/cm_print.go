@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// printMade says how fast connections were made. Several are made at a time, so one takes longer than its share.
+func (e *cmEnd) printMade(all time.Duration) {
+	e.mu.Lock()
+	took := slices.Sorted(slices.Values(e.took))
+	e.mu.Unlock()
+	at := func(share float64) time.Duration {
+		return took[int(share*float64(len(took)-1))].Round(time.Microsecond)
+	}
+	fmt.Fprintf(e.out, "%s in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
+		plural(len(took), e.params.unit()), all.Round(time.Microsecond), float64(len(took))/max(all.Seconds(), 1e-9),
+		at(0), at(0.5), at(0.99), at(1))
+}
+
+// printRun says what went over them.
+func (e *cmEnd) printRun() {
+	p := e.params
+	if p.count == 0 {
+		fmt.Fprintf(e.out, "%s ended\n", plural(len(e.made), p.unit()))
+		return
+	}
+	each := ""
+	if p.conns > 1 {
+		each = " on each"
+	}
+	fmt.Fprintf(e.out, "%s of %s both ways%s\n", plural(p.count, "message"), plural(p.size, "byte"), each)
+}
+
+// unit is what the test makes.
+func (p *cmParams) unit() string {
+	if p.space == "udp" {
+		return "datagram queue pair"
+	}
+	return "connection"
+}

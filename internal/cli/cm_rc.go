@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Who ends a connection: ucmatose's server, rdma_server and rdma_client, cmtime's client. So the server does when there were messages,
+// and gives the client a moment to do it when there were none; the client waits for the server, but not for long.
+const (
+	cmServerWait = 2 * time.Second // without messages
+	cmClientWait = 5 * time.Second // with messages
+	cmEndWait    = 5 * time.Second // for the peer to answer
+)
+
+// connections makes connections, has each carry its messages, and ends them.
+func (e *cmEnd) connections(ctx context.Context) error {
+	connect := e.dialAll
+	if e.params.server {
+		connect = e.acceptAll
+	}
+	if err := connect(ctx); err != nil {
+		return err
+	}
+	run, cancel := context.WithCancelCause(ctx)
+	stop := watchProgress(run, cancel, e.standing)
+	err := each(run, e.made, func(ctx context.Context, c *cmConn) error { return c.exchange(ctx, e) })
+	stop()
+	cancel(nil)
+	if err != nil {
+		return explainStandstill(err, gorxe.RC, "ucmatose, or gorxe cm,")
+	}
+	if e.ends() {
+		linger(ctx, e.qps()...)
+	}
+	if err := each(ctx, e.made, e.hangUp); err != nil {
+		return err
+	}
+	e.printRun()
+	return nil
+}
+
+// param is what ucmatose asks for.
+func (e *cmEnd) param() gorxe.ConnParam {
+	p := gorxe.DefaultConnParam()
+	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = 0, 1, 1
+	return p
+}
+
+// dialAll makes all connections, so many at a time.
+func (e *cmEnd) dialAll(ctx context.Context) error {
+	turns := make(chan struct{}, e.params.parallel)
+	begin := time.Now()
+	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		defer func() { <-turns }()
+		c, err := e.prepare(gorxe.RC)
+		if err != nil {
+			return err
+		}
+		asked := time.Now()
+		if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err != nil {
+			return err
+		}
+		e.keep(c, time.Since(asked))
+		return nil
+	})
+	if err == nil {
+		e.printMade(time.Since(begin))
+	}
+	return err
+}
+
+// listen opens the port and says so.
+func (e *cmEnd) listen() (*gorxe.Listener, error) {
+	p := e.params
+	l, err := e.dev.Listen(p.portSpace(), netip.AddrPortFrom(e.at, p.port), p.conns)
+	if err == nil {
+		e.announce(l)
+	}
+	return l, err
+}
+
+// acceptAll takes as many connections as there are to be, and then no more.
+func (e *cmEnd) acceptAll(ctx context.Context) error {
+	l, err := e.listen()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var begin time.Time
+	g := newGroup(ctx)
+	for i := range e.params.conns {
+		r, err := l.Next(g.ctx)
+		if err != nil {
+			g.fail(err)
+			break
+		}
+		if i == 0 {
+			begin = time.Now()
+		}
+		g.do(func(ctx context.Context) error { return e.accept(ctx, r) })
+	}
+	if err := g.wait(); err != nil {
+		return err
+	}
+	e.printMade(time.Since(begin))
+	return nil
+}
+
+// accept makes one connection.
+func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) error {
+	c, err := e.prepare(gorxe.RC)
+	if err != nil {
+		return err
+	}
+	asked := time.Now()
+	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err != nil {
+		return err
+	}
+	e.keep(c, time.Since(asked))
+	return nil
+}
+
+// exchange sends all messages and takes the peer's, whichever end sends first.
+func (c *cmConn) exchange(ctx context.Context, e *cmEnd) error {
+	if err := c.send(func(*gorxe.SendWR) {}); err != nil {
+		return err
+	}
+	n := e.params.count
+	return c.complete(ctx, e, n, n, nil)
+}
+
+// ends reports whether this end is the one that disconnects.
+func (e *cmEnd) ends() bool { return e.params.server == (e.params.count > 0) }
+
+func (e *cmEnd) qps() (qps []*gorxe.QP) {
+	for _, c := range e.made {
+		qps = append(qps, c.qp)
+	}
+	return qps
+}
+
+// hangUp ends a connection, or lets the peer end it.
+func (e *cmEnd) hangUp(ctx context.Context, c *cmConn) error {
+	wait := cmClientWait
+	if e.params.server {
+		wait = cmServerWait
+	}
+	if !e.ends() {
+		select {
+		case <-c.conn.Done():
+			return nil
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmEndWait)
+	defer cancel()
+	// An error says that the peer did not answer in time: it has all it asked for, and may be gone.
+	_ = c.conn.Disconnect(ctx)
+	return nil
+}

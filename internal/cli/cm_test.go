@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// cmEnds are the two command lines of a test with flags that both ends have.
+func cmEnds(flags string) (server, client string) {
+	return "cm -s -b 127.66.0.1 " + flags, "cm -c 127.66.0.1 -b 127.66.0.2 " + flags
+}
+
+// managedPair runs a server and, as soon as it listens, a client to their ends.
+func managedPair(t *testing.T, w func() *world, server, client string) (s, c *run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := w()
+		s = w.start(t.Context(), server)
+		synctest.Wait()
+		c = w.start(t.Context(), client)
+		<-s.done
+		<-c.done
+	})
+	return s, c
+}
+
+func TestConnectionsAreMadeUsedAndEnded(t *testing.T) {
+	for _, c := range []struct {
+		flags  string
+		made   string // what the client says
+		closes string // what both say in the end
+	}{
+		{"", "1 connection in ", "10 messages of 100 bytes both ways\n"},
+		{"-n 32 -C 100", "32 connections in ", "100 messages of 100 bytes both ways on each\n"},
+		{"-n 20 -C 3 -S 5000 -j 3", "20 connections in ", "3 messages of 5000 bytes both ways on each\n"},
+		{"-n 5 -C 0 -p 9", "5 connections in ", "5 connections ended\n"},
+		{"-P udp", "1 datagram queue pair in ", "10 messages of 100 bytes both ways\n"},
+		{"-P udp -n 4 -C 20 -S 1000", "4 datagram queue pairs in ", "20 messages of 1000 bytes both ways on each\n"},
+		{"-P udp -n 3 -C 0", "3 datagram queue pairs in ", "3 datagram queue pairs ended\n"},
+	} {
+		t.Run(c.flags, func(t *testing.T) {
+			server, client := cmEnds(c.flags)
+			s, cl := managedPair(t, newWorld, server, client)
+			mustSucceed(t, c.flags, cl)
+			if s.code != 0 || !strings.HasPrefix(s.err.String(), "listening on port ") {
+				t.Error(s)
+			}
+			for _, out := range []string{s.out.String(), cl.out.String()} {
+				if !strings.Contains(out, c.made) || !strings.HasSuffix(out, c.closes) {
+					t.Errorf("got %q, want %q and, at the end, %q", out, c.made, c.closes)
+				}
+			}
+		})
+	}
+}
+
+func TestConnectionsSurviveLossAndDuplicates(t *testing.T) {
+	for name, fault := range map[string]packet.FaultConfig{
+		"loss":       {Seed: 3, Drop: 0.05},
+		"duplicates": {Seed: 3, Duplicate: 0.3},
+		"reordering": {Seed: 3, Reorder: 0.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := cmEnds("-n 8 -C 20 -S 3000")
+			s, c := managedPair(t, func() *world {
+				w := newWorld()
+				w.fault = fault
+				return w
+			}, server, client)
+			mustSucceed(t, name, c)
+			if s.code != 0 {
+				t.Error(s)
+			}
+		})
+	}
+}
+
+func TestClientOfTheConnectionManagerSaysWhyItCouldNotConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, space := range []string{"", " -P udp"} {
+			w := newWorld()
+			r := w.run(t.Context(), "cm -c 127.66.0.1 -b 127.66.0.2"+space)
+			if r.code != exitFailure || !strings.Contains(r.err.String(), "does not answer") {
+				t.Errorf("nobody is there: %v", r)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			s := w.start(ctx, "cm -s -b 127.66.0.1 -p 1000"+space)
+			synctest.Wait()
+			r = w.run(t.Context(), "cm -c 127.66.0.1 -b 127.66.0.2 -p 1001"+space)
+			if r.code != exitFailure || !strings.Contains(r.err.String(), "refused: nobody listens") {
+				t.Errorf("nobody listens: %v", r)
+			}
+			stop()
+			<-s.done
+			if s.code != exitInterrupted {
+				t.Errorf("the server, which was interrupted: %v", s)
+			}
+		}
+	})
+}
+
+func TestEndsThatCountOrMeasureDifferentlyFindOut(t *testing.T) {
+	for _, c := range []struct{ server, client, want string }{
+		{"-S 100", "-S 90", "the same"}, // whichever end finds out
+		{"-C 10", "-C 9", "the same -C"},
+		{"-P udp -S 100", "-P udp -S 90", "start the peer with the same -S"},
+	} {
+		t.Run(fmt.Sprint(c.server, " and ", c.client), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				s := w.start(ctx, "cm -s -b 127.66.0.1 "+c.server)
+				synctest.Wait()
+				cl := w.start(ctx, "cm -c 127.66.0.1 -b 127.66.0.2 "+c.client)
+				select {
+				case <-s.done:
+				case <-cl.done:
+				}
+				synctest.Wait() // the other may learn it from the one's end
+				stop()
+				<-s.done
+				<-cl.done
+				if said := s.err.String() + cl.err.String(); !strings.Contains(said, c.want) {
+					t.Errorf("%q, want %q in it", said, c.want)
+				}
+			})
+		})
+	}
+}

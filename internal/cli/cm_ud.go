@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// datagrams asks for the server's queue pairs, or tells them, and sends messages both ways: the client's first, as the server does not
+// know before who asks. A message carries the number of its sender's queue pair as immediate data.
+func (e *cmEnd) datagrams(ctx context.Context) error {
+	if g := e.dev.GIDs(); len(g) > 0 && e.params.size > int(g[0].MTU) {
+		return usagef("-S %d: a datagram carries at most %d bytes on this path", e.params.size, g[0].MTU)
+	}
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	serve := e.resolveAll
+	if e.params.server {
+		serve = e.answerAll
+	}
+	if err := serve(run); err != nil {
+		return err
+	}
+	stop := watchProgress(run, cancel, e.standing)
+	err := each(run, e.made, e.trade)
+	stop()
+	if err != nil {
+		return explainStandstill(err, gorxe.UD, "udaddy, or gorxe cm -P udp,")
+	}
+	e.printRun()
+	return nil
+}
+
+// resolveAll asks for all queue pairs, so many at a time.
+func (e *cmEnd) resolveAll(ctx context.Context) error {
+	turns := make(chan struct{}, e.params.parallel)
+	begin := time.Now()
+	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		defer func() { <-turns }()
+		c, err := e.prepare(gorxe.UD)
+		if err != nil {
+			return err
+		}
+		asked := time.Now()
+		if c.peer, err = e.pd.DialUD(ctx, e.remote, nil); err != nil {
+			return err
+		}
+		e.keep(c, time.Since(asked))
+		return nil
+	})
+	if err == nil {
+		e.printMade(time.Since(begin))
+	}
+	return err
+}
+
+// answerAll tells as many queue pairs as there are to be.
+func (e *cmEnd) answerAll(ctx context.Context) error {
+	l, err := e.listen()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var begin time.Time
+	for i := range e.params.conns {
+		r, err := l.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			begin = time.Now()
+		}
+		asked := time.Now()
+		c, err := e.prepare(gorxe.UD)
+		if err != nil {
+			return err
+		}
+		if err := r.AcceptUD(c.qp, nil); err != nil {
+			return err
+		}
+		e.keep(c, time.Since(asked))
+	}
+	e.printMade(time.Since(begin))
+	return nil
+}
+
+// trade sends and receives the messages of a queue pair.
+func (e *cmEnd) trade(ctx context.Context, c *cmConn) error {
+	n := e.params.count
+	if n == 0 {
+		return nil
+	}
+	if !e.params.server {
+		if err := c.send(c.toPeer); err != nil {
+			return err
+		}
+		return c.complete(ctx, e, n, n, nil)
+	}
+	err := c.complete(ctx, e, 0, n, func(wc *gorxe.WC) error {
+		at := int(wc.WRID) * c.slot
+		ah, err := e.pd.CreateAHFromWC(wc, c.buf[at:at+c.slot])
+		if err != nil {
+			return err
+		}
+		c.peer = &gorxe.UDPeer{AH: ah, QPN: gorxe.QPN(wc.Imm), QKey: gorxe.UDPQKey}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.send(c.toPeer); err != nil {
+		return err
+	}
+	return c.complete(ctx, e, n, n, nil)
+}
+
+// toPeer addresses a message.
+func (c *cmConn) toPeer(wr *gorxe.SendWR) {
+	wr.Opcode, wr.Imm = gorxe.WRSendImm, uint32(c.qp.QPN())
+	wr.AH, wr.RemoteQPN, wr.RemoteQKey = c.peer.AH, c.peer.QPN, c.peer.QKey
+}
