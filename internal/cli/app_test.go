@@ -59,7 +59,6 @@ func TestWrongCommandLines(t *testing.T) {
 		"pingpong rc -t":                       `-t, --ts is not supported: completions carry no timestamp; leave it out`,
 		"pingpong rc a b":                      `gorxe pingpong rc takes one host, got "b" as well`,
 		"pingpong rc -d 127.66.0.1 -m 1000":    `path MTU 1000: choose 256, 512, 1024, 2048 or 4096 with -m`,
-		"perf write_bw -R":                     `-R, --rdma_cm is not supported: the queue pairs are connected over TCP; leave it out`,
 		"pingpong uc -o":                       `unknown shorthand flag: 'o' in -o; see 'gorxe pingpong uc --help'`,
 		"pingpong srq -q 256":                  `-q 256: must be 1 to 255`,
 		"pingpong srq -r 15":                   `-r 15: too few receives for 16 queue pairs, each needs one`,

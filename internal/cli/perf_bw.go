@@ -19,8 +19,8 @@ const (
 // traffic runs messages of size bytes and leaves the measurement in e.result.
 func (e *perfEnd) traffic(ctx context.Context, size uint64) error {
 	for i, q := range e.qps {
-		q.local = newWalker(uint64(i)*e.half(), size, e.cycle, e.line)
-		q.target = newWalker(q.remote.VAddr, size, e.cycle, e.line)
+		q.local = newWalker(uint64(i)*e.half(), size, e.cycle, e.cacheLine)
+		q.target = newWalker(q.remote.VAddr, size, e.cycle, e.cacheLine)
 		q.posted, q.completed = 0, 0
 	}
 	e.result = perfResult{size: size}

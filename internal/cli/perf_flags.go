@@ -69,6 +69,7 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
 		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0, "fail when the message rate is below `value` million per second")
 	}
+	fs.BoolVarP(&p.managed, "rdma_cm", "R", false, "connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
 	defaultInWords(fs, "gid-index", "margin", "ib-port")
 	if !lat {
 		defaultInWords(fs, "cq-mod")
@@ -100,8 +101,8 @@ func (p *perfParams) addForeignFlags(fs *pflag.FlagSet) {
 	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")
 	addAccepted(fs, "events", "e")
 	addAccepted(fs, "use_old_post_send", "")
-	addRefused(fs, "rdma_cm", "R", "the queue pairs are connected over TCP")
-	addRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP")
+	addAccepted(fs, "ipv6-addr", "")
+	addRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP or, with -R, over rdma_cm as the queue pairs do")
 	addRefused(fs, "dualport", "O", "a gorxe device has one port")
 	if p.test.Send() {
 		addRefused(fs, "mcg", "g", "there is no multicast test")

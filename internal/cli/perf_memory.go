@@ -22,13 +22,13 @@ func (e *perfEnd) halfOffset(qp int) uint64 { return uint64(len(e.qps)+qp) * e.h
 
 // receiveOffset is where the half begins that receives of queue pair qp are posted in; these halves are aligned.
 func (e *perfEnd) receiveOffset(qp int) uint64 {
-	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.line)
+	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.cacheLine)
 }
 
 // setUp makes the memory and the queue pairs.
 func (e *perfEnd) setUp() error {
 	p := e.params
-	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.line))
+	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.cacheLine))
 	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
 		fillRandom(e.buf)
 	}
@@ -121,7 +121,7 @@ func (e *perfEnd) startDatagrams() error {
 // postReceives fills the receive queues for messages of size bytes.
 func (e *perfEnd) postReceives(size uint64) error {
 	for i, q := range e.qps {
-		q.recv = newWalker(e.receiveOffset(i), e.params.received(size), e.cycle, e.line)
+		q.recv = newWalker(e.receiveOffset(i), e.params.received(size), e.cycle, e.cacheLine)
 		q.recvPosted = 0
 		if !e.receives() {
 			continue

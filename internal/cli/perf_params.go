@@ -23,6 +23,7 @@ type perfParams struct {
 	gidIndex     int
 	port         uint16
 	host         string
+	managed      bool // connected by rdma_cm
 	sizeText     string
 	sizeAsked    bool
 	size         uint64 // the largest message
@@ -80,6 +81,9 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	var err error
 	if p.service, err = p.parseConnection(fs); err != nil {
 		return err
+	}
+	if p.managed && p.service != gorxe.RC {
+		return usagef("-c %v: with -R there is RC only", p.service)
 	}
 	if p.size, err = parseSize(p.sizeText); err != nil {
 		return err
@@ -264,6 +268,7 @@ func (p *perfParams) sizes() []uint64 {
 func (p *perfParams) script(role exchange.Role) []wire.Step {
 	return wire.Script(p.test, wire.Params{
 		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0, Immediate: p.imm,
+		Managed: p.managed,
 	})
 }
 
@@ -281,6 +286,9 @@ func (p *perfParams) window() (from, to, end time.Duration) {
 // describe names the stock tool with the parameters both ends must have in common.
 func (p *perfParams) describe() string {
 	text := fmt.Sprintf("ib_%v", p.test)
+	if p.managed {
+		text += " -R"
+	}
 	if p.service != gorxe.RC {
 		text += fmt.Sprintf(" -c %v", p.service)
 	}

@@ -82,8 +82,12 @@ func (o *perfPrinter) heading(e *perfEnd) {
 	} else {
 		item("Max inline data", fmt.Sprintf("%d[B]", p.inline))
 	}
-	item("rdma_cm QPs", "OFF")
-	item("Data ex. method", "Ethernet")
+	managed, exchange := "OFF", "Ethernet"
+	if p.managed {
+		managed, exchange = "ON", "rdma_cm"
+	}
+	item("rdma_cm QPs", managed)
+	item("Data ex. method", exchange)
 	o.printf("%s\n", perfLine87)
 }
 

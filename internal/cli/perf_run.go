@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
@@ -14,6 +13,9 @@ import (
 // perf runs one end of a perftest tool from the first TCP connection to the result.
 func (a *app) perf(ctx context.Context, p *perfParams) error {
 	out := &perfPrinter{out: a.stdout, params: p}
+	if p.managed {
+		return a.perfManaged(ctx, p, out)
+	}
 	s, err := a.meet(ctx, &meeting{
 		device: &p.device, gidIndex: p.gidIndex, gidFlag: "-x", mtu: p.mtu, host: p.host, port: p.port, waiting: out.waiting,
 	})
@@ -22,31 +24,36 @@ func (a *app) perf(ctx context.Context, p *perfParams) error {
 	}
 	defer s.close()
 	out.role = s.role
-	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, conn: &watchedConn{Conn: s.conn, r: bufio.NewReader(s.conn)}}
-	if err := wire.Drive(e.conn, s.role, wire.Opening(), e); err != nil {
-		return explainExchange(err, p.describe())
-	}
-	if err := wire.Drive(e.conn, s.role, p.script(s.role), e); err != nil {
-		return explainExchange(err, p.describe())
-	}
-	if p.test == wire.WriteLat {
-		e.partWithPeer()
+	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, line: &watchedConn{Conn: s.conn, r: bufio.NewReader(s.conn)}}
+	if err := e.run(); err != nil {
+		return err
 	}
 	return out.finish()
 }
 
-// partWithPeer ends a test that has no closing exchange. A peer whose last acknowledgement was lost needs this end's queue
-// pair a little longer; its hanging up says that it does not.
-func (e *perfEnd) partWithPeer() {
-	if c, ok := e.conn.Conn.(interface{ CloseWrite() error }); ok {
-		c.CloseWrite()
-	}
-	e.conn.SetReadDeadline(time.Now().Add(lingerMax))
-	for {
-		if _, err := e.conn.r.Discard(1); err != nil {
-			return
+// perfLine is the connection over which the two ends of a test talk.
+type perfLine interface {
+	drive(role exchange.Role, steps []wire.Step, end wire.End) error
+	// noDeadline ends the time in which the exchange must be done.
+	noDeadline(ctx context.Context)
+	// watch returns a context that ends when the peer hangs up, a while later. stop must be called before anything else.
+	watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func())
+	// part ends a test that has no closing exchange.
+	part(e *perfEnd)
+}
+
+// run performs the test.
+func (e *perfEnd) run() error {
+	p := e.params
+	for _, steps := range []func() []wire.Step{wire.Opening, func() []wire.Step { return p.script(e.role) }} {
+		if err := e.line.drive(e.role, steps(), e); err != nil {
+			return explainExchange(err, p.describe())
 		}
 	}
+	if p.test == wire.WriteLat {
+		e.line.part(e)
+	}
+	return nil
 }
 
 // perfEnd is one end of a test. Drive asks it for what it tells the peer, and tells it what the peer said.
@@ -55,16 +62,17 @@ type perfEnd struct {
 	ctx    context.Context
 	params *perfParams
 	out    *perfPrinter
-	conn   *watchedConn // instead of the session's
+	line   perfLine
+	conns  *managedConns // with -R
 
-	cycle, line uint64 // page and cache line size that both ends use
-	buf         []byte
-	pd          *gorxe.PD
-	mr          *gorxe.MR
-	cq          waiter
-	qps         []*perfQP
-	result      perfResult
-	progress    atomic.Uint64 // messages, for watchProgress
+	cycle, cacheLine uint64 // page and cache line size that both ends use
+	buf              []byte
+	pd               *gorxe.PD
+	mr               *gorxe.MR
+	cq               waiter
+	qps              []*perfQP
+	result           perfResult
+	progress         atomic.Uint64 // messages, for watchProgress
 }
 
 // perfQP is a queue pair with what both ends know of it.
@@ -83,14 +91,14 @@ type perfQP struct {
 
 // Page and cache line size that this end announces.
 const (
-	perfCycle = 4096
-	perfLine  = 64
+	perfCycle     = 4096
+	perfCacheLine = 64
 )
 
-func (e *perfEnd) Words() (cycle, line uint32) { return perfCycle, perfLine }
+func (e *perfEnd) Words() (cycle, line uint32) { return perfCycle, perfCacheLine }
 
 func (e *perfEnd) PeerWords(cycle, line uint32) error {
-	e.cycle, e.line = max(perfCycle, uint64(cycle)), max(perfLine, uint64(line))
+	e.cycle, e.cacheLine = max(perfCycle, uint64(cycle)), max(perfCacheLine, uint64(line))
 	return nil
 }
 
@@ -141,8 +149,13 @@ func (e *perfEnd) PeerReport(r wire.Report) error {
 // Act performs a local step of the script.
 func (e *perfEnd) Act(s wire.Step) error {
 	switch s.Kind {
+	case wire.Listen: // the port of the exchange is open to the end
+		return nil
 	case wire.Connect:
-		e.conn.noDeadline(e.ctx) // the peer answers; what it takes from now on is the test's affair
+		e.line.noDeadline(e.ctx) // the peer answers; what it takes from now on is the test's affair
+		if e.conns != nil {
+			return e.conns.connect(e)
+		}
 		return e.connect()
 	case wire.PostReceives:
 		return e.postReceives(s.Size)
@@ -156,7 +169,7 @@ func (e *perfEnd) Act(s wire.Step) error {
 
 // watched runs traffic until it is done or the peer seems to have left or to run another test.
 func (e *perfEnd) watched(size uint64) error {
-	ctx, cancel, stop := e.conn.watch(e.ctx)
+	ctx, cancel, stop := e.line.watch(e.ctx)
 	stopWatch := watchProgress(ctx, cancel, e.standing)
 	err := e.traffic(ctx, size)
 	stopWatch()

@@ -265,7 +265,7 @@ func TestMessagesStayInTheirHalf(t *testing.T) {
 		cycle := uint64(1) << rapid.IntRange(12, 16).Draw(t, "cycle")
 		line := uint64(1) << rapid.IntRange(6, 8).Draw(t, "line")
 		size := rapid.Uint64Range(1, 1<<18).Draw(t, "size")
-		e := &perfEnd{cycle: cycle, line: line, params: &perfParams{size: size}}
+		e := &perfEnd{cycle: cycle, cacheLine: line, params: &perfParams{size: size}}
 		base := rapid.Uint64Range(0, 1<<40).Draw(t, "base")
 		w := newWalker(base, size, cycle, line)
 		seen := map[uint64]bool{}
@@ -284,7 +284,7 @@ func TestMessagesStayInTheirHalf(t *testing.T) {
 
 func TestTheBufferIsLaidOutAsPerftests(t *testing.T) {
 	p := &perfParams{size: 10001, qps: 2}
-	e := &perfEnd{cycle: 4096, line: 64, params: p, qps: make([]*perfQP, 2)}
+	e := &perfEnd{cycle: 4096, cacheLine: 64, params: p, qps: make([]*perfQP, 2)}
 	// ib_write_bw -s 10001: the capture shows VADDR = page + 10001 for one QP.
 	if got := e.halfOffset(1); got != 3*10001 {
 		t.Errorf("the peer is sent to offset %d for QP 1, want %d", got, 3*10001)

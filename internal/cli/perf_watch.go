@@ -6,6 +6,10 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 )
 
 // errPeerGone is why traffic ends when the peer's TCP connection does.
@@ -46,6 +50,23 @@ func (c *watchedConn) watch(parent context.Context) (ctx context.Context, cancel
 	}
 }
 
+func (c *watchedConn) drive(role exchange.Role, steps []wire.Step, end wire.End) error {
+	return wire.Drive(c, role, steps, end)
+}
+
+// part waits for the peer's hanging up: one whose last acknowledgement was lost needs this end's queue pair a little longer.
+func (c *watchedConn) part(*perfEnd) {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		w.CloseWrite()
+	}
+	c.SetReadDeadline(time.Now().Add(lingerMax))
+	for {
+		if _, err := c.r.Discard(1); err != nil {
+			return
+		}
+	}
+}
+
 // noDeadline takes the limit off the connection's reads and writes, but not one that ctx's end has set.
 func (c *watchedConn) noDeadline(ctx context.Context) {
 	c.SetDeadline(time.Time{})
@@ -66,4 +87,12 @@ func (e *perfEnd) standing() standing {
 		s.add(q.QP)
 	}
 	return s
+}
+
+// standingQPs are the queue pairs of the traffic.
+func (e *perfEnd) standingQPs() (qps []*gorxe.QP) {
+	for _, q := range e.qps {
+		qps = append(qps, q.QP)
+	}
+	return qps
 }

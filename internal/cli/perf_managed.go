@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/internal/exchange"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+)
+
+// perfManaged runs one end of a test whose connections rdma_cm makes: one for the exchange, and then one for each queue pair, all to
+// the same port.
+func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) (err error) {
+	c := &managedConns{}
+	s := &session{role: exchange.Server, stopWatch: func() {}}
+	flags := &managedFlags{dev: p.device.dev, faults: p.device.faults}
+	if p.host != "" {
+		s.role = exchange.Client
+		s.dev, c.remote, err = a.dialing(ctx, flags, "", p.host, p.port)
+	} else {
+		s.dev, _, err = a.serving(ctx, flags, "")
+	}
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	out.role = s.role
+	if err := c.open(ctx, a, s, p, out.waiting); err != nil {
+		return err
+	}
+	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, line: c.control, conns: c}
+	err = e.run()
+	c.end(ctx, e.standingQPs())
+	if err != nil {
+		return err
+	}
+	return out.finish()
+}
+
+// managedConns are the connections of a test.
+type managedConns struct {
+	remote   netip.AddrPort // of a client's server
+	listener *gorxe.Listener
+	control  *managedLine
+	data     []*gorxe.Conn
+}
+
+// open makes the connection of the exchange and finds out which way it goes.
+func (c *managedConns) open(ctx context.Context, a *app, s *session, p *perfParams, waiting func()) error {
+	var err error
+	if c.control, err = newManagedLine(s.dev); err != nil {
+		return err
+	}
+	if s.role == exchange.Client {
+		c.control.conn, err = c.dial(ctx, s.dev, c.control.qp, gorxe.DefaultConnParam())
+	} else {
+		if c.listener, err = s.dev.Listen(gorxe.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, p.port), p.qps+1); err != nil {
+			return err
+		}
+		waiting()
+		a.announce(c.listener, s.dev)
+		c.control.conn, err = c.accept(ctx, c.control.qp, gorxe.DefaultConnParam())
+	}
+	if err != nil {
+		return err
+	}
+	c.control.begin(ctx)
+	for _, g := range s.dev.GIDs() {
+		if g.Addr == c.control.conn.Local().Addr() {
+			s.gid = g
+		}
+	}
+	s.mtu, err = pathMTU(p.mtu, s.gid)
+	return err
+}
+
+// The server of perftest listens for the queue pairs only when it has let the client through, so the client may come too early.
+const (
+	managedTries = 20
+	managedPause = 100 * time.Millisecond
+)
+
+func (c *managedConns) dial(ctx context.Context, dev *gorxe.Device, qp *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+	return dev.Dial(ctx, c.remote, qp, param)
+}
+
+func (c *managedConns) accept(ctx context.Context, qp *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+	r, err := c.listener.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.Accept(ctx, qp, param)
+}
+
+// connect makes the connections of all queue pairs.
+func (c *managedConns) connect(e *perfEnd) error {
+	p := e.params
+	param := gorxe.DefaultConnParam()
+	param.PathMTU, param.Timeout, param.TrafficClass, param.Access = e.mtu, p.timeout, p.trafficClass, p.access()
+	outs := uint8(min(e.outReads(), managedOuts))
+	if p.outs > 0 {
+		outs = uint8(e.outReads())
+	}
+	param.MaxRdAtomic, param.MaxDestRdAtomic = outs, outs
+	for i, q := range e.qps {
+		conn, err := c.connectOne(e, q.QP, param)
+		if err != nil {
+			return err
+		}
+		c.data = append(c.data, conn)
+		e.out.address("local", e.Key(i))
+	}
+	return nil
+}
+
+// managedOuts is how many READs are offered where nobody asks: there are peers that refuse more than they can do.
+const managedOuts = 16
+
+func (c *managedConns) connectOne(e *perfEnd, q *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+	if e.role == exchange.Server {
+		return c.accept(e.ctx, q, param)
+	}
+	for try := 1; ; try++ {
+		conn, err := c.dial(e.ctx, e.dev, q, param)
+		var refused *gorxe.RejectError
+		if err == nil || try == managedTries || !errors.As(err, &refused) || refused.Reason != cm.RejectInvalidServiceID {
+			return conn, err
+		}
+		select {
+		case <-time.After(managedPause):
+		case <-e.ctx.Done():
+			return nil, context.Cause(e.ctx)
+		}
+		if err := q.Modify(&gorxe.QPAttr{State: gorxe.RESET}, gorxe.AttrState); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// end disconnects, whoever does it first: of perftest 4.5 the client does, of 25.01 the server, and the other waits for it.
+func (c *managedConns) end(ctx context.Context, qps []*gorxe.QP) {
+	linger(ctx, append(qps, c.control.qp)...)
+	ctx, cancel := context.WithTimeout(ctx, cmEndWait)
+	defer cancel()
+	hangUp := func(ctx context.Context, conn *gorxe.Conn) error {
+		_ = conn.Disconnect(ctx) // the peer may be gone
+		return nil
+	}
+	_ = each(ctx, c.data, hangUp)
+	_ = hangUp(ctx, c.control.conn)
+	if c.listener != nil {
+		c.listener.Close()
+	}
+}
+
+// managedLine carries the exchange over a connection of rdma_cm.
+type managedLine struct {
+	conn     *gorxe.Conn
+	qp       *gorxe.QP
+	cq       waiter
+	mr       *gorxe.MR
+	buf      []byte // what is sent, and behind it what is received
+	ctx      context.Context
+	cancel   context.CancelFunc
+	received []gorxe.WC // that came while a send was waited for
+}
+
+func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
+	l := &managedLine{buf: make([]byte, 2*wire.MaxMessage)}
+	pd := dev.AllocPD()
+	var err error
+	if l.mr, err = pd.RegMR(l.buf, gorxe.LocalWrite); err != nil {
+		return nil, err
+	}
+	cq, err := dev.CreateCQ(4)
+	if err != nil {
+		return nil, err
+	}
+	l.cq = waiter{cq}
+	l.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.qp.Init(0); err != nil {
+		return nil, err
+	}
+	return l, l.receive()
+}
+
+func (l *managedLine) receive() error {
+	return l.qp.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{l.mr.SGE(wire.MaxMessage, wire.MaxMessage)}})
+}
+
+// begin limits the time of the exchange.
+func (l *managedLine) begin(ctx context.Context) {
+	l.ctx, l.cancel = context.WithTimeout(ctx, exchangeTimeout)
+}
+
+func (l *managedLine) noDeadline(ctx context.Context) {
+	l.cancel()
+	l.ctx, l.cancel = context.WithCancel(ctx)
+}
+
+func (l *managedLine) drive(role exchange.Role, steps []wire.Step, end wire.End) error {
+	return wire.DriveManaged(l, role, steps, end)
+}
+
+// Send implements wire.Messages.
+func (l *managedLine) Send(b []byte) error {
+	copy(l.buf, b)
+	if err := l.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRSend, Flags: gorxe.Signaled, SGList: []gorxe.SGE{l.mr.SGE(0, len(b))}}); err != nil {
+		return err
+	}
+	for {
+		wc, err := l.next()
+		if err != nil || !wc.Opcode.IsRecv() {
+			return err
+		}
+		l.received = append(l.received, wc)
+	}
+}
+
+// Receive implements wire.Messages.
+func (l *managedLine) Receive(b []byte) (int, error) {
+	if len(l.received) == 0 {
+		wc, err := l.next()
+		if err != nil {
+			return 0, err
+		}
+		l.received = append(l.received, wc)
+	}
+	n := int(l.received[0].ByteLen)
+	l.received = l.received[1:]
+	copy(b, l.buf[wire.MaxMessage:])
+	return n, l.receive()
+}
+
+// next returns a completion that is a success.
+func (l *managedLine) next() (gorxe.WC, error) {
+	var wc [1]gorxe.WC
+	if _, err := l.cq.next(l.ctx, wc[:]); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("the peer was silent for %v", exchangeTimeout)
+		}
+		return wc[0], err
+	}
+	switch wc[0].Status {
+	case gorxe.WCSuccess:
+		return wc[0], nil
+	case gorxe.WCWRFlushErr:
+		return wc[0], exchange.ErrPeerClosed
+	}
+	return wc[0], fmt.Errorf("%v (%s)", wc[0].Status, wc[0].Status.Name())
+}
+
+func (l *managedLine) watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func()) {
+	ctx, cancel = context.WithCancelCause(parent)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-l.conn.Done():
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(peerGrace):
+			cancel(errPeerGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}
+
+// part does nothing: the connections are ended with those of every test.
+func (l *managedLine) part(*perfEnd) {}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestEveryPerfTestRunsOverRdmaCM(t *testing.T) {
+	for _, flags := range []string{
+		"write_bw -n 20", "write_bw -n 10 -q 4", "write_bw -n 10 -b", "write_bw -n 5 -a", "read_bw -n 20", "read_bw -n 20 -o 2 -q 2",
+		"send_bw -n 20", "send_bw -n 20 -b -q 2", "atomic_bw -n 20", "write_lat -n 20", "read_lat -n 20", "send_lat -n 20 -s 3000", "atomic_lat -n 20",
+		"write_bw -n 20 --write_with_imm",
+	} {
+		t.Run(flags, func(t *testing.T) {
+			line := "perf " + flags + " -R -d 127.66.0."
+			s, c := managedPair(t, newWorld, line+"1", line+"2 127.66.0.1")
+			if s.code != 0 || c.code != 0 || c.err.Len() > 0 {
+				t.Fatalf("%v\n%v", s, c)
+			}
+			for _, out := range []string{s.out.String(), c.out.String()} {
+				for _, want := range []string{" rdma_cm QPs     : ON\n", " Data ex. method : rdma_cm\n", " local address: ", " remote address: "} {
+					if !strings.Contains(out, want) {
+						t.Errorf("no %q in:\n%s", want, out)
+					}
+				}
+			}
+			if !strings.Contains(s.out.String(), "Waiting for client") {
+				t.Errorf("the server says:\n%s", &s.out)
+			}
+		})
+	}
+}
+
+func TestPerfOverRdmaCMSurvivesLoss(t *testing.T) {
+	line := "perf send_bw -n 50 -s 5000 -R -d 127.66.0."
+	s, c := managedPair(t, func() *world {
+		w := newWorld()
+		w.fault = packet.FaultConfig{Seed: 9, Drop: 0.05}
+		return w
+	}, line+"1", line+"2 127.66.0.1")
+	if s.code != 0 || c.code != 0 {
+		t.Errorf("%v\n%v", s, c)
+	}
+}
+
+func TestPerfOverRdmaCMSaysWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		r := w.run(t.Context(), "perf write_bw -R -d 127.66.0.2 127.66.0.1")
+		if r.code != exitFailure || !strings.Contains(r.err.String(), "does not answer") {
+			t.Errorf("nobody is there: %v", r)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		s := w.start(ctx, "perf write_bw -R -d 127.66.0.1 -p 1000")
+		synctest.Wait()
+		r = w.run(t.Context(), "perf write_bw -R -d 127.66.0.2 -p 1001 127.66.0.1")
+		if r.code != exitFailure || !strings.Contains(r.err.String(), "nobody listens") {
+			t.Errorf("nobody listens: %v", r)
+		}
+		r = w.run(t.Context(), "perf read_bw -R -d 127.66.0.2 -p 1000 -q 2 -n 20 127.66.0.1")
+		stop()
+		if <-s.done; r.code != exitFailure || s.code == 0 {
+			t.Errorf("another number of queue pairs: %v\n%v", r, s)
+		}
+	})
+	r := newWorld().run(t.Context(), "perf send_bw -R -c UD -d 127.66.0.1")
+	if r.code != exitUsage || !strings.Contains(r.err.String(), "RC only") {
+		t.Errorf("datagrams: %v", r)
+	}
+}
