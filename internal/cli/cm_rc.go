@@ -43,9 +43,14 @@ func (e *cmEnd) connections(ctx context.Context) error {
 	return nil
 }
 
+// cmTimeout is the acknowledgement timeout that rdma_cm of Linux gives to both ends (0.5 s). With perftest's 67 ms a busy peer that
+// serves many connections sends everything many times.
+const cmTimeout = 17
+
 // param is what ucmatose asks for.
 func (e *cmEnd) param() gorxe.ConnParam {
 	p := gorxe.DefaultConnParam()
+	p.Timeout = cmTimeout
 	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = 0, 1, 1
 	return p
 }
