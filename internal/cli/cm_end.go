@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/qp"
 )
 
 // cmEnd is one end of a test of the connection manager.
@@ -132,7 +133,11 @@ func (c *cmConn) completed(dev *gorxe.Device, wc *gorxe.WC, first func(*gorxe.WC
 	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil:
 		return fmt.Errorf("the peer ended the connection after %s: it must be started with the same -C", c.progress())
 	case wc.Status != gorxe.WCSuccess:
-		return &completionError{wc: *wc, done: c.progress(), dev: dev}
+		e := &completionError{wc: *wc, done: c.progress(), dev: dev}
+		if c.conn != nil {
+			e.peer = qp.GIDFromAddr(c.conn.Remote().Addr())
+		}
+		return e
 	case !wc.Opcode.IsRecv():
 		c.sent++
 		return nil
