@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,8 @@ type cmParams struct {
 	parallel int
 	count    int
 	size     int
+	seconds  int // 0: as many connections as there are to be
+	duration time.Duration
 }
 
 // Limits of cmParams.
@@ -45,6 +48,8 @@ or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime of rdma-core 
 Give both ends the same number of connections and messages, and the same size.`,
 		Example: `  gorxe cm -s -b 127.0.0.1                      server
   gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
+  gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server without end, for
+  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -D 60 -C 0 client that connects and disconnects for a minute
   gorxe cm -c 192.0.2.7 -n 32 -C 100            against "ucmatose -c 32 -C 100" on 192.0.2.7
   gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"`,
 		Args: noArgs,
@@ -66,7 +71,8 @@ func (p *cmParams) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
 	fs.Uint16VarP(&p.port, "port", "p", cmPort, "`port` to listen on or connect to")
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
-	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections")
+	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; a server takes any number for 0, until it is stopped")
+	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for so many `seconds`, -j at a time")
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
 	fs.IntVarP(&p.size, "size", "S", 100, "`bytes` per message")
@@ -75,7 +81,7 @@ func (p *cmParams) addFlags(fs *pflag.FlagSet) {
 
 func (p *cmParams) check() error {
 	for _, r := range []intRange{
-		{"-n", p.conns, 1, maxConns}, {"-j", p.parallel, 1, maxConns}, {"-C", p.count, 0, maxSends}, {"-S", p.size, 1, maxBytes},
+		{"-n", p.conns, p.fewest(), maxConns}, {"-D", p.seconds, 0, 1 << 30}, {"-j", p.parallel, 1, maxConns}, {"-C", p.count, 0, maxSends}, {"-S", p.size, 1, maxBytes},
 	} {
 		if err := r.check(); err != nil {
 			return err
@@ -87,7 +93,22 @@ func (p *cmParams) check() error {
 	if p.space != "tcp" && p.space != "udp" {
 		return usagef("-P %q: choose tcp or udp", p.space)
 	}
+	p.duration = time.Duration(p.seconds) * time.Second
+	if p.seconds > 0 && (p.server || p.space == "udp") {
+		return usagef("-D %d: a client makes connections for so long; its server is given -n 0", p.seconds)
+	}
+	if p.conns == 0 && p.space == "udp" {
+		return usagef("-n 0: with -P udp a server needs the number of queue pairs")
+	}
 	return p.device.check()
+}
+
+// fewest is the least number of connections: a server may be without end.
+func (p *cmParams) fewest() int {
+	if p.server {
+		return 0
+	}
+	return 1
 }
 
 func (p *cmParams) portSpace() gorxe.PortSpace {
@@ -111,8 +132,13 @@ func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
 	defer e.dev.Close()
 	e.pd = e.dev.AllocPD()
 	e.announce = func(l *gorxe.Listener) { a.announce(l, e.dev) }
-	if p.space == "udp" {
+	switch {
+	case p.space == "udp":
 		return e.datagrams(ctx)
+	case p.duration > 0:
+		return e.loop(ctx)
+	case p.conns == 0:
+		return e.serve(ctx)
 	}
 	return e.connections(ctx)
 }

@@ -47,11 +47,12 @@ func (e *cmEnd) connections(ctx context.Context) error {
 // serves many connections sends everything many times.
 const cmTimeout = 17
 
-// param is what ucmatose asks for.
+// param is what ucmatose asks for. As with every queue pair of rdma_cm the peer may write: that is
+// how it can find out whether this end lives.
 func (e *cmEnd) param() gorxe.ConnParam {
 	p := gorxe.DefaultConnParam()
 	p.Timeout = cmTimeout
-	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = 0, 1, 1
+	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = gorxe.RemoteWrite, 1, 1
 	return p
 }
 

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/gorxe/gorxe"
+)
+
+// loopTimes are those of connecting that a loop tells apart: 1 µs to 10 minutes, to 3 digits.
+type loopTimes struct {
+	mu   sync.Mutex
+	hist *hdrhistogram.Histogram // guarded by mu
+}
+
+func newLoopTimes() *loopTimes {
+	return &loopTimes{hist: hdrhistogram.New(1, (10 * time.Minute).Microseconds(), 3)}
+}
+
+func (t *loopTimes) add(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// The error is of what is beyond ten minutes, which no connection takes.
+	_ = t.hist.RecordValue(took.Microseconds())
+}
+
+// print says how fast connections came and went.
+func (t *loopTimes) print(e *cmEnd, all time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := func(percent float64) time.Duration {
+		return time.Duration(t.hist.ValueAtPercentile(percent)) * time.Microsecond
+	}
+	n := t.hist.TotalCount()
+	fmt.Fprintf(e.out, "%s made and ended in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
+		plural(int(n), e.params.unit()), all.Round(time.Millisecond), float64(n)/max(all.Seconds(), 1e-9), at(0), at(50), at(99), at(100))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Fprintf(e.out, "memory: %d MiB in use, %d MiB from the system\n", m.HeapAlloc>>20, m.Sys>>20)
+}
+
+// loop makes connections and ends them, each of so many at a time, for as long as -D says.
+func (e *cmEnd) loop(ctx context.Context) error {
+	times, begin := newLoopTimes(), time.Now()
+	err := each(ctx, make([]struct{}, e.params.parallel), func(ctx context.Context, _ struct{}) error {
+		for time.Since(begin) < e.params.duration {
+			if err := e.once(ctx, times); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	times.print(e, time.Since(begin))
+	return err
+}
+
+// once makes one connection, has it carry its messages and ends it.
+func (e *cmEnd) once(ctx context.Context, times *loopTimes) error {
+	c, err := e.prepare(gorxe.RC)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	asked := time.Now()
+	if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err != nil {
+		return err
+	}
+	times.add(time.Since(asked))
+	if err := c.exchange(ctx, e); err != nil {
+		return err
+	}
+	return c.conn.Disconnect(ctx)
+}
+
+// serve takes connections without end, each until its peer ends it.
+func (e *cmEnd) serve(ctx context.Context) error {
+	l, err := e.listen()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	times, begin := newLoopTimes(), time.Now()
+	var serving sync.WaitGroup
+	for {
+		r, err := l.Next(ctx)
+		if err != nil {
+			serving.Wait()
+			times.print(e, time.Since(begin))
+			return err
+		}
+		serving.Go(func() {
+			if err := e.serveOne(ctx, r, times); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(e.out, "%v: %s\n", r.Remote(), oneLine(err))
+			}
+		})
+	}
+}
+
+func (e *cmEnd) serveOne(ctx context.Context, r *gorxe.ConnRequest, times *loopTimes) error {
+	c, err := e.prepare(gorxe.RC)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	asked := time.Now()
+	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err != nil {
+		return err
+	}
+	times.add(time.Since(asked))
+	if err := c.exchange(ctx, e); err != nil {
+		return err
+	}
+	// A peer that dies without a word is found out, if it lets this end write.
+	if err := c.conn.KeepAlive(ctx, 10*time.Second); err != nil {
+		return err
+	}
+	if err := c.conn.Err(); !errors.Is(err, gorxe.ErrDisconnected) {
+		return err
+	}
+	return nil
+}
+
+// close gives back what prepare made. The errors are of what is in use, which nothing is.
+func (c *cmConn) close() {
+	_ = c.qp.Close()
+	_ = c.mr.Dereg()
+	_ = c.cq.cq.Close()
+}
