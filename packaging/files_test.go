@@ -353,3 +353,19 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+func TestTheREADMEShowsWhatTheFilesSay(t *testing.T) {
+	readme := read(t, "README.md")
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(readme, -1) {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("link: %v", err)
+		}
+	}
+	for name, prefix := range map[string]string{"compose.yaml": "#   ", "docker/Dockerfile": "# "} {
+		for line := range strings.Lines(read(t, name)) {
+			if command, ok := strings.CutPrefix(line, prefix+"docker "); ok && !strings.Contains(readme, "docker "+command) {
+				t.Errorf("README.md does not show %s", line)
+			}
+		}
+	}
+}

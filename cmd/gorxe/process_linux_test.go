@@ -177,13 +177,18 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := strings.ReplaceAll(string(text), `interface = "eth0"`, `address = "127.55.11.5"`)
+	_, page, ok := strings.Cut(string(text), "\n## Start\n") // what is before it is run by the tests of packaging
+	if !ok {
+		t.Fatal("the page does not say how to start")
+	}
+	page = strings.ReplaceAll(page, `interface = "eth0"`, `address = "127.55.11.5"`)
 	page = strings.ReplaceAll(page, "--device eth0", "--device 127.55.11.5")
 	page = strings.ReplaceAll(page, "127.0.0.1:9481", freePort(t))
+	page = strings.ReplaceAll(page, "rping -c -a 192.0.2.1", "rping -c -a 127.55.11.5 -I 127.55.11.6")
 	p := newPlace(t)
-	_, file, ok := strings.Cut(page, "```toml\n# gorxe.toml\n")
+	_, file, ok1 := strings.Cut(page, "```toml\n# gorxe.toml\n")
 	file, _, ok2 := strings.Cut(file, "```")
-	if !ok || !ok2 {
+	if !ok1 || !ok2 {
 		t.Fatal("the page has no gorxe.toml")
 	}
 	if err := os.WriteFile(filepath.Join(p.dir, "gorxe.toml"), []byte(file), 0o600); err != nil {
@@ -215,6 +220,13 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 				continue
 			}
 			if out, err := p.run(line); err != nil || !strings.Contains(out, "GID of 127.55.11.5\n") {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+		case strings.HasPrefix(line, "gorxe rping"):
+			// Loopback's MTU is more than the last of the daemons takes.
+			stop()
+			d = p.start("gorxe daemon -c gorxe.toml --control-socket " + own)
+			if out, err := p.run(line); err != nil || !strings.Contains(out, "10 pings") {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
