@@ -196,9 +196,18 @@ func leftOut(pattern, file string) bool {
 	return false
 }
 
+// inside is the variable that names the place that built has made to a test that was started
+// once more, in namespaces.
+const inside = "GORXE_PACKAGING_APART"
+
+var madeDir = os.Getenv(inside)
+
 // built runs the steps that build what the image takes, with another place for /out, and
 // returns that place, which outlives the test.
 var built = sync.OnceValues(func() (string, error) {
+	if madeDir != "" {
+		return filepath.Join(madeDir, "out"), nil
+	}
 	dir, err := os.MkdirTemp("", "gorxe-image")
 	if err != nil {
 		return "", err
@@ -221,8 +230,6 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	return filepath.Join(dir, "out"), nil
 })
-
-var madeDir string
 
 type buildError struct {
 	step, out string
@@ -258,7 +265,7 @@ func imageRoot(t *testing.T, dir string) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if madeDir != "" {
+	if madeDir != "" && os.Getenv(inside) == "" {
 		_ = os.RemoveAll(madeDir)
 	}
 	os.Exit(code)

@@ -18,7 +18,6 @@ import (
 // where the test has been run when it returns.
 func apart(t *testing.T) bool {
 	t.Helper()
-	const inside = "GORXE_PACKAGING_APART"
 	if os.Getenv(inside) == "" {
 		need(t, "unshare", "ip", "mount", "setpriv", "chroot", "nsenter")
 		if _, err := built(); err != nil { // once for all tests

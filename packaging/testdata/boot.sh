@@ -3,15 +3,13 @@
 # Ends with 77 where the kernel does not give that.
 dir=$1 m=/mnt
 mount --make-rprivate /
-{
-	mount -t tmpfs tmpfs $m
-	mkdir $m/cgroup $m/upper $m/work $m/root
-	mount -t overlay -o lowerdir=/,upperdir=$m/upper,workdir=$m/work overlay $m/root
-	mount -t cgroup2 cgroup2 $m/cgroup
-	group=$m/cgroup/gorxe-tryout.$$
-	mkdir $group
-	echo $$ >$group/cgroup.procs
-} || exit 77
+mount -t tmpfs tmpfs $m &&
+	mkdir $m/cgroup $m/upper $m/work $m/root &&
+	mount -t overlay -o lowerdir=/,upperdir=$m/upper,workdir=$m/work overlay $m/root &&
+	mount -t cgroup2 cgroup2 $m/cgroup &&
+	group=$m/cgroup/gorxe-tryout.$$ &&
+	mkdir $group &&
+	echo $$ >$group/cgroup.procs || exit 77
 
 status=0
 unshare --cgroup --mount --pid --net --uts --ipc --fork --kill-child sh -eu -c '
@@ -45,7 +43,7 @@ unshare --cgroup --mount --pid --net --uts --ipc --fork --kill-child sh -eu -c '
 	exec env -i container=gorxe /lib/systemd/systemd --system --unit=tryout.service --show-status=no --log-target=journal --log-level=info
 ' boot "$dir" || status=$?
 
-echo $$ >$m/cgroup/cgroup.procs
+echo $$ >$m/cgroup/cgroup.procs || exit $status
 for i in $(seq 100); do # what was killed may not be gone yet
 	find $group -depth -type d -exec rmdir {} + 2>/dev/null && break
 	sleep 0.1

@@ -1,0 +1,41 @@
+package packaging
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxBinary is how large a small image may become, in bytes.
+const maxBinary = 24 << 20
+
+func TestTheImageHoldsOneStaticProgram(t *testing.T) {
+	out, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(out, "bin", "gorxe")
+	i, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.Size() > maxBinary {
+		t.Errorf("it has %d bytes", i.Size())
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("it has a %v, the image has nothing to link it with", p.Type)
+		}
+	}
+	if text, err := exec.Command(path, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(text), "gorxe ") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
