@@ -73,8 +73,14 @@ type ConnParam struct {
 	PrivateData []byte // see DialPrivateLen, AcceptPrivateLen
 }
 
-// DefaultConnParam is [DefaultConnAttr] without private data.
-func DefaultConnParam() ConnParam { return ConnParam{ConnAttr: DefaultConnAttr()} }
+// DefaultConnParam is [DefaultConnAttr] without private data, and with the acknowledgement timeout
+// of rdma_cm of Linux: 17 (0.5 s). The end that dials tells its own to the peer, which uses it, too;
+// Linux rxe with many connections takes longer than perftest's 67 ms, and would repeat everything.
+func DefaultConnParam() ConnParam {
+	p := ConnParam{ConnAttr: DefaultConnAttr()}
+	p.Timeout = 17
+	return p
+}
 
 // connections is what a device knows of its connection manager: which program object each
 // event is for.

@@ -43,15 +43,10 @@ func (e *cmEnd) connections(ctx context.Context) error {
 	return nil
 }
 
-// cmTimeout is the acknowledgement timeout that rdma_cm of Linux gives to both ends (0.5 s). With perftest's 67 ms a busy peer that
-// serves many connections sends everything many times.
-const cmTimeout = 17
-
 // param is what ucmatose asks for. As with every queue pair of rdma_cm the peer may write: that is
 // how it can find out whether this end lives.
 func (e *cmEnd) param() gorxe.ConnParam {
 	p := gorxe.DefaultConnParam()
-	p.Timeout = cmTimeout
 	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = gorxe.RemoteWrite, 1, 1
 	return p
 }

@@ -114,7 +114,7 @@ func TestClientsThatAreKilledLeaveNothing(t *testing.T) {
 			}
 			// Twice the interval at which silent peers are looked for, and the retries: there are
 			// not more places than clients of some rounds.
-			time.Sleep(25 * time.Second)
+			time.Sleep(time.Minute)
 		}
 		synctest.Wait()
 		dev := r.opened[0]
