@@ -108,6 +108,7 @@ func newHosts(t *testing.T, names ...string) map[string]*host {
 			ip -n HOST route add default via 10.47.91.254
 			mount -o remount,ro ROOT
 			mount -t tmpfs -o mode=1777 tmpfs ROOT/run
+			mount -t tmpfs -o mode=1777 tmpfs ROOT/tmp
 			mount -t proc proc ROOT/proc`))
 	}
 	return hosts
