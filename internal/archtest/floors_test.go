@@ -29,6 +29,7 @@ var floors = []place{
 	{dir: "internal/engine", floor: 3},
 	{dir: "", floor: 4},
 	{dir: "internal/rping", floor: 5},
+	{dir: "internal/respond", floor: 5},
 	{dir: "internal/daemon", floor: 6},
 	{dir: "conformance", floor: 5},
 	{dir: "internal/cli", floor: 7},

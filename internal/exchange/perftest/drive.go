@@ -117,6 +117,11 @@ func (d *driver) version() error {
 	if err := d.trade("version", AppendVersion(nil, Announced), in); err != nil {
 		return err
 	}
+	return checkVersion(in)
+}
+
+// checkVersion refuses what is no version, and a peer whose exchange is another.
+func checkVersion(in []byte) error {
 	v, err := DecodeVersion(in)
 	if err == nil && v.Number() < OldestPeer {
 		err = fmt.Errorf("peer speaks version %s, %.2f or newer is needed", v, OldestPeer)

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/respond"
+)
+
+// callers are the clients of a world as a listener.
+type callers struct {
+	w    *world
+	over chan struct{}
+	once sync.Once
+}
+
+func (l *callers) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.w.calls:
+		return called{c}, nil
+	case <-l.over:
+		return nil, net.ErrClosed
+	}
+}
+func (l *callers) Close() error   { l.once.Do(func() { close(l.over) }); return nil }
+func (l *callers) Addr() net.Addr { return responderAddr }
+
+// called is a connection in memory that came from a host.
+type called struct{ net.Conn }
+
+var (
+	responderAddr = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.1:18515"))
+	callerAddr    = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.2:40000"))
+)
+
+func (called) LocalAddr() net.Addr  { return responderAddr }
+func (called) RemoteAddr() net.Addr { return callerAddr }
+
+// responding runs f while a responder answers in the world, and returns what it counted and logged. Nothing of it may be left when all
+// clients are gone.
+func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *world)) (counted map[string]uint64, logged string) {
+	t.Helper()
+	counted = map[string]uint64{}
+	var log bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.mtu = 9000
+		dev, err := w.open(gorxe.Config{Device: "127.66.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := respond.New(func() []*gorxe.Device { return []*gorxe.Device{dev} }, limits, slog.New(slog.NewTextHandler(&log, nil)))
+		over := make(chan error)
+		l := &callers{w: w, over: make(chan struct{})}
+		go func() { over <- r.Serve(t.Context(), l, respond.Perftest, respond.Pingpong) }()
+		f(t, w)
+		time.Sleep(time.Minute)
+		if n := r.Sessions(); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+		for q := range dev.QPs() {
+			t.Errorf("queue pair %#06x is left", uint32(q.QPN))
+		}
+		for m := range dev.MRs() {
+			t.Errorf("region %d is left", m.Number)
+		}
+		for c := range dev.CQs() {
+			t.Errorf("completion queue %d is left", c.Number)
+		}
+		l.Close()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		if err := r.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r.Counters(func(name string, value uint64) { counted[name] = value })
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return counted, log.String()
+}
+
+// answered are the clients that find what they need in a responder.
+func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
+	for _, line := range []string{
+		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c", "pingpong rc -s 200 -m 4096 -n 9",
+		"pingpong srq -n 200", "pingpong srq -n 64 -q 3 -c -s 5000",
+		"perf write_bw -n 100", "perf write_bw -n 100 -q 4", "perf write_bw -a -n 5", "perf write_bw -m 512 -n 100",
+		"perf read_bw -n 100", "perf read_bw -n 100 -q 3", "perf read_bw -a -n 5", "perf read_bw -o 1 -n 20",
+		"perf atomic_bw -n 100", "perf atomic_bw -n 100 -A CMP_AND_SWAP",
+		"perf send_bw -n 1000", "perf send_bw -n 100 -q 4", "perf send_bw -a -n 5", "perf send_bw -n 100 -l 4 -s 2",
+		"perf read_lat -n 100", "perf atomic_lat -n 100",
+		"perf send_lat -n 100", "perf send_lat -a -n 5", "perf send_lat -n 20 -s 100000",
+	} {
+		counted, logged := responding(t, respond.Limits{}, func(t *testing.T, w *world) {
+			for range 2 {
+				_, client := ends(line)
+				mustSucceed(t, line, w.run(t.Context(), client))
+			}
+		})
+		kind, _, _ := strings.Cut(line, " ")
+		if kind == "perf" {
+			kind = "perftest"
+		}
+		if n := counted["respond_"+kind+"_completed"]; n != 2 {
+			t.Errorf("%s: %d sessions ended well, want 2: %v\n%s", line, n, nonzero(counted), logged)
+		}
+	}
+}
+
+func nonzero(m map[string]uint64) string {
+	var b strings.Builder
+	for k, v := range m {
+		if v != 0 {
+			fmt.Fprintf(&b, " %s=%d", k, v)
+		}
+	}
+	return b.String()
+}
+
+// What is not served ends, and the log says what would be.
+func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
+	for _, c := range []struct{ line, counter, says string }{
+		{"perf write_lat -n 5", "no_packet", "ib_write_lat, -c UC and -c UD are not served"},
+		{"perf write_bw -c UC -n 5", "no_packet", "ib_write_lat, -c UC and -c UD are not served"},
+		{"perf send_bw -c UD -n 5", "no_packet", "ib_write_lat, -c UC and -c UD are not served"},
+		{"pingpong ud -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
+		{"pingpong uc -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
+		{"pingpong rc -m 4096 -s 9000", "failed", "its path MTU (-m) is not 1024"},
+		{"perf write_bw -s 2M -n 5", "failed", "it reached beyond the 1048576 bytes that a session has"},
+		{"perf send_bw -s 2M -n 5", "failed", "1048576 bytes"},
+		{"perf write_bw -q 9 -n 5", "refused_queue_pair", "more than 8 queue pairs: choose fewer with -q"},
+	} {
+		counted, logged := responding(t, respond.Limits{Memory: 1 << 20, QPs: 8}, func(t *testing.T, w *world) {
+			_, client := ends(c.line)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			w.run(ctx, client)
+		})
+		if counted["respond_"+c.counter] != 1 || !strings.Contains(logged, c.says) {
+			t.Errorf("%s: counted%s, logged %s", c.line, nonzero(counted), logged)
+		}
+	}
+}

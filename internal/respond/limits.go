@@ -1,0 +1,49 @@
+package respond
+
+import "time"
+
+// Limits bound what clients can take. A zero means the default.
+type Limits struct {
+	Sessions    int    // at one time, in all: 64
+	PerPeer     int    // at one time, of one address: 16
+	QPs         int    // of one session: 64
+	Memory      uint64 // of one session, in bytes: 64 MiB; the longest message, too
+	TotalMemory uint64 // of all sessions, in bytes: 1 GiB
+
+	Hello time.Duration // for the first item, and for each that has begun: 5 s
+	First time.Duration // from the connection of a queue pair to its first packet: 10 s
+	Quiet time.Duration // without an item or a packet, of perftest: 30 s
+	Over  time.Duration // without a packet, of a pingpong: 10 s
+}
+
+// DefaultMemory is the memory of one session.
+const DefaultMemory = 64 << 20
+
+func (l Limits) withDefaults() Limits {
+	def := func(n *int, value int) {
+		if *n == 0 {
+			*n = value
+		}
+	}
+	def(&l.Sessions, 64)
+	def(&l.PerPeer, 16)
+	def(&l.QPs, 64)
+	if l.Memory == 0 {
+		l.Memory = DefaultMemory
+	}
+	if l.TotalMemory == 0 {
+		l.TotalMemory = max(1<<30, l.Memory)
+	}
+	for _, t := range []struct {
+		of    *time.Duration
+		value time.Duration
+	}{{&l.Hello, 5 * time.Second}, {&l.First, 10 * time.Second}, {&l.Quiet, 30 * time.Second}, {&l.Over, 10 * time.Second}} {
+		if *t.of == 0 {
+			*t.of = t.value
+		}
+	}
+	return l
+}
+
+// displaced is how long a pingpong must have been silent to make room for another session.
+const displaced = time.Second

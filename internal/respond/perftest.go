@@ -1,0 +1,67 @@
+package respond
+
+import (
+	"github.com/gorxe/gorxe"
+	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+)
+
+// perftest answers a tool of perftest.
+func (s *session) perftest() error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	s.working.Go(s.watch)
+	s.working.Go(func() {
+		if err := s.traffic(); err != nil {
+			s.cancel(failure(failed, err))
+		}
+	})
+	p := &perftestEnd{session: s, byPeer: map[uint32]*queue{}}
+	if err := wire.Answer(&wire.Lines{Conn: s.conn, R: s.in, ItemTime: s.r.limits.Hello}, p); err != nil {
+		return failure(badItem, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.qps) > 0 && s.answers() == 0 {
+		return &ended{nothing, s.errNothing()} // clients of UC and UD are content with having sent
+	}
+	return nil
+}
+
+// perftestEnd is the exchange of a session.
+type perftestEnd struct {
+	*session
+	mtu    gorxe.MTU
+	byPeer map[uint32]*queue // by the client's number
+}
+
+func (p *perftestEnd) MTU() uint8 { return uint8(p.here.MTU.Enum()) }
+
+func (p *perftestEnd) PeerMTU(enum uint8) error {
+	p.items.Add(1)
+	p.mtu = gorxe.MTU(128) << enum
+	return nil
+}
+
+func (p *perftestEnd) PeerReport(wire.Report) { p.items.Add(1) }
+
+// Key answers a key that is told for the first time with that of a queue pair that is ready for it.
+func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
+	p.items.Add(1)
+	q := p.byPeer[peer.QPN]
+	reads := min(int(peer.OutReads), p.dev.Attr().MaxQPRdAtom)
+	if q == nil {
+		var err error
+		q, err = p.connect(&peerOf{
+			info: gorxe.ConnInfo{QPN: gorxe.QPN(peer.QPN), PSN: gorxe.PSN(peer.PSN), GID: peer.GID},
+			mtu:  p.mtu, reads: uint8(reads), room: p.mr.SGE(0, p.mr.Len()), turn: turn{how: open},
+		})
+		if err != nil {
+			return wire.Key{}, err
+		}
+		p.byPeer[peer.QPN] = q
+	}
+	return wire.Key{
+		OutReads: uint16(reads), QPN: uint32(q.QPN()), PSN: uint32(q.psn), RKey: p.mr.RKey(), VAddr: p.mr.Addr(), GID: q.gid.GID,
+	}, nil
+}

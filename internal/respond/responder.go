@@ -1,0 +1,221 @@
+package respond
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Responder answers clients.
+type Responder struct {
+	devices func() []*gorxe.Device
+	log     *slog.Logger
+	limits  Limits
+	count   counters
+
+	mu       sync.Mutex
+	sessions map[*session]struct{} // guarded by mu
+	memory   uint64                // of all sessions; guarded by mu
+	draining bool                  // guarded by mu
+	running  sync.WaitGroup
+}
+
+// New returns a responder for clients of the devices that devices returns at the time.
+func New(devices func() []*gorxe.Device, limits Limits, log *slog.Logger) *Responder {
+	return &Responder{devices: devices, limits: limits.withDefaults(), log: log, sessions: map[*session]struct{}{}}
+}
+
+// acceptPause is how long nobody is accepted when the host has no room for another connection.
+const acceptPause = 100 * time.Millisecond
+
+// Serve answers the clients of the tools that connect to l, until l is closed or ctx ends. Sessions
+// that it began may go on.
+func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			r.log.Warn("a client cannot be accepted", "address", l.Addr(), "error", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		r.accept(ctx, conn, answered)
+	}
+}
+
+// accept begins a session, or hangs up.
+func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) {
+	s, why, err := r.admit(ctx, conn)
+	if err != nil {
+		s.cancel(nil)
+		r.count.why[why].Add(1)
+		r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", err)
+		conn.Close()
+		return
+	}
+	s.answered = answered
+	r.running.Go(func() {
+		defer r.leave(s)
+		s.run()
+	})
+}
+
+// address is one end of a connection, as devices know it.
+func address(a net.Addr) netip.Addr {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return t.AddrPort().Addr().Unmap()
+}
+
+// admit makes the session of a client, if there is room for it and it may have one.
+func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason, error) {
+	local, peer := address(conn.LocalAddr()), address(conn.RemoteAddr())
+	s := newSession(ctx, r, conn, peer.WithZone(""))
+	for _, d := range r.devices() {
+		gids := d.GIDs()
+		if i := slices.IndexFunc(gids, func(g gorxe.GIDEntry) bool { return g.Addr == local }); i >= 0 {
+			s.dev, s.here = d, gids[i]
+		}
+	}
+	switch {
+	case s.dev == nil:
+		return s, notHere, fmt.Errorf("%v is not an address of a device", local)
+	case !s.dev.Admits(peer):
+		return s, notAdmitted, fmt.Errorf("not among the peers of device %s", s.dev.Name())
+	}
+	for {
+		old, err := r.enter(s)
+		if err != nil {
+			return s, tooMany, err
+		}
+		if old == nil {
+			return s, 0, nil
+		}
+		old.end(displacedBy, errDisplaced)
+		<-old.over
+	}
+}
+
+// errDisplaced is how a pingpong ends that is silent when another client comes.
+var errDisplaced = errors.New("it is silent, and another client came")
+
+// enter takes s among the sessions. If there are too many it returns one that could make room for it, or an error.
+func (r *Responder) enter(s *session) (old *session, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining {
+		return nil, errStopping
+	}
+	ofPeer := 0
+	for o := range r.sessions {
+		if o.peer == s.peer {
+			ofPeer++
+		}
+	}
+	switch {
+	case ofPeer >= r.limits.PerPeer:
+		err = fmt.Errorf("it has %d sessions, the most that a peer may have", ofPeer)
+	case len(r.sessions) >= r.limits.Sessions:
+		err = fmt.Errorf("there are %d sessions, the most that may be", len(r.sessions))
+	default:
+		r.sessions[s] = struct{}{}
+		return nil, nil
+	}
+	for o := range r.sessions {
+		if (ofPeer < r.limits.PerPeer || o.peer == s.peer) && o.idle() {
+			return o, nil
+		}
+	}
+	return nil, err
+}
+
+// reserve takes memory for a session.
+func (r *Responder) reserve(n uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.memory+n > r.limits.TotalMemory {
+		return fmt.Errorf("%d of %d bytes of memory are in use, a session needs %d", r.memory, r.limits.TotalMemory, n)
+	}
+	r.memory += n
+	return nil
+}
+
+// leave forgets a session that is over.
+func (r *Responder) leave(s *session) {
+	r.mu.Lock()
+	delete(r.sessions, s)
+	r.memory -= s.reserved
+	r.mu.Unlock()
+	close(s.over)
+}
+
+// Sessions is how many there are.
+func (r *Responder) Sessions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sessions)
+}
+
+// errStopping ends sessions, and refuses clients, when the responder stops.
+var errStopping = errors.New("the daemon is stopping")
+
+// Drain takes no more clients, ends pingpongs that are silent, and returns when all sessions are over. Those that are not when ctx
+// ends, it ends, and says so.
+func (r *Responder) Drain(ctx context.Context) error {
+	r.mu.Lock()
+	r.draining = true
+	r.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(over)
+	}()
+	tick := time.NewTicker(displaced / 4)
+	defer tick.Stop()
+	for {
+		r.endSessions((*session).idle)
+		select {
+		case <-over:
+			return nil
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		n := r.endSessions(func(*session) bool { return true })
+		<-over
+		if n == 0 {
+			return nil
+		}
+		return fmt.Errorf("%d sessions of perftest and pingpong clients were cut off", n)
+	}
+}
+
+// endSessions ends those that which chooses.
+func (r *Responder) endSessions(which func(*session) bool) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.sessions {
+		if which(s) {
+			s.end(stopped, errStopping)
+			n++
+		}
+	}
+	return n
+}

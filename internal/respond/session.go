@@ -1,0 +1,206 @@
+package respond
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/hostmem"
+)
+
+// session is one client's.
+type session struct {
+	r        *Responder
+	conn     net.Conn
+	in       *bufio.Reader
+	peer     netip.Addr // of the TCP connection
+	dev      *gorxe.Device
+	here     gorxe.GIDEntry // that the TCP connection came to
+	answered []Kind
+	kind     Kind
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	over     chan struct{} // closed when nothing of it is left
+	reserved uint64        // bytes of memory
+	working  sync.WaitGroup
+
+	pd  *gorxe.PD
+	cq  *gorxe.CQ
+	mem *hostmem.Memory
+	mr  *gorxe.MR
+
+	mu      sync.Mutex
+	qps     []*queue  // guarded by mu
+	since   time.Time // the latest queue pair was connected; guarded by mu
+	moved   time.Time // the latest item came, or the latest packet was answered; guarded by mu
+	packets uint64    // answered so far; guarded by mu
+
+	items  atomic.Uint64 // of the exchange
+	parted atomic.Bool   // the exchange of a pingpong is over
+}
+
+// ended is why a session is over before it should be.
+type ended struct {
+	why reason
+	err error
+}
+
+func (e *ended) Error() string { return e.err.Error() }
+func (e *ended) Unwrap() error { return e.err }
+
+func newSession(ctx context.Context, r *Responder, conn net.Conn, peer netip.Addr) *session {
+	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+// end ends the session for a reason. The first counts.
+func (s *session) end(why reason, err error) { s.cancel(&ended{why, err}) }
+
+// run is the session from the client's first byte to the end.
+func (s *session) run() {
+	defer context.AfterFunc(s.ctx, func() { s.conn.Close() })()
+	err := s.converse()
+	// Why it was ended says more than what that looked like from inside.
+	if cause := context.Cause(s.ctx); cause != nil {
+		err = cause
+	}
+	s.cancel(nil)
+	s.working.Wait()
+	s.conn.Close()
+	s.close()
+	s.conclude(err)
+}
+
+// converse finds out who calls and answers.
+func (s *session) converse() error {
+	s.conn.SetDeadline(time.Now().Add(s.r.limits.Hello))
+	first, err := s.in.Peek(tellLen)
+	if err != nil {
+		return failure(hungUp, err)
+	}
+	if s.kind, err = tell(first); err != nil {
+		return &ended{unknown, err}
+	}
+	allowed := false
+	for _, k := range s.answered {
+		allowed = allowed || k == s.kind
+	}
+	if !allowed {
+		return &ended{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
+	}
+	s.r.count.sessions[s.kind].Add(1)
+	if s.kind == Pingpong {
+		return s.pingpong()
+	}
+	return s.perftest()
+}
+
+// failure is the end of a session that err caused; why says for what reason where err does not.
+func failure(why reason, err error) error {
+	var e *ended
+	var timeout net.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &ended{slow, err}
+	case errors.Is(err, exchange.ErrPeerClosed):
+		return &ended{hungUp, err}
+	}
+	return &ended{why, err}
+}
+
+// conclude counts and logs how the session ended.
+func (s *session) conclude(err error) {
+	log := s.r.log.With("peer", s.peer, "device", s.dev.Name(), "tool", s.kind.String())
+	var e *ended
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		s.r.count.ended[s.kind].Add(1)
+		log.Debug("session over")
+	case errors.As(err, &e):
+		s.r.count.why[e.why].Add(1)
+		level := slog.LevelInfo
+		if e.why == displacedBy || e.why == hungUp && s.pd == nil {
+			level = slog.LevelDebug // it was over, or had not begun: somebody looked whether the port is open
+		}
+		log.Log(context.Background(), level, "session ended early", "reason", err)
+	default:
+		s.r.count.why[failed].Add(1)
+		log.Info("session ended early", "reason", err)
+	}
+}
+
+// access is what clients may do with a session's memory: of a pingpong nothing but send.
+func (s *session) access() gorxe.Access {
+	if s.kind == Perftest {
+		return gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
+	}
+	return gorxe.LocalWrite
+}
+
+// open gets the session's memory and its completion queue.
+func (s *session) open() error {
+	n := s.r.limits.Memory
+	if err := s.r.reserve(n); err != nil {
+		return &ended{noMemory, err}
+	}
+	s.reserved = n
+	var err error
+	if s.mem, err = hostmem.Anonymous(n); err != nil {
+		return &ended{noMemory, err}
+	}
+	s.pd = s.dev.AllocPD()
+	// Perftest wants whole pages.
+	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), gorxe.WithIOVA((1+uint64(rand.Uint32()))<<12)); err != nil {
+		return &ended{refused, err}
+	}
+	if s.cq, err = s.dev.CreateCQ(1); err != nil {
+		return &ended{refused, err}
+	}
+	return nil
+}
+
+// close gives everything back. The errors are of what is in use, which nothing is.
+func (s *session) close() {
+	for _, q := range s.qps {
+		_ = q.Close()
+	}
+	if s.cq != nil {
+		_ = s.cq.Close()
+	}
+	if s.mr != nil {
+		_ = s.mr.Dereg()
+	}
+	if s.mem != nil {
+		_ = s.mem.Close()
+	}
+}
+
+// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind.
+func (s *session) gidFor(peer gorxe.GID) (gorxe.GIDEntry, error) {
+	like := func(g gorxe.GIDEntry) bool {
+		a, p := g.Addr, peer.Addr()
+		return a.Is4() == p.Is4() && a.IsLinkLocalUnicast() == p.IsLinkLocalUnicast()
+	}
+	if like(s.here) {
+		return s.here, nil
+	}
+	for _, g := range s.dev.GIDs() {
+		if like(g) {
+			return g, nil
+		}
+	}
+	return gorxe.GIDEntry{}, &ended{refused, fmt.Errorf("the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x", peer, s.dev.Name())}
+}

@@ -1,0 +1,83 @@
+package respond
+
+import (
+	"errors"
+	"time"
+)
+
+// watchTick is how often progress is looked for.
+const watchTick = 250 * time.Millisecond
+
+var errSilent = errors.New("nothing comes from the client any more")
+
+// errNothing says why nothing has come over queue pairs that are connected.
+func (s *session) errNothing() error {
+	if s.kind == Pingpong {
+		return errors.New("nothing came over a reliable connection: only ibv_rc_pingpong and ibv_srq_pingpong are served; ibv_uc_pingpong and ibv_ud_pingpong cannot be told from them")
+	}
+	return errors.New("nothing came over a reliable connection: ib_write_lat, -c UC and -c UD are not served; ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw, ib_read_lat, ib_send_lat and ib_atomic_lat with -c RC are")
+}
+
+// watch ends the session when nothing moves any more.
+func (s *session) watch() {
+	s.mu.Lock()
+	s.moved = time.Now()
+	s.mu.Unlock()
+	tick := time.NewTicker(watchTick)
+	defer tick.Stop()
+	for seen := uint64(0); ; {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		items := s.items.Load()
+		if s.look(time.Now(), items != seen) {
+			return
+		}
+		seen = items
+	}
+}
+
+// look ends the session if it is time to.
+func (s *session) look(now time.Time, item bool) (over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	packets := s.answers()
+	if packets != s.packets || item {
+		s.moved = now
+	}
+	s.packets = packets
+	quiet := now.Sub(s.moved)
+	limit := s.r.limits.Quiet
+	if s.parted.Load() {
+		limit = s.r.limits.Over
+	}
+	switch {
+	case packets == 0 && len(s.qps) > 0 && now.Sub(s.since) >= s.r.limits.First && quiet >= s.r.limits.First:
+		s.end(nothing, s.errNothing())
+	case quiet < limit:
+		return false
+	case s.parted.Load() && packets > 0:
+		s.cancel(nil) // which is how a pingpong ends
+	default:
+		s.end(silent, errSilent)
+	}
+	return true
+}
+
+// answers counts the packets that were sent. A reliable connection answers what comes, and what comes of another service is dropped.
+// s.mu is held.
+func (s *session) answers() (n uint64) {
+	for _, q := range s.qps {
+		n += q.Counters().SentPackets
+	}
+	return n
+}
+
+// idle reports whether the session is a pingpong that may well be over.
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parted.Load() && s.packets > 0 && time.Since(s.moved) >= displaced
+}
