@@ -75,6 +75,7 @@ func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(
 	a := &app{
 		stdout: &r.out, stderr: &r.err, open: w.open, tcp: w, host: w.host(),
 		daemon: daemon.Options{
+			TCP: func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },
 			Notify: ready,
 		},
@@ -124,7 +125,7 @@ func TestADaemonIsLookedInto(t *testing.T) {
 			mustSucceed(t, line, r)
 			switch line {
 			case "status":
-				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices rping (port 7174)\n", "roce    ", "2001:db8::/32"} {
+				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices rping (port 7174), perftest (port 18515), pingpong (port 18515)\n", "roce    ", "2001:db8::/32"} {
 					if !strings.Contains(r.out.String(), want) {
 						t.Errorf("no %q: %v", want, r)
 					}
@@ -263,7 +264,7 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: there is no such key, did you mean \"level\"?\n" +
 			"gorxe: " + file + ":4: device.mtu: \"9000\" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
-		"daemon --check --device name=x --perftest": "gorxe: --perftest: service perftest: this gorxe has no responder for it: leave it out or set enabled to false\n" +
+		"daemon --check --device name=x --session-memory 1KiB": "gorxe: --session-memory: service perftest: memory is 1KiB: it must be 64KiB to 1GiB\n" +
 			"gorxe: --device name=x: device x: it needs an interface or an address\n",
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
 	} {

@@ -59,6 +59,7 @@ type rig struct {
 	t       *testing.T
 	socket  *listener
 	metrics *listener
+	tools   *listener    // of perftest and pingpongs
 	log     bytes.Buffer // to be read after the end
 	told    chan string
 	opts    Options
@@ -69,13 +70,18 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, socket: newListener(), metrics: newListener(), told: make(chan string, 2), end: make(chan error, 1)}
+	r := &rig{t: t, socket: newListener(), metrics: newListener(), tools: newListener(), told: make(chan string, 2), end: make(chan error, 1)}
 	pipes := packet.NewPipeNet()
 	r.pipes = pipes
 	r.opts = Options{
 		Version: "v1.2.3", Stderr: &r.log,
 		Socket: func(string, fs.FileMode, int) (net.Listener, error) { return r.socket, nil },
-		TCP:    func(string) (net.Listener, error) { return r.metrics, nil },
+		TCP: func(addr string) (net.Listener, error) {
+			if addr == ":18515" {
+				return r.tools, nil
+			}
+			return r.metrics, nil
+		},
 		Notify: func(state string) error { r.told <- state; return nil },
 		Open: func(c gorxe.Config) (*gorxe.Device, error) {
 			if !c.Follow {

@@ -16,7 +16,7 @@ import (
 )
 
 // Served is what this build has responders for.
-var Served = config.Features{Rping: true}
+var Served = config.Features{Rping: true, Perftest: true, Pingpong: true}
 
 // Plan is a configuration with what the host makes of it.
 type Plan struct {

@@ -111,14 +111,14 @@ func TestThePlanIsToldToPeople(t *testing.T) {
 func TestAPlanTellsAllThatIsWrong(t *testing.T) {
 	_, err := planOf(t, `
 		control.group = "wheel"
-		service.perftest.enabled = true
+		service.perftest.memory = "1KiB"
 		[[device]]
 		interface = "eth0"
 		[[device]]
 		[[device]]
 		address = "192.0.2.1"`)
 	want := []string{
-		"g.toml:3: service perftest: this gorxe has no responder for it: leave it out or set enabled to false",
+		"g.toml:3: service perftest: memory is 1KiB: it must be 64KiB to 1GiB",
 		"g.toml:6: device gorxe1: it needs an interface or an address",
 		"g.toml:7: device gorxe2: address 192.0.2.1 is that of the device on eth0: UDP port 4791 of an address is for one device",
 		"g.toml:2: control.group: group: unknown group wheel",

@@ -11,11 +11,7 @@ func (s *session) perftest() error {
 		return err
 	}
 	s.working.Go(s.watch)
-	s.working.Go(func() {
-		if err := s.traffic(); err != nil {
-			s.cancel(failure(failed, err))
-		}
-	})
+	s.working.Go(func() { s.cancel(failure(failed, s.traffic())) })
 	p := &perftestEnd{session: s, byPeer: map[uint32]*queue{}}
 	if err := wire.Answer(&wire.Lines{Conn: s.conn, R: s.in, ItemTime: s.r.limits.Hello}, p); err != nil {
 		return failure(badItem, err)

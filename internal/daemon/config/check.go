@@ -10,6 +10,12 @@ import (
 // Features are the parts of a configuration that a build can do something about.
 type Features struct{ Rping, Perftest, Pingpong, Regions bool }
 
+// What the memory of a session may be, in bytes.
+const (
+	minSession = 64 << 10
+	maxSession = 1 << 30
+)
+
 // Check applies the rules that concern more than one option, gives devices without a name
 // theirs, and refuses what the build does not serve. The error joins all that is wrong.
 func (c *Config) Check(has Features) error {
@@ -22,9 +28,13 @@ func (c *Config) Check(has Features) error {
 		service *Service
 		served  bool
 	}{{"rping", &c.Rping, has.Rping}, {"perftest", &c.Perftest, has.Perftest}, {"pingpong", &c.Pingpong, has.Pingpong}} {
-		if s.service.Enabled && !s.served {
-			add(c.at["service."+s.name+".enabled"], "service %s: this gorxe has no responder for it: leave it out or set enabled to false", s.name)
+		if at := c.at["service."+s.name+".enabled"]; s.service.Enabled && !s.served && at != "" {
+			add(at, "service %s: this gorxe has no responder for it: leave it out or set enabled to false", s.name)
 		}
+		s.service.Enabled = s.service.Enabled && s.served
+	}
+	if c.SessionMemory < minSession || c.SessionMemory > maxSession {
+		add(c.at["service.perftest.memory"], "service perftest: memory is %s: it must be %s to %s", Size(c.SessionMemory), Size(minSession), Size(maxSession))
 	}
 	c.checkDevices(add)
 	c.checkRegions(add, has.Regions)

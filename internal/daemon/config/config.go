@@ -24,6 +24,8 @@ type Config struct {
 	Pingpong Service
 	Regions  []Region
 
+	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
+
 	at map[string]string // where what is not a default was said, by key
 }
 
@@ -93,9 +95,11 @@ func Default() Config {
 		Control:  Control{Mode: 0o600},
 		Drain:    10 * time.Second,
 		Rping:    Service{Enabled: true, Port: 7174},
-		Perftest: Service{Port: 18515},
-		Pingpong: Service{Port: 18515},
-		at:       map[string]string{},
+		Perftest: Service{Enabled: true, Port: 18515},
+		Pingpong: Service{Enabled: true, Port: 18515},
+
+		SessionMemory: 64 << 20,
+		at:            map[string]string{},
 	}
 }
 

@@ -36,7 +36,7 @@ enabled = true
 port = 7175
 
 [service]
-perftest = { enabled = false, port = 1000 }
+perftest = { enabled = false, port = 1000, memory = "1MiB" }
 
 [[device]]
 interface = "eth0"
@@ -83,7 +83,7 @@ func TestAFileSaysEverything(t *testing.T) {
 			{Interface: "eth0", Link: "udp", GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:23"},
 			{Name: "lo", Address: "127.0.0.1", Link: "udp", GIDs: []string{"v4", "v6"}, At: "g.toml:34"},
 		},
-		Rping: Service{true, 7175}, Perftest: Service{false, 1000}, Pingpong: Service{false, 18515},
+		Rping: Service{true, 7175}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20,
 		Regions: []Region{
 			{Name: "a", Kind: "anonymous", Size: 2 << 20, Access: []string{"read", "write"}, At: "g.toml:38"},
 			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:43"},
@@ -92,7 +92,7 @@ func TestAFileSaysEverything(t *testing.T) {
 	if diff := cmp.Diff(want, got, plain); diff != "" {
 		t.Error(diff)
 	}
-	if err := got.Check(Features{Rping: true, Regions: true}); err != nil {
+	if err := got.Check(Features{Rping: true, Pingpong: true, Regions: true}); err != nil {
 		t.Error(err)
 	}
 	if got.Devices[0].Name != "gorxe0" || got.Devices[1].Name != "lo" {
@@ -168,7 +168,7 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 // What a file can say, flags can say as well.
 func TestEveryOptionIsAFlag(t *testing.T) {
 	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
-		--control-group rdma --metrics-listen :9481 --rping --rping-port 7175 --perftest=false --perftest-port 1000
+		--control-group rdma --metrics-listen :9481 --rping --rping-port 7175 --perftest=false --perftest-port 1000 --session-memory 1MiB
 		--device interface=eth0,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
 		--device 127.0.0.1,name=lo
 		--region name=a,size=2MiB,access=read,access=write

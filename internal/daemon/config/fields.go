@@ -20,13 +20,13 @@ type section struct {
 	fields []field[Config]
 }
 
-func service(name, port, what string, of func(*Config) *Service) section {
-	return section{"service." + name, what, []field[Config]{
+func service(name, port, what string, of func(*Config) *Service, more ...field[Config]) section {
+	return section{"service." + name, what, append([]field[Config]{
 		{"enabled", name, "answer " + what, func(c *Config) Value { return switched{&of(c).Enabled} }},
 		{"port", name + "-port", "`port` that clients of " + name + " connect to: " + port, func(c *Config) Value {
 			return number{p: &of(c).Port, min: 1, max: 65535}
 		}},
-	}}
+	}, more...)}
 }
 
 // sections are the tables that a file can have once.
@@ -53,7 +53,8 @@ var sections = []section{
 		}},
 	}},
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
-	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest }),
+	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
+		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }}),
 	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others", func(c *Config) *Service { return &c.Pingpong }),
 }
 
