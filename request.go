@@ -26,6 +26,11 @@ type ConnRequest struct {
 func (r *ConnRequest) Local() netip.AddrPort  { return r.local }
 func (r *ConnRequest) Remote() netip.AddrPort { return r.remote }
 
+// RemoteGID returns where the request came from, which is where the packets of the connection
+// come from as well. The address of Remote is what the peer says of itself, and nothing checks it:
+// who may connect is to be decided by RemoteGID.
+func (r *ConnRequest) RemoteGID() GID { return r.peer.GID }
+
 // PrivateData returns what the peer's program sent along: 56 bytes, 180 for a datagram queue pair.
 func (r *ConnRequest) PrivateData() []byte { return r.private }
 

@@ -30,6 +30,7 @@ var floors = []place{
 	{dir: "", floor: 4},
 	{dir: "internal/rping", floor: 5},
 	{dir: "internal/respond", floor: 5},
+	{dir: "internal/region", floor: 5},
 	{dir: "internal/daemon", floor: 6},
 	{dir: "conformance", floor: 5},
 	{dir: "internal/cli", floor: 7},

@@ -1,0 +1,200 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Errors of a client, for errors.Is.
+var (
+	// ErrBounds says that bytes are not in the region.
+	ErrBounds = errors.New("not in the region")
+	// ErrAccess says that the region is not for that.
+	ErrAccess = errors.New("the region is not for that")
+	// ErrEnded says that the other end has ended the connection.
+	ErrEnded = errors.New("the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
+)
+
+// StatusError says how a work request ended that failed.
+type StatusError struct{ Status gorxe.WCStatus }
+
+// Error says what it means for a region.
+func (e *StatusError) Error() string {
+	name := e.Status.Name()
+	switch e.Status {
+	case gorxe.WCRemAccessErr, gorxe.WCRemInvReqErr:
+		return "the other end refuses it (" + name + "): the region may have been withdrawn or exported anew"
+	case gorxe.WCRemOpErr:
+		return "the memory of the region is out of reach (" + name + "): a file may have become shorter than it was, or its disk fails"
+	case gorxe.WCRetryExcErr:
+		return "the other end does not answer any more (" + name + ")"
+	}
+	return fmt.Sprintf("the work request ended with %s: %v", name, e.Status)
+}
+
+// How a client moves bytes: in pieces, several on their way at a time.
+const (
+	pieceLen = 128 << 10
+	pieces   = 8
+)
+
+// Conn is a connection to a region. It is for one goroutine.
+type Conn struct {
+	location
+	cq   *gorxe.CQ
+	qp   *gorxe.QP
+	mr   *gorxe.MR
+	conn *gorxe.Conn
+	buf  []byte // a place for each piece
+	over error  // after this it can be used no more
+}
+
+// Dial connects to a region that is exported at an address.
+func Dial(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, name string) (*Conn, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	c, err := dial(ctx, dev, to, name)
+	if err != nil {
+		return nil, fmt.Errorf("region %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// List reads the directory at an address.
+func List(ctx context.Context, dev *gorxe.Device, to netip.AddrPort) (*Directory, error) {
+	c, err := dial(ctx, dev, to, "")
+	if errors.Is(err, ErrNoRegion) {
+		return &Directory{Regions: []Entry{}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	defer c.Close()
+	if c.length > maxDirectory {
+		return nil, fmt.Errorf("%w: its directory has %d bytes, this end reads %d", ErrProtocol, c.length, maxDirectory)
+	}
+	var text bytes.Buffer
+	if err := c.Read(ctx, &text, 0, c.length); err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	return parseDirectory(text.Bytes())
+}
+
+func dial(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, name string) (*Conn, error) {
+	c := &Conn{buf: make([]byte, pieces*pieceLen)}
+	if err := c.open(ctx, dev, to, request(name)); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Conn) open(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, private []byte) (err error) {
+	pd := dev.AllocPD()
+	if c.cq, err = dev.CreateCQ(pieces + 1); err != nil {
+		return err
+	}
+	c.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: c.cq, Cap: gorxe.QPCap{MaxSendWR: pieces, MaxSendSGE: 1}})
+	if err != nil {
+		return err
+	}
+	if c.mr, err = pd.RegMR(c.buf, gorxe.LocalWrite); err != nil {
+		return err
+	}
+	p := gorxe.DefaultConnParam()
+	p.Access = gorxe.RemoteWrite // for the server's empty WRITEs: no region here is open to it
+	p.MaxDestRdAtomic = 0
+	p.PrivateData = private
+	if c.conn, err = dev.Dial(ctx, to, c.qp, p); err != nil {
+		return refused(err)
+	}
+	c.location, err = parseReply(c.conn.PrivateData())
+	return err
+}
+
+// refused makes of the refusal of a server what it means.
+func refused(err error) error {
+	var rej *gorxe.RejectError
+	if !errors.As(err, &rej) || rej.Reason != consumerDefined {
+		return err
+	}
+	if len(rej.PrivateData) > 0 {
+		if why := refusals[Refusal(rej.PrivateData[0])]; why != nil {
+			return why
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrProtocol, err)
+}
+
+// consumerDefined is the reason with which a program refuses (IBA table 109).
+const consumerDefined = 28
+
+// Len returns the length of the region in bytes.
+func (c *Conn) Len() uint64 { return c.length }
+
+// Access returns what this end may do.
+func (c *Conn) Access() Access { return c.access }
+
+// Close ends the connection and does not wait for the other end to know.
+func (c *Conn) Close() {
+	if c.over == nil {
+		c.over = gorxe.ErrClosed
+	}
+	// The errors are of what is in use, which nothing is.
+	if c.qp != nil {
+		_ = c.qp.Close()
+	}
+	if c.mr != nil {
+		_ = c.mr.Dereg()
+	}
+	if c.cq != nil {
+		_ = c.cq.Close()
+	}
+}
+
+// check says why n bytes at off cannot be used so.
+func (c *Conn) check(right Access, off, n uint64) error {
+	switch {
+	case c.over != nil:
+		return c.over
+	case c.access&right == 0:
+		return fmt.Errorf("%w: %v; it is for %v", ErrAccess, right, c.access)
+	case off > c.length:
+		return fmt.Errorf("offset %d is %w: it has %d bytes", off, ErrBounds, c.length)
+	case n > c.length-off:
+		return fmt.Errorf("%d bytes at offset %d are %w: it has %d bytes", n, off, ErrBounds, c.length)
+	}
+	return nil
+}
+
+// failed marks the connection as over: what is under way may still write into the pieces.
+func (c *Conn) failed(err error) error {
+	c.over = err
+	_ = c.qp.Close()
+	return err
+}
+
+// wait waits for the oldest work request to end.
+func (c *Conn) wait(ctx context.Context) error {
+	var wc [1]gorxe.WC
+	if _, err := c.cq.Wait(ctx, wc[:]); err != nil {
+		return err
+	}
+	return c.ended(wc[0].Status)
+}
+
+func (c *Conn) ended(status gorxe.WCStatus) error {
+	switch status {
+	case gorxe.WCSuccess:
+		return nil
+	case gorxe.WCWRFlushErr:
+		return ErrEnded
+	}
+	return &StatusError{status}
+}
