@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -47,14 +48,7 @@ func printStatus(w io.Writer, s *control.Status) {
 	gids := [][]string{{"DEVICE", "GID INDEX", "GID", "LINK", "MTU"}}
 	var remarks []string
 	for _, d := range s.Devices {
-		peers := []string{}
-		for _, p := range d.Peers {
-			peers = append(peers, p.String())
-		}
-		if len(peers) == 0 {
-			peers = append(peers, "all")
-		}
-		rows = append(rows, []string{d.Name, d.Interface, strings.TrimPrefix(d.Port, "PORT_"), strconv.Itoa(d.MTU), strconv.Itoa(d.QPs), strconv.Itoa(d.MRs), strings.Join(peers, ","), d.NodeGUID})
+		rows = append(rows, []string{d.Name, d.Interface, strings.TrimPrefix(d.Port, "PORT_"), strconv.Itoa(d.MTU), strconv.Itoa(d.QPs), strconv.Itoa(d.MRs), peersText(d.Peers), d.NodeGUID})
 		for _, g := range d.GIDs {
 			gids = append(gids, []string{d.Name, strconv.Itoa(g.Index), g.GID, g.Link, strconv.Itoa(g.MTU)})
 		}
@@ -68,9 +62,32 @@ func printStatus(w io.Writer, s *control.Status) {
 	table(w, rows)
 	fmt.Fprintln(w)
 	table(w, gids)
+	if len(s.Regions) > 0 {
+		regions := [][]string{{"DEVICE", "REGION", "KIND", "LENGTH", "ACCESS", "PEERS", "CONNECTIONS"}}
+		for _, r := range s.Regions {
+			regions = append(regions, []string{r.Device, r.Name, r.Kind, strconv.FormatUint(r.Length, 10), strings.Join(r.Access, ","), peersText(r.Peers), strconv.Itoa(r.Connections)})
+			if r.Error != "" {
+				remarks = append(remarks, fmt.Sprintf("%s: region %s: %s", r.Device, r.Name, strings.TrimPrefix(r.Error, "hostmem: ")))
+			}
+		}
+		fmt.Fprintln(w)
+		table(w, regions)
+	}
 	if len(remarks) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(remarks, "\n"))
 	}
+}
+
+// peersText names those who may do something.
+func peersText(peers []netip.Prefix) string {
+	var words []string
+	for _, p := range peers {
+		words = append(words, p.String())
+	}
+	if len(words) == 0 {
+		return "all"
+	}
+	return strings.Join(words, ",")
 }
 
 func (a *app) loglevelCommand() *cobra.Command {

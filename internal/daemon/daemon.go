@@ -74,7 +74,7 @@ func Run(ctx context.Context, p *Plan, o Options) error {
 
 func (o Options) withDefaults() Options {
 	if o.Parts == nil {
-		o.Parts = []Part{&Rping{}, &Respond{}}
+		o.Parts = []Part{&Rping{}, &Respond{}, &Regions{}}
 	}
 	if o.Open == nil {
 		o.Open = gorxe.Open

@@ -16,12 +16,13 @@ import (
 )
 
 // Served is what this build has responders for.
-var Served = config.Features{Rping: true, Perftest: true, Pingpong: true}
+var Served = config.Features{Rping: true, Perftest: true, Pingpong: true, Regions: true}
 
 // Plan is a configuration with what the host makes of it.
 type Plan struct {
 	config.Config
 	Places []Place // of Devices, in the same order
+	Made   []bool  // which of Regions have a file that is not there yet and will be made
 	GID    int     // that owns the control socket, -1 for the user's own
 }
 
@@ -92,6 +93,14 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 		}
 		p.Places = append(p.Places, Place{wanted, ifname, mtu, err})
 	}
+	for i := range p.Regions {
+		r := &p.Regions[i]
+		made, err := lookAt(r)
+		if err != nil {
+			wrong = append(wrong, &config.Problem{At: r.At, Text: fmt.Sprintf("region %s: %v", r.Name, err)})
+		}
+		p.Made = append(p.Made, made)
+	}
 	if p.Control.Socket == "" {
 		p.Control.Socket = control.DefaultSocket()
 	}
@@ -133,9 +142,7 @@ func (p *Plan) Print(w io.Writer) {
 	for _, s := range p.Services() {
 		fmt.Fprintf(w, "service %s: port %d\n", s.Name, s.Port)
 	}
-	for _, r := range p.Regions {
-		fmt.Fprintf(w, "region %s: %s %s, %s, peers: %s\n", r.Name, r.Kind, config.Size(r.Size), strings.Join(r.Access, " and "), orElse(joined(r.Peers), "all of the device"))
-	}
+	p.printRegions(w)
 	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode), ifSet(", group ", p.Control.Group))
 	fmt.Fprintf(w, "metrics: %s\n", orElse(ifSet("http://", p.Metrics.Listen, "/metrics"), "off"))
 	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -38,6 +39,9 @@ func (c *Config) Check(has Features) error {
 	}
 	c.checkDevices(add)
 	c.checkRegions(add, has.Regions)
+	if len(c.Regions) > 0 && c.Rping.Enabled && c.Rping.Port == c.Export.Port {
+		add(cmp.Or(c.at["service.region.port"], c.at["service.rping.port"]), "service region: port %d is that of the service rping: give another", c.Export.Port)
+	}
 	return errors.Join(wrong...)
 }
 

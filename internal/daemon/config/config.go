@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/region"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 	Perftest Service
 	Pingpong Service
 	Regions  []Region
+	Export   Export
 
 	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
 
@@ -76,12 +78,20 @@ type Service struct {
 	Port    int // TCP port, or that of the RDMA port space TCP
 }
 
+// Export is how regions are exported.
+type Export struct {
+	Port       int // of the RDMA port space TCP
+	MaxConns   int // connections of a device at a time
+	MaxPerPeer int // of one host
+}
+
 // Region is memory that peers may use by its name.
 type Region struct {
 	Name   string
-	Kind   string // "anonymous", "file" or "shm"
-	Path   string // of a file; name of a shared memory object
-	Size   uint64 // in bytes; 0 of a file is its own
+	Kind   string      // "anonymous", "file" or "shm"
+	Path   string      // of a file; name of a shared memory object
+	Size   uint64      // in bytes; 0 of a file is its own
+	Mode   fs.FileMode // of a file that is made
 	Access []string
 	Peers  []netip.Prefix // none means all that the device admits
 
@@ -97,6 +107,7 @@ func Default() Config {
 		Rping:    Service{Enabled: true, Port: 7174},
 		Perftest: Service{Enabled: true, Port: 18515},
 		Pingpong: Service{Enabled: true, Port: 18515},
+		Export:   Export{region.Port, region.DefaultMaxConns, region.DefaultMaxPerPeer},
 
 		SessionMemory: 64 << 20,
 		at:            map[string]string{},
@@ -124,4 +135,4 @@ func (d *Device) PathMTU(of int) string {
 
 func defaultDevice() Device { return Device{Link: "udp", GIDs: []string{"v4", "v6"}} }
 
-func defaultRegion() Region { return Region{Kind: "anonymous", Access: []string{"read"}} }
+func defaultRegion() Region { return Region{Kind: "anonymous", Access: []string{"read"}, Mode: 0o600} }

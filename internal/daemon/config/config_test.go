@@ -33,9 +33,10 @@ listen = ":9481"
 
 [service.rping]
 enabled = true
-port = 7175
+port = 7000
 
 [service]
+region = { port = 7001, max_connections = 30, max_per_peer = 20 }
 perftest = { enabled = false, port = 1000, memory = "1MiB" }
 
 [[device]]
@@ -63,6 +64,7 @@ name = "b"
 kind = "file"
 path = "/tmp/x"
 size = 4096
+mode = "0640"
 peers = ["10.0.0.0/8"]
 `
 
@@ -80,13 +82,14 @@ func TestAFileSaysEverything(t *testing.T) {
 		Metrics: Metrics{":9481"},
 		Drain:   90 * time.Second,
 		Devices: []Device{
-			{Interface: "eth0", Link: "udp", GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:23"},
-			{Name: "lo", Address: "127.0.0.1", Link: "udp", GIDs: []string{"v4", "v6"}, At: "g.toml:34"},
+			{Interface: "eth0", Link: "udp", GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
+			{Name: "lo", Address: "127.0.0.1", Link: "udp", GIDs: []string{"v4", "v6"}, At: "g.toml:35"},
 		},
-		Rping: Service{true, 7175}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20,
+		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20,
+		Export: Export{7001, 30, 20},
 		Regions: []Region{
-			{Name: "a", Kind: "anonymous", Size: 2 << 20, Access: []string{"read", "write"}, At: "g.toml:38"},
-			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:43"},
+			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:39"},
+			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:44"},
 		},
 	}
 	if diff := cmp.Diff(want, got, plain); diff != "" {
@@ -168,11 +171,11 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 // What a file can say, flags can say as well.
 func TestEveryOptionIsAFlag(t *testing.T) {
 	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
-		--control-group rdma --metrics-listen :9481 --rping --rping-port 7175 --perftest=false --perftest-port 1000 --session-memory 1MiB
+		--control-group rdma --metrics-listen :9481 --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB
 		--device interface=eth0,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
 		--device 127.0.0.1,name=lo
 		--region name=a,size=2MiB,access=read,access=write
-		--region name=b,kind=file,path=/tmp/x,size=4096,peers=10.0.0.0/8`)
+		--region name=b,kind=file,path=/tmp/x,size=4096,mode=0640,peers=10.0.0.0/8`)
 	if err != nil {
 		t.Fatal(err)
 	}

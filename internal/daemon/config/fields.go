@@ -1,6 +1,11 @@
 package config
 
-import "github.com/gorxe/gorxe/mr"
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/region"
+	"github.com/gorxe/gorxe/mr"
+)
 
 // maxQP is the largest number of queue pairs of a device.
 const maxQP = 1<<20 - 16
@@ -56,6 +61,17 @@ var sections = []section{
 	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
 		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }}),
 	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others", func(c *Config) *Service { return &c.Pingpong }),
+	{"service.region", "exported regions, where there are any", []field[Config]{
+		{"port", "region-port", "`port` that 'gorxe region' connects to: the port of rdma_cm", func(c *Config) Value {
+			return number{p: &c.Export.Port, min: 1, max: 65535}
+		}},
+		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time", func(c *Config) Value {
+			return number{p: &c.Export.MaxConns, min: 1, max: maxQP}
+		}},
+		{"max_per_peer", "region-max-per-peer", "`number` of them that one host may have", func(c *Config) Value {
+			return number{p: &c.Export.MaxPerPeer, min: 1, max: maxQP}
+		}},
+	}},
 }
 
 // deviceFields are the keys of a [[device]].
@@ -75,10 +91,13 @@ var deviceFields = []field[Device]{
 
 // regionFields are the keys of a [[region]].
 var regionFields = []field[Region]{
-	{"name", "", "name by which clients ask for it", func(r *Region) Value { return text{&r.Name, nameAllowed, isName} }},
+	{"name", "", "name by which clients ask for it", func(r *Region) Value {
+		return text{&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores", region.MaxName), isRegion}
+	}},
 	{"kind", "", "what its memory is", func(r *Region) Value { return choice{&r.Kind, []string{"anonymous", "file", "shm"}} }},
 	{"path", "", "the file; of shm, the name of the shared memory object", func(r *Region) Value { return text{p: &r.Path, allow: "a path"} }},
 	{"size", "", "size of the memory; a file may be left at its own", func(r *Region) Value { return size{&r.Size} }},
+	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it", func(r *Region) Value { return mode{&r.Mode} }},
 	{"access", "", "what peers may do", func(r *Region) Value { return choices{&r.Access, []string{"read", "write", "atomic"}} }},
 	{"peers", "", "networks and addresses that may use it; none is all that the device admits", func(r *Region) Value { return prefixes{&r.Peers} }},
 }

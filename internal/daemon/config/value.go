@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/region"
 )
 
 // A Value is one option's place in a Config. It is a pflag.Value, so that a flag can be one.
@@ -311,5 +313,7 @@ func isName(s string) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(punctuation, r)
 	}) < 0
 }
+
+func isRegion(s string) bool { return region.CheckName(s) == nil }
 
 const nameAllowed = "1 to 64 letters, digits, dots, dashes and underscores"

@@ -23,6 +23,7 @@ type Status struct {
 	Metrics  string    `json:"metrics"` // where /metrics is, "" for nowhere
 	Devices  []Device  `json:"devices"`
 	Services []Service `json:"services"`
+	Regions  []Region  `json:"regions"`
 }
 
 // Device describes a device and its port.
@@ -55,6 +56,19 @@ type GID struct {
 type Service struct {
 	Name string `json:"name"`
 	Port int    `json:"port"`
+}
+
+// Region describes an exported region of a device.
+type Region struct {
+	Device      string         `json:"device"`
+	Name        string         `json:"name"`
+	Kind        string         `json:"kind"`
+	Path        string         `json:"path"` // of a file or shared memory object
+	Length      uint64         `json:"length"`
+	Access      []string       `json:"access"`
+	Peers       []netip.Prefix `json:"peers"` // who may use it; none is all that the device admits
+	Connections int            `json:"connections"`
+	Error       string         `json:"error"` // why the last access failed to what a file has lost, "" if none did
 }
 
 // QP is one of what GET /v1/qps returns as {"qps": [...]}.
