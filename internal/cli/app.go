@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,9 @@ const (
 
 // app is one run of the program: where it prints, and what it opens devices with.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
+	terminal       func(io.Writer) bool // whether a person looks at it
 	open           func(gorxe.Config) (*gorxe.Device, error)
 	tcp            tcp
 	host           daemon.Host    // that a daemon is planned for
@@ -34,7 +37,7 @@ type app struct {
 
 // Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl}
+	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl}
 	return a.main(ctx, args)
 }
 
@@ -103,7 +106,7 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
-	root.AddCommand(a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.daemonCommand(),
+	root.AddCommand(a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.regionCommand(), a.daemonCommand(),
 		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.versionCommand())
 	return root
 }

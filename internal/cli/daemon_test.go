@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -73,7 +74,7 @@ func (w *world) host() daemon.Host {
 func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(string) error, args ...string) *run {
 	r := &run{done: make(chan struct{})}
 	a := &app{
-		stdout: &r.out, stderr: &r.err, open: w.open, tcp: w, host: w.host(),
+		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, host: w.host(),
 		daemon: daemon.Options{
 			TCP: func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -50,6 +51,9 @@ type world struct {
 	fault packet.FaultConfig
 	calls chan net.Conn
 	tcp   tcp // replaces the fake TCP
+
+	stdin    io.Reader
+	terminal bool // what commands print to is one
 
 	frames atomic.Int32 // received so far
 	onSeen int32        // when so many were,
@@ -114,7 +118,7 @@ type run struct {
 
 func (w *world) start(ctx context.Context, line string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdout: &r.out, stderr: &r.err, open: w.open, tcp: w}
+	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w}
 	if w.tcp != nil {
 		a.tcp = w.tcp
 	}

@@ -141,6 +141,9 @@ func (c *Conn) Len() uint64 { return c.length }
 // Access returns what this end may do.
 func (c *Conn) Access() Access { return c.access }
 
+// Done is closed when the connection has ended, by whichever end.
+func (c *Conn) Done() <-chan struct{} { return c.conn.Done() }
+
 // Close ends the connection and does not wait for the other end to know.
 func (c *Conn) Close() {
 	if c.over == nil {
@@ -157,6 +160,9 @@ func (c *Conn) Close() {
 		_ = c.cq.Close()
 	}
 }
+
+// Fits says why n bytes at off cannot be read or written.
+func (c *Conn) Fits(right Access, off, n uint64) error { return c.check(right, off, n) }
 
 // check says why n bytes at off cannot be used so.
 func (c *Conn) check(right Access, off, n uint64) error {
