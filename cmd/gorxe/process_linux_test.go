@@ -186,14 +186,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	page = strings.ReplaceAll(page, "127.0.0.1:9481", freePort(t))
 	page = strings.ReplaceAll(page, "rping -c -a 192.0.2.1", "rping -c -a 127.55.11.5 -I 127.55.11.6")
 	p := newPlace(t)
-	_, file, ok1 := strings.Cut(page, "```toml\n# gorxe.toml\n")
-	file, _, ok2 := strings.Cut(file, "```")
-	if !ok1 || !ok2 {
-		t.Fatal("the page has no gorxe.toml")
-	}
-	if err := os.WriteFile(filepath.Join(p.dir, "gorxe.toml"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.files(page)
 	own := filepath.Join(p.dir, "control.sock") // not the one that a daemon of this host may have
 	page = strings.ReplaceAll(page, "--unix-socket /run/gorxe/control.sock", "--unix-socket "+own)
 	count := 0
@@ -229,6 +222,15 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 			if out, err := p.run(line); err != nil || !strings.Contains(out, "10 pings") {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
+		case strings.HasPrefix(line, "gorxe region"):
+			line = strings.ReplaceAll(line, "192.0.2.1", "127.55.11.5") + " -I 127.55.11.6"
+			if strings.Contains(line, "watch") {
+				p.watchRegion(line, "gorxe region write 127.55.11.5/scratch gorxe.toml -I 127.55.11.7")
+				continue
+			}
+			if out, err := p.run(line); err != nil || !strings.Contains(out, said[strings.Fields(line)[2]]) {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
 		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
 			p.watch(line + " --socket " + own)
 		case strings.HasPrefix(line, "gorxe"):
@@ -252,6 +254,67 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	stop()
 	if count < 10 {
 		t.Errorf("the page has %d commands", count)
+	}
+}
+
+// said is what commands of 'gorxe region' print.
+var said = map[string]string{
+	"ls":    "scratch  anonymous  1048576  read,write\nsensors  file       4096     read\n",
+	"write": " bytes written\n",
+	"read":  "[[device]]\n",
+}
+
+// files writes the files that the page has in it: blocks of TOML that begin with their name.
+func (p *place) files(page string) {
+	p.t.Helper()
+	blocks := strings.Split(page, "```toml\n# ")[1:]
+	for _, b := range blocks {
+		name, text, _ := strings.Cut(b, "\n")
+		text, _, ok := strings.Cut(text, "```")
+		if !ok || !strings.HasSuffix(name, ".toml") {
+			p.t.Fatalf("a block of TOML without a name or an end: %q", b)
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if len(blocks) != 2 {
+		p.t.Fatalf("the page has %d files", len(blocks))
+	}
+}
+
+// watchRegion runs a command that watches a region, changes the region, and interrupts the watch
+// when it has told.
+func (p *place) watchRegion(line, change string) {
+	p.t.Helper()
+	c := p.command(line)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	news, err := c.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	if first, err := bufio.NewReader(news).ReadString('\n'); err != nil || !strings.HasPrefix(first, "watching 4096 bytes") {
+		p.t.Errorf("%s: %q, %v", line, first, err)
+	}
+	if out, err := p.run(change); err != nil {
+		p.t.Errorf("%s: %v\n%s", change, err, out)
+	}
+	r := bufio.NewReader(out)
+	if first, err := r.ReadString('\n'); err != nil || !strings.Contains(first, "|[log]") {
+		p.t.Errorf("%s: %q, %v", line, first, err)
+	}
+	if err := c.Process.Signal(unix.SIGINT); err != nil {
+		p.t.Error(err)
+	}
+	_, _ = io.Copy(io.Discard, r)
+	if err := c.Wait(); err != nil {
+		p.t.Errorf("%s: %v", line, err)
 	}
 }
 
