@@ -159,7 +159,7 @@ func (c *connections) forget(id cm.CommID) {
 	c.mu.Unlock()
 }
 
-// cancel gives up what is not established. An error says that it has ended by itself.
+// cancel gives up a request. An error says that it has ended by itself.
 func (c *connections) cancel(id cm.CommID) {
 	_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Cancel(now, id) })
 	c.forget(id)

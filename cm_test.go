@@ -631,3 +631,22 @@ func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
 		t.Errorf("%d REQs, %d of wrong length", c["cm_rx_msgs_req"], c["cm_malformed_mad_length"])
 	}
 }
+
+func TestAClientTakesThePathMTUThatTheServerNames(t *testing.T) {
+	for _, mtu := range []gorxe.MTU{256, 1024, 2048} {
+		cfg := pipeLinks(t)
+		cfg[1].MTU = mtu
+		a, b := openNode(t, cfg[0], 8192), openNode(t, cfg[1], 8192)
+		atA, atB := connectByCM(t, a, b)
+		if atA.Attr().PathMTU != mtu || atB.Attr().PathMTU != mtu {
+			t.Errorf("path MTU %v and %v, not %v", atA.Attr().PathMTU, atB.Attr().PathMTU, mtu)
+		}
+		if err := a.qp.PostSend(a.oneSided(gorxe.WRWrite, b, 8192)); err != nil {
+			t.Fatal(err)
+		}
+		a.wait(1, make([]gorxe.WC, 1))
+		if n := b.dev.Counters()["cm_rx_msgs_req"]; n != 2 {
+			t.Errorf("%d REQs", n)
+		}
+	}
+}

@@ -15,10 +15,12 @@ import (
 type Conn struct {
 	cm            *connections
 	qp            *QP
-	id            cm.CommID
+	id            cm.CommID // changed with the manager's lock held, while it is not established
 	local, remote netip.AddrPort
 	index         int // of the GID table
 	attr          ConnAttr
+	req           *cm.REQ // of an end that dials, until the peer has answered
+	peer          cm.Peer // likewise
 
 	ready chan struct{} // closed when the connection is established or has failed
 	over  chan struct{} // closed when it has ended
@@ -86,8 +88,8 @@ func (c *Conn) leave() {
 	err := c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
 	if err != nil {
 		// It is not established, or has ended already.
-		c.cm.cancel(c.id)
 		c.end(nil)
+		c.cancel()
 	}
 }
 
@@ -104,6 +106,9 @@ func (c *Conn) event(e *cm.Event) {
 	case cm.Established:
 		c.begin()
 	case cm.Rejected:
+		if c.smaller(e.REJ) {
+			return
+		}
 		c.end(&RejectError{Reason: e.REJ.Reason, PrivateData: e.REJ.PrivateData})
 	case cm.Unreachable:
 		c.end(ErrUnreachable)
@@ -126,6 +131,29 @@ func (c *Conn) begin() {
 	if !c.established && c.err == nil {
 		c.established = true
 		close(c.ready)
+	}
+}
+
+// cancel gives up what is not established. After end, nothing is asked any more.
+func (c *Conn) cancel() {
+	var id cm.CommID
+	// An error says that it has ended by itself.
+	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		id = c.id
+		return m.Cancel(now, id)
+	})
+	c.cm.forget(id)
+}
+
+// isOver is true when the connection has ended, or is to end.
+func (c *Conn) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.over:
+		return true
+	default:
+		return c.leaving
 	}
 }
 
@@ -154,8 +182,8 @@ func (c *Conn) wait(ctx context.Context) error {
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
-		c.cm.cancel(c.id)
 		c.end(context.Cause(ctx))
+		c.cancel()
 	case <-c.cm.dev.engine.Done():
 		c.end(ErrClosed)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/qp"
 )
 
 // The times that this side gives to others, as codes of 4.096 µs × 2^n: how long the peer's
@@ -67,15 +68,8 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 	if err := q.join(c); err != nil {
 		return nil, err
 	}
-	peer := cm.Peer{SGIDIndex: uint8(g.Index), GID: req.Primary.RemoteGID}
-	err = m.gsi.Do(func(now cm.Time, man *cm.Manager) error {
-		c.id, err = man.Connect(now, peer, req)
-		if err == nil {
-			m.enter(c.id, c)
-		}
-		return err
-	})
-	if err != nil {
+	c.req, c.peer = req, cm.Peer{SGIDIndex: uint8(g.Index), GID: req.Primary.RemoteGID}
+	if err := c.ask(); err != nil {
 		q.conn.CompareAndSwap(c, nil)
 		return nil, err
 	}
@@ -83,6 +77,36 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 		return nil, err
 	}
 	return c, nil
+}
+
+// ask sends the REQ.
+func (c *Conn) ask() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		if c.isOver() {
+			return errOver
+		}
+		id, err := m.Connect(now, c.peer, c.req)
+		if err != nil {
+			return err
+		}
+		c.id = id
+		c.cm.enter(id, c)
+		return nil
+	})
+}
+
+// smaller asks again with the path MTU that a REJ names as the one to use, if it is smaller than the
+// one that was asked for. It runs in the manager's goroutine.
+func (c *Conn) smaller(r *cm.REJ) bool {
+	if r.Reason != cm.RejectInvalidMTU || c.req == nil || len(r.ARI) < 1 || r.ARI[0] >= c.req.PathMTU {
+		return false
+	}
+	mtu := qp.MTUFromEnum(int(r.ARI[0]))
+	if mtu == 0 {
+		return false
+	}
+	c.attr.PathMTU, c.req.PathMTU = mtu, r.ARI[0]
+	return c.ask() == nil
 }
 
 // request is the REQ of a connection.

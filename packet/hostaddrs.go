@@ -61,6 +61,9 @@ func hostAddr(addr netip.Addr, ifs []net.Interface) ([]netip.Addr, int, string, 
 			}
 		}
 	}
+	if len(have) == 0 {
+		have = []string{"none"}
+	}
 	return nil, 0, "", fmt.Errorf("packet: %v is not an address of this host: it has %s", addr, strings.Join(have, ", "))
 }
 

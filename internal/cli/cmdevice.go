@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -108,6 +109,9 @@ func hostLinks() ([]packet.Link, error) {
 			}
 			for _, addr := range addrs {
 				l, err := packet.ListenUDP(addr, packet.UDPOptions{})
+				if errors.Is(err, syscall.EADDRNOTAVAIL) {
+					continue // an IPv6 address is tentative for a second after it was set
+				}
 				if err != nil {
 					for _, l := range links {
 						l.Close()

@@ -76,7 +76,7 @@ func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(
 	a := &app{
 		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, host: w.host(),
 		daemon: daemon.Options{
-			TCP: func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
+			TCP:    func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },
 			Notify: ready,
 		},
