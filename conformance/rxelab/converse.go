@@ -94,7 +94,7 @@ func (l *lane) serve(ctx context.Context, c Cell, server *program, port int) ([]
 // held reports whether the lab has to end the server, as nothing else does.
 func (c Cell) held(server *program) bool {
 	t := c.talk()
-	return t != nil && (t.Outcome != Connected || t.Endless && server.in == "")
+	return t != nil && (t.Outcome != Connected || t.Daemon || t.Endless && server.in == "")
 }
 
 // attempt is converse without a server, or with one that does not end by itself.

@@ -7,9 +7,10 @@ type Group string
 
 // The groups.
 const (
-	Core  Group = "core"  // SEND, WRITE and READ over reliable connections
-	Verbs Group = "verbs" // the other services and operations
-	CM    Group = "cm"    // connections that rdma_cm makes
+	Core  Group = "core"   // SEND, WRITE and READ over reliable connections
+	Verbs Group = "verbs"  // the other services and operations
+	CM    Group = "cm"     // connections that rdma_cm makes
+	Alone Group = "daemon" // clients of a host that runs nothing but gorxe daemon
 )
 
 // groups are all groups and what their reports are about.
@@ -34,12 +35,16 @@ var groups = map[Group]struct {
 			"No listener: the client has to be refused, and the server, which listens on another port, has to go on. Dead host: with gorxe as the\n" +
 			"server, it was killed before the client began; with gorxe as the client, nobody has the address. No run has loss: a program that ends\n" +
 			"sends DREQ once, and whoever misses that waits for ever.\n\n"},
+	Alone: {daemonTools, "Interoperation with Linux rdma_rxe: clients of gorxe daemon", "docs/interop-daemon.md",
+		"Every cell is one run of an unmodified client, of the Debian release of the kernel, against a host that runs `gorxe daemon` with its\n" +
+			"defaults and nothing else. It passed when the client reported success and the whole run, the daemon went on, as many packets were\n" +
+			"captured as the run has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
 }
 
 // Check refuses a group that does not exist.
 func (g Group) Check() error {
 	if _, ok := groups[g]; !ok {
-		return fmt.Errorf("group %q: want %s, %s or %s", g, Core, Verbs, CM)
+		return fmt.Errorf("group %q: want %s, %s, %s or %s", g, Core, Verbs, CM, Alone)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // announced is what gorxe prints when it listens with its connection manager. What does not say so is taken to listen after
 // announceTime; if it does not, its client will tell.
-var announced = regexp.MustCompile(`(?i)listening|waiting for client`)
+var announced = regexp.MustCompile(`(?i)listening|waiting for client|msg=ready`)
 
 const (
 	announceTime = 5 * time.Second

@@ -55,7 +55,9 @@ func each(suite string, cond Condition, w Workload) []Cell {
 		{suite, w, Client, IPv4, cond}, {suite, w, Server, IPv4, cond},
 		{suite, w, Client, IPv6, cond}, {suite, w, Server, IPv6, cond},
 	}
-	return slices.DeleteFunc(cells, func(c Cell) bool { return !w.Tool.over(suite, c.Family) })
+	return slices.DeleteFunc(cells, func(c Cell) bool {
+		return !w.Tool.over(suite, c.Family) || c.Role == Client && w.Tool.Talk != nil && w.Tool.Talk.Daemon
+	})
 }
 
 // representative selects the cells of LevelCI:
@@ -81,6 +83,9 @@ func representative(group Group) func(Cell) bool {
 		if !c.Condition.impaired() {
 			if group == Verbs {
 				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2 && (!c.Workload.long() || slices.Index(Suites, c.Suite) == tool%2)
+			}
+			if group == Alone {
+				return int(c.Family) == w%2 || w == 0
 			}
 			if c.outcome() == Unreachable {
 				return c.Role == Client && int(c.Family) == w%2 && slices.Index(Suites, c.Suite) == w%2

@@ -16,6 +16,7 @@ type Talk struct {
 	ServerSays, ClientSays   Says   // what the unmodified programs print
 	Outcome                  Outcome
 	Endless                  bool               // the unmodified server does not end by itself
+	Daemon                   bool               // gorxe is the server only, and does not end by itself
 	Lenient                  bool               // the unmodified client has exit status 0 whatever happens
 	Packets                  func(p Params) int // how many a whole run has at least
 }
@@ -71,7 +72,8 @@ func (c Cell) lines(l *lane, port int) (stock, gorxe []string) {
 	}
 	rxeAddr, gorxeAddr := l.rxe.addr[c.Family].String(), l.gorxe.addr[c.Family].String()
 	if c.Role == Server {
-		return fill(t.Client, rxeAddr, gorxeAddr), append([]string{gorxePath}, fill(t.GorxeServer, gorxeAddr, "")...)
+		client := strings.NewReplacer("{device}", l.rxe.device, "{gid}", strconv.Itoa(l.rxe.gid[c.Family]), "{tcp}", l.gorxe.addr[IPv4].String())
+		return fill(client.Replace(t.Client), rxeAddr, gorxeAddr), append([]string{gorxePath}, fill(t.GorxeServer, gorxeAddr, "")...)
 	}
 	remote := rxeAddr
 	if t.Outcome == Unreachable {

@@ -1,0 +1,38 @@
+package rxelab
+
+// visiting makes a tool of a client of gorxe daemon, which has its defaults but for the control socket: lanes share their files.
+func visiting(name, client string, runs []Params, says Says, packets func(p Params) int) Tool {
+	return still(talking(name, runs, Talk{
+		Client: client, GorxeServer: "daemon --control-socket /run/rxelab/daemon-{port}.sock", ClientSays: says, Packets: packets, Daemon: true,
+	}))
+}
+
+// measured counts the packets with data of one direction.
+func measured(p Params) int { return p.packets(Bandwidth) }
+
+// turned counts those of both.
+func turned(p Params) int { return p.packets(Latency) }
+
+// sized is how each run of a test of perftest is told its parameters, and what its table has to show.
+const sized = " -d {device} -x {gid} -F -n {count} -s {size} {tcp}"
+
+var (
+	measuredAll = Says{Must: ` {size} +{count} +[0-9.]`, Never: `(?i:fail|couldn't|unexpected|status 1)`}
+	pingedAll   = Says{Must: `{count} iters in`, Never: `(?i:fail|couldn't|invalid)`}
+)
+
+// daemonTools are the tools of [Alone]. The first runs are the tools' defaults.
+var daemonTools = []Tool{
+	visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}", pings, Says{Never: pingTrouble}, pinged),
+	visiting("ib_write_bw", "ib_write_bw -d {device} -x {gid} {tcp}", []Params{{Size: 65536, Iters: 5000}}, measuredAll, measured),
+	visiting("ibv_rc_pingpong", "ibv_rc_pingpong -d {device} -g {gid} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, turned),
+	visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 1, Iters: 100}, {Size: 100000, Iters: 20}}, pingedAll, turned),
+	visiting("ibv_srq_pingpong", "ibv_srq_pingpong -d {device} -g {gid} -n {count} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, measured),
+	visiting("ib_write_bw -q 4", "ib_write_bw -q 4"+sized, []Params{{Size: 2, Iters: 100}}, Says{Must: ` {size} +400 +[0-9.]`}, measured),
+	visiting("ib_write_bw -a", "ib_write_bw -a -d {device} -x {gid} -F -n {count} {tcp}", []Params{{All: true, Iters: 5}}, Says{Must: ` 8388608 +{count} +[0-9.]`}, measured),
+	visiting("ib_read_bw", "ib_read_bw"+sized, []Params{{Size: 65536, Iters: 100}}, measuredAll, measured),
+	visiting("ib_send_bw", "ib_send_bw"+sized, []Params{{Size: 65536, Iters: 100}}, measuredAll, measured),
+	visiting("ib_atomic_bw", "ib_atomic_bw -d {device} -x {gid} -F -n {count} {tcp}", []Params{{Size: 8, Iters: 100}}, measuredAll, measured),
+	visiting("ib_read_lat", "ib_read_lat"+sized, []Params{{Size: 2, Iters: 100}}, measuredAll, measured),
+	visiting("ib_send_lat", "ib_send_lat"+sized, []Params{{Size: 2, Iters: 100}}, measuredAll, turned),
+}
