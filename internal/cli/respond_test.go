@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,10 +51,15 @@ func (called) RemoteAddr() net.Addr { return callerAddr }
 // clients are gone.
 func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *world)) (counted map[string]uint64, logged string) {
 	t.Helper()
+	return respondingIn(t, newWorld, limits, f)
+}
+
+func respondingIn(t *testing.T, in func() *world, limits respond.Limits, f func(t *testing.T, w *world)) (counted map[string]uint64, logged string) {
+	t.Helper()
 	counted = map[string]uint64{}
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := in()
 		w.mtu = 9000
 		dev, err := w.open(gorxe.Config{Device: "127.66.0.1"})
 		if err != nil {
@@ -151,6 +157,43 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 		})
 		if counted["respond_"+c.counter] != 1 || !strings.Contains(logged, c.says) {
 			t.Errorf("%s: counted%s, logged %s", c.line, nonzero(counted), logged)
+		}
+	}
+}
+
+// A pingpong's tools do not say when they are done. What is silent makes room for the next.
+func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
+	counted, _ := responding(t, respond.Limits{PerPeer: 1}, func(t *testing.T, w *world) {
+		for range 20 {
+			_, client := ends("pingpong rc -n 5")
+			mustSucceed(t, client, w.run(t.Context(), client))
+			time.Sleep(2 * time.Second)
+		}
+	})
+	if counted["respond_displaced"] != 19 || counted["respond_pingpong_completed"] != 1 {
+		t.Errorf("counted%s", nonzero(counted))
+	}
+}
+
+// Clients that are killed in the middle of their traffic, without a word over TCP or with.
+func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
+	for _, line := range []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "perf send_lat -n 1000000", "perf write_bw -n 1000000", "perf read_bw -n 1000000"} {
+		var kill atomic.Pointer[context.CancelFunc]
+		dying := func() *world {
+			w := newWorld()
+			w.onSeen, w.doThen = 500, func() { (*kill.Load())() }
+			return w
+		}
+		counted, logged := respondingIn(t, dying, respond.Limits{}, func(t *testing.T, w *world) {
+			ctx, cancel := context.WithCancel(t.Context())
+			kill.Store(&cancel)
+			_, client := ends(line)
+			if r := w.run(ctx, client); r.code != exitInterrupted {
+				t.Errorf("%s: %v", line, r)
+			}
+		})
+		if n := counted["respond_failed"] + counted["respond_hung_up"] + counted["respond_pingpong_completed"]; n != 1 {
+			t.Errorf("%s: counted%s\n%s", line, nonzero(counted), logged)
 		}
 	}
 }
