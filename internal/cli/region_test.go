@@ -36,6 +36,22 @@ func TestRegionsAreListed(t *testing.T) {
 	})
 }
 
+func TestTheHostMayBeAnIPv6Address(t *testing.T) {
+	withDaemon(t, "daemon --device 2001:db8::1 --region-port 9000 --region name=a,size=8", func(t *testing.T, w *world, s *memorySocket) {
+		for line, want := range map[string]string{
+			"ls [2001:db8::1]:9000":     "REGION  KIND       LENGTH  ACCESS\na       anonymous  8       read\n",
+			"read [2001:db8::1]:9000/a": strings.Repeat("\x00", 8),
+		} {
+			if r := w.look(t, s, "region "+line+" -I 2001:db8::2"); r.code != 0 || r.out.String() != want {
+				t.Errorf("%s: %v", line, r)
+			}
+		}
+		if r := w.look(t, s, "region ls 2001:db8::1 -I 2001:db8::2"); r.code != exitFailure || !strings.Contains(r.err.String(), "[2001:db8::1]:7175: refused: nobody listens") {
+			t.Error(r)
+		}
+	})
+}
+
 func TestRegionsAreReadAndWritten(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

@@ -316,13 +316,17 @@ func TestADaemonThatCannotStartLeavesNothing(t *testing.T) {
 func TestMetricsAreServedWhereThePlanSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start(`metrics.listen = ":9481"`)
+		r.start("metrics.listen = \":9481\"\n[[region]]\nname = \"a\"\nsize = 8")
 		<-r.told
 		client := http.Client{Transport: &http.Transport{
 			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.dial(ctx) },
 			DisableKeepAlives: true, DisableCompression: true,
 		}}
-		for path, want := range map[string]string{"/metrics": "gorxe_port_active{device=\"gorxe0\"} 1\n", "/": "404 page not found\n"} {
+		for path, want := range map[string]string{
+			"/metrics":  "gorxe_port_active{device=\"gorxe0\"} 1\n",
+			"/metrics?": "gorxe_region_requests_total{device=\"gorxe0\",result=\"refused_busy_peer\"} 0\n",
+			"/":         "404 page not found\n",
+		} {
 			resp, err := client.Get("http://gorxe" + path)
 			if err != nil {
 				t.Fatal(err)

@@ -118,6 +118,18 @@ func (p *Regions) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// count calls f with what was counted on a device.
+func (p *Regions) count(dev *gorxe.Device, f func(name string, value uint64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.exports {
+		if x.dev == dev {
+			c := x.server.Counts()
+			c.Each(f)
+		}
+	}
+}
+
 // describe describes the regions of all devices.
 func (p *Regions) describe() []control.Region {
 	p.mu.Lock()

@@ -90,6 +90,13 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 		if _, err := region.Dial(t.Context(), other, regionsAt, "scratch"); !errors.Is(err, region.ErrBusy) {
 			t.Errorf("a third connection of one host: %v", err)
 		}
+		var stats struct{ Stats []control.Stats }
+		if err := r.client().Get(t.Context(), "/v1/stats", nil, &stats); err != nil {
+			t.Fatal(err)
+		}
+		if n := stats.Stats[0].Counters; n["region_accepted"] != 2 || n["region_refused_not_allowed"] != 1 || n["region_refused_busy_peer"] != 1 {
+			t.Errorf("counters: %v", n)
+		}
 		r.stop()
 		if err := <-r.end; err != nil {
 			t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon/control"
 	"github.com/gorxe/gorxe/internal/daemon/metrics"
 )
@@ -52,7 +53,7 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 
 // serveControl answers on the socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
-	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Level: &d.level, Log: d.log})
+	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Level: &d.level, Log: d.log})
 }
 
 func (d *Daemon) serve(l net.Listener, h http.Handler) (stop func()) {
@@ -92,10 +93,21 @@ func (d *Daemon) serveMetrics() (stop func(), err error) {
 func (d *Daemon) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
-		&metrics.Collector{Devices: d.Devices, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version},
+		&metrics.Collector{Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return r
+}
+
+// counters are those of a device and of what the daemon does on it.
+func (d *Daemon) counters(dev *gorxe.Device) map[string]uint64 {
+	all := dev.Counters()
+	for _, p := range d.opts.Parts {
+		if r, ok := p.(*Regions); ok {
+			r.count(dev, func(name string, value uint64) { all["region_"+name] = value })
+		}
+	}
+	return all
 }
 
 // status is what the daemon says of itself.

@@ -177,7 +177,7 @@ func (s *Server) refuse(r *gorxe.ConnRequest, why Refusal, text error) {
 
 func (s *Server) fail(r *gorxe.ConnRequest, err error) {
 	s.count(&s.counts.Failed)
-	s.opts.Log.Warn("a connection to a region could not be served", "peer", r.RemoteGID().Addr(), "error", err)
+	s.opts.Log.Debug("a connection to a region could not be served", "peer", r.RemoteGID().Addr(), "error", err)
 	_ = r.Reject([]byte{byte(Busy)})
 }
 

@@ -17,10 +17,11 @@ import (
 
 // Server answers requests about a daemon. Its fields are set before the first.
 type Server struct {
-	Status  func() Status
-	Devices func() []*gorxe.Device
-	Level   *slog.LevelVar
-	Log     *slog.Logger
+	Status   func() Status
+	Devices  func() []*gorxe.Device
+	Counters func(*gorxe.Device) map[string]uint64 // nil is those of the device alone
+	Level    *slog.LevelVar
+	Log      *slog.Logger
 }
 
 // A route is what a method does on a path.
@@ -147,9 +148,13 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	of := s.Counters
+	if of == nil {
+		of = (*gorxe.Device).Counters
+	}
 	all := []Stats{}
 	for _, d := range devices {
-		all = append(all, Stats{d.Name(), d.Counters()})
+		all = append(all, Stats{d.Name(), of(d)})
 	}
 	return answer(w, map[string]any{"stats": all})
 }

@@ -15,6 +15,7 @@ import (
 // Collector describes the devices that Devices returns.
 type Collector struct {
 	Devices  func() []*gorxe.Device
+	Counters func(*gorxe.Device) map[string]uint64 // nil is those of the device alone
 	Draining func() bool
 	Version  string
 }
@@ -67,7 +68,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		memory(d, set)
 		queues(d, set)
 		connections(d, set)
-		counters(d, ch)
+		c.counters(d, ch)
 	}
 }
 

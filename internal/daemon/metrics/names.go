@@ -26,12 +26,17 @@ var families = []family{
 	familyOf("cm_tx_msgs_", "cm_sent_messages", "Messages of the connection manager sent, those sent again included.", "message"),
 	familyOf("cm_tx_retries_", "cm_resent_messages", "Messages of the connection manager sent again.", "message"),
 	familyOf("cm_verdict_", "cm_verdicts", "What the connection manager made of the messages it received.", "verdict"),
+	familyOf("region_", "region_requests", "Requests for exported regions, by what became of them; lost are clients that went without a word.", "result"),
 	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, by reason.", "reason"),
 }
 
-// counters sends what the device counts.
-func counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
-	for name, value := range d.Counters() {
+// counters sends what is counted on the device.
+func (c *Collector) counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
+	of := c.Counters
+	if of == nil {
+		of = (*gorxe.Device).Counters
+	}
+	for name, value := range of(d) {
 		desc, labels := descOf(name), []string{d.Name()}
 		if f, rest := inFamily(name); f != nil {
 			desc, labels = f.desc, append(labels, rest)
