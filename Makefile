@@ -9,7 +9,7 @@ RUN        ?=
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
 
-.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-cm pairs bench fuzz cover mutants soak
+.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon pairs bench fuzz cover mutants soak
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,7 +32,7 @@ cross: ## build for every supported platform
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	GOOS=windows GOARCH=amd64 go vet ./...
 
-interop: interop-core interop-verbs interop-cm ## Linux rxe in QEMU against gorxe; interop-core, interop-verbs or interop-cm for one group, with RUN for the cells it matches; LEVEL=full takes hours and writes the pages in docs/
+interop: interop-core interop-verbs interop-cm interop-daemon ## Linux rxe in QEMU against gorxe; interop-core and so on for one group, with RUN for the cells it matches; LEVEL=full takes hours and writes the pages in docs/
 
 interop-core:
 	go run ./conformance/rxelab/cmd/rxelab -group core -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
@@ -43,8 +43,8 @@ interop-verbs:
 interop-cm:
 	go run ./conformance/rxelab/cmd/rxelab -group cm -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
 
-interop-cm:
-	go run ./conformance/rxelab/cmd/rxelab -group cm -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
+interop-daemon:
+	go run ./conformance/rxelab/cmd/rxelab -group daemon -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
 
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
