@@ -38,9 +38,9 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		}
 	}
 	fs.Var(&spec[Device]{all: &f.devices, fields: deviceFields, def: defaultDevice, bare: bareDevice}, "device",
-		"a `device`: an interface or address, or "+specUsage(deviceFields)+"; repeat it for several")
+		"a `device`: an interface or address, or "+specUsage(deviceFields)+"; a list, such as gids=v4,gids=v6, repeats its key; give the flag again for another")
 	fs.Var(&spec[Region]{all: &f.regions, fields: regionFields, def: defaultRegion}, "region",
-		"a `region`: "+specUsage(regionFields)+"; repeat it for several")
+		"a `region`: "+specUsage(regionFields)+"; a list, such as access=read,access=write, repeats its key; give the flag again for another")
 }
 
 // allowedUsage adds what a flag takes where its usage does not say it.
