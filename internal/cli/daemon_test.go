@@ -119,14 +119,14 @@ func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *mem
 }
 
 func TestADaemonIsLookedInto(t *testing.T) {
-	withDaemon(t, "daemon --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, "daemon --control-socket /run/g.sock --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *memorySocket) {
 		time.Sleep(25 * time.Hour)
 		for _, line := range []string{"status", "qps", "mrs", "cms", "stats", "qps --json --device roce --type rc"} {
 			r := w.look(t, s, line)
 			mustSucceed(t, line, r)
 			switch line {
 			case "status":
-				for _, want := range []string{" running for 1d1h\n", "control /run/gorxe/control.sock, metrics off, log level info\nservices rping (port 7174), perftest (port 18515), pingpong (port 18515)\n", "roce    ", "2001:db8::/32"} {
+				for _, want := range []string{" running for 1d1h\n", "control /run/g.sock, metrics off, log level info\nservices rping (port 7174), perftest (port 18515), pingpong (port 18515)\n", "roce    ", "2001:db8::/32"} {
 					if !strings.Contains(r.out.String(), want) {
 						t.Errorf("no %q: %v", want, r)
 					}
