@@ -19,11 +19,18 @@ import (
 )
 
 func TestLocalProgramsSeeWhatPeersWriteAndAFileThatIsCutIsTold(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
+	file, object := filepath.Join(t.TempDir(), "f"), fmt.Sprintf("gorxe-test-region-%d", os.Getpid())
+	t.Cleanup(func() { _ = os.Remove("/dev/shm/" + object) })
+	t.Run("file", func(t *testing.T) { seenByLocalPrograms(t, "file", file, file) })
+	t.Run("shm", func(t *testing.T) { seenByLocalPrograms(t, "shm", object, "/dev/shm/"+object) })
+}
+
+// seenByLocalPrograms exports what a configuration calls name, and local programs path.
+func seenByLocalPrograms(t *testing.T, kind, name, path string) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.start(fmt.Sprintf("[[region]]\nname = \"f\"\nkind = \"file\"\npath = %q\nsize = \"64KiB\"\nmode = \"0640\"\naccess = [\"read\", \"write\"]\n"+
-			"[[region]]\nname = \"other\"\nsize = 8\n", path))
+		r.start(fmt.Sprintf("[[region]]\nname = \"f\"\nkind = %q\npath = %q\nsize = \"64KiB\"\nmode = \"0640\"\naccess = [\"read\", \"write\"]\n"+
+			"[[region]]\nname = \"other\"\nsize = 8\n", kind, name))
 		<-r.told
 		d, _ := r.host("192.0.2.7")
 		defer d.Close()

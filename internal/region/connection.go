@@ -190,6 +190,7 @@ const (
 // connect serves one connection from its request to its end.
 func (s *Server) connect(r *gorxe.ConnRequest, x *exported) {
 	if x.current.Err() != nil {
+		s.count(&s.counts.NoRegion)
 		s.refuse(r, NoRegion, ErrNoRegion)
 		return
 	}

@@ -112,6 +112,24 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+// Nothing that a server says gets to a terminal unless it is a name.
+func FuzzDirectory(f *testing.F) {
+	f.Add([]byte(`{"regions":[]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := parseDirectory(text)
+		if err != nil {
+			return
+		}
+		for _, e := range d.Regions {
+			for _, word := range append([]string{e.Name, e.Kind}, e.Access...) {
+				if CheckName(word) != nil {
+					t.Errorf("%q", word)
+				}
+			}
+		}
+	})
+}
+
 func FuzzReply(f *testing.F) {
 	f.Add((&location{Read, 1, 2, 3}).encode())
 	f.Add((&location{Write, math.MaxUint64, 2, 3}).encode())
