@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,6 +195,63 @@ func TestClosingIsBounded(t *testing.T) {
 		}
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// mutedByReply is a link that loses what leaves, from the first frame that comes until speak.
+type mutedByReply struct {
+	packet.Link
+	muted, spoke atomic.Bool
+}
+
+func (l *mutedByReply) Recv(b *packet.RecvBatch) error {
+	err := l.Link.Recv(b)
+	l.muted.Store(!l.spoke.Load())
+	return err
+}
+
+func (l *mutedByReply) Send(b *packet.Batch) error {
+	if l.muted.Load() {
+		b.Sent = b.Len()
+		return nil
+	}
+	return l.Link.Send(b)
+}
+
+func (l *mutedByReply) speak() {
+	l.spoke.Store(true)
+	l.muted.Store(false)
+}
+
+// The client has the reply, the server not yet the client's word that it has.
+func TestAClientHearsOfTheEndOfWhatHasJustBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
+		link := &mutedByReply{Link: w.link("192.0.2.2")}
+		d, err := gorxe.Open(gorxe.Config{Links: []packet.Link{link}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		c := w.dial(d, "m")
+		synctest.Wait()
+		if err := w.server.Withdraw("m"); err != nil {
+			t.Fatal(err)
+		}
+		link.speak()
+		time.Sleep(20 * time.Second)
+		select {
+		case <-c.Done():
+		default:
+			t.Fatal("the client thinks that it is connected")
+		}
+		if err := c.conn.Err(); !errors.Is(err, gorxe.ErrDisconnected) {
+			t.Errorf("it ended with %v", err)
+		}
+		if got := w.server.Counts(); got.Accepted != 1 || got.Unanswered != 0 {
+			t.Errorf("%+v", got)
 		}
 	})
 }
