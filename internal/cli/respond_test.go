@@ -120,7 +120,7 @@ func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 		if kind == "perf" {
 			kind = "perftest"
 		}
-		if n := counted["respond_"+kind+"_completed"]; n != 2 {
+		if n := counted["respond_completed_"+kind]; n != 2 {
 			t.Errorf("%s: %d sessions ended well, want 2: %v\n%s", line, n, nonzero(counted), logged)
 		}
 	}
@@ -155,7 +155,7 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 			defer cancel()
 			w.run(ctx, client)
 		})
-		if counted["respond_"+c.counter] != 1 || !strings.Contains(logged, c.says) {
+		if counted["respond_ended_"+c.counter] != 1 || !strings.Contains(logged, c.says) {
 			t.Errorf("%s: counted%s, logged %s", c.line, nonzero(counted), logged)
 		}
 	}
@@ -170,7 +170,7 @@ func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 	})
-	if counted["respond_displaced"] != 19 || counted["respond_pingpong_completed"] != 1 {
+	if counted["respond_ended_displaced"] != 19 || counted["respond_completed_pingpong"] != 1 {
 		t.Errorf("counted%s", nonzero(counted))
 	}
 }
@@ -192,7 +192,7 @@ func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
 				t.Errorf("%s: %v", line, r)
 			}
 		})
-		if n := counted["respond_failed"] + counted["respond_hung_up"] + counted["respond_pingpong_completed"]; n != 1 {
+		if n := counted["respond_ended_failed"] + counted["respond_ended_hung_up"] + counted["respond_completed_pingpong"]; n != 1 {
 			t.Errorf("%s: counted%s\n%s", line, nonzero(counted), logged)
 		}
 	}

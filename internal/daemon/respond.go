@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/gorxe/gorxe/internal/respond"
@@ -16,7 +17,7 @@ import (
 // Respond answers clients of perftest and of the pingpongs on every device. Its listeners are open
 // on all addresses of the host: the connections to those of no device are closed.
 type Respond struct {
-	r         *respond.Responder
+	r         atomic.Pointer[respond.Responder]
 	listeners []net.Listener
 	serving   sync.WaitGroup
 }
@@ -24,7 +25,8 @@ type Respond struct {
 // Start listens on the TCP ports of the plan.
 func (p *Respond) Start(ctx context.Context, d *Daemon) error {
 	c := d.Plan()
-	p.r = respond.New(d.Devices, respond.Limits{Memory: c.SessionMemory}, d.Log())
+	r := respond.New(d.Devices, respond.Limits{Memory: c.SessionMemory}, d.Log())
+	p.r.Store(r)
 	tools := map[int][]respond.Kind{}
 	if c.Perftest.Enabled {
 		tools[c.Perftest.Port] = append(tools[c.Perftest.Port], respond.Perftest)
@@ -39,7 +41,7 @@ func (p *Respond) Start(ctx context.Context, d *Daemon) error {
 			return portError(port, kinds, err)
 		}
 		p.listeners = append(p.listeners, l)
-		p.serving.Go(func() { p.r.Serve(ctx, l, kinds...) })
+		p.serving.Go(func() { r.Serve(ctx, l, kinds...) })
 	}
 	return nil
 }
@@ -71,5 +73,12 @@ func (p *Respond) closeListeners() {
 // Drain stops listening and waits for the sessions.
 func (p *Respond) Drain(ctx context.Context) error {
 	p.closeListeners()
-	return p.r.Drain(ctx)
+	return p.r.Load().Drain(ctx)
+}
+
+// Counters tells what the responders count; nothing before they start.
+func (p *Respond) Counters(f func(name string, value uint64)) {
+	if r := p.r.Load(); r != nil {
+		r.Counters(f)
+	}
 }

@@ -93,7 +93,10 @@ func (d *Daemon) serveMetrics() (stop func(), err error) {
 func (d *Daemon) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
-		&metrics.Collector{Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version},
+		&metrics.Collector{
+			Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version,
+			Parts: d.partCounters,
+		},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return r
@@ -108,6 +111,17 @@ func (d *Daemon) counters(dev *gorxe.Device) map[string]uint64 {
 		}
 	}
 	return all
+}
+
+// partCounters tells what the parts of the daemon count.
+func (d *Daemon) partCounters(f func(name string, value uint64)) {
+	for _, p := range d.opts.Parts {
+		if c, ok := p.(interface {
+			Counters(f func(name string, value uint64))
+		}); ok {
+			c.Counters(f)
+		}
+	}
 }
 
 // status is what the daemon says of itself.

@@ -39,10 +39,10 @@ type counters struct {
 // began and how many ended well, and for what reasons clients were refused or ended.
 func (r *Responder) Counters(f func(name string, value uint64)) {
 	for k := range kinds {
-		f("respond_"+k.String()+"_sessions", r.count.sessions[k].Load())
-		f("respond_"+k.String()+"_completed", r.count.ended[k].Load())
+		f("respond_sessions_"+k.String(), r.count.sessions[k].Load())
+		f("respond_completed_"+k.String(), r.count.ended[k].Load())
 	}
 	for i, name := range reasonNames {
-		f("respond_"+name, r.count.why[i].Load())
+		f("respond_ended_"+name, r.count.why[i].Load())
 	}
 }

@@ -88,7 +88,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 		if err := r.dev.Close(); err != nil {
 			t.Error(err)
 		}
-		r.r.Counters(func(name string, value uint64) { counted[strings.TrimPrefix(name, "respond_")] = value })
+		r.r.Counters(func(name string, value uint64) { counted[strings.TrimPrefix(name, "respond_ended_")] = value })
 		logged = r.log.String()
 	})
 	return counted, logged

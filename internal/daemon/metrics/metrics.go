@@ -18,6 +18,7 @@ type Collector struct {
 	Counters func(*gorxe.Device) map[string]uint64 // nil is those of the device alone
 	Draining func() bool
 	Version  string
+	Parts    func(f func(name string, value uint64)) // counters of what answers clients; nil for none
 }
 
 // Describe sends nothing: which counters there are, the devices tell.
@@ -56,6 +57,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	set(info, 1, c.Version)
 	set(draining, truth(c.Draining()))
+	if c.Parts != nil {
+		c.Parts(func(name string, value uint64) { partCounter(name, value, ch) })
+	}
 	for _, d := range c.Devices() {
 		name, attr, p := d.Name(), d.Attr(), d.PortAttr()
 		set(port, truth(p.State == "PORT_ACTIVE"), name)

@@ -30,6 +30,26 @@ var families = []family{
 	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, by reason.", "reason"),
 }
 
+// partFamilies are the counters of the responders. They are of no device: who is refused has none.
+var partFamilies = []family{
+	partFamily("respond_sessions_", "responder_sessions", "Clients of perftest and of the pingpongs that were answered, by tool.", "tool"),
+	partFamily("respond_completed_", "responder_completed_sessions", "Clients of perftest and of the pingpongs that came to their end, by tool.", "tool"),
+	partFamily("respond_ended_", "responder_ended", "Clients of perftest and of the pingpongs that were refused or did not come to their end, by reason.", "reason"),
+}
+
+func partFamily(prefix, name, help, label string) family {
+	return family{prefix, label, prometheus.NewDesc("gorxe_"+name+"_total", help, []string{label}, nil)}
+}
+
+// partCounter sends a counter of a responder. One of no family is not shown.
+func partCounter(name string, value uint64, ch chan<- prometheus.Metric) {
+	for _, f := range partFamilies {
+		if rest, ok := strings.CutPrefix(name, f.prefix); ok {
+			ch <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(value), rest)
+		}
+	}
+}
+
 // counters sends what is counted on the device.
 func (c *Collector) counters(d *gorxe.Device, ch chan<- prometheus.Metric) {
 	of := c.Counters

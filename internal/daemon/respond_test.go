@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange/pingpong"
+)
+
+// called is a connection in memory between a host and the rig's device.
+type called struct{ net.Conn }
+
+func (called) LocalAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:18515"))
+}
+func (called) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.9:40000"))
+}
+
+// A daemon with its defaults answers the client of a pingpong, lets it be seen in its metrics, and ends it when it stops.
+func TestADaemonAnswersPingpongs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start(`metrics.listen = "127.0.0.1:9481"`)
+		<-r.told
+		d, _ := r.host("192.0.2.9")
+		defer d.Close()
+		cq, err := d.CreateCQ(8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pd := d.AllocPD()
+		buf := []byte("there and back")
+		mr, err := pd.RegMR(buf, gorxe.LocalWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, err := q.Local(0, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := net.Pipe()
+		r.tools.calls <- called{b}
+		var peer pingpong.Dest
+		say := pingpong.Dest{QPN: uint32(mine.QPN), PSN: 7, GID: mine.GID}
+		answer := make([]byte, pingpong.Len)
+		if _, err := a.Write(say.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(a, answer); err != nil {
+			t.Fatal(err)
+		}
+		if err := peer.Decode(answer); err != nil {
+			t.Fatal(err)
+		}
+		attr := gorxe.DefaultConnAttr()
+		attr.PathMTU = 1024
+		if err := q.Connect(mine, gorxe.ConnInfo{QPN: gorxe.QPN(peer.QPN), PSN: gorxe.PSN(peer.PSN), GID: peer.GID}, attr); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Write([]byte(pingpong.Done)); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+		err = errors.Join(
+			q.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{mr.SGE(0, len(buf))}}),
+			q.PostSend(&gorxe.SendWR{Opcode: gorxe.WRSend, SGList: []gorxe.SGE{mr.SGE(0, len(buf))}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wc [2]gorxe.WC
+		if n, err := cq.Wait(t.Context(), wc[:]); err != nil || n != 1 || wc[0].Opcode != gorxe.WCRecv || wc[0].ByteLen != uint32(len(buf)) {
+			t.Errorf("%d completions, %v: %+v", n, err, wc[0])
+		}
+		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_sessions_total{tool="pingpong"} 1`) || !strings.Contains(text, `gorxe_responder_ended_total{reason="silent"} 0`) {
+			t.Error(text)
+		}
+		time.Sleep(2 * time.Second)
+		r.stop()
+		begun := time.Now()
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(begun); d > time.Second {
+			t.Errorf("it took %v to end a pingpong that is silent", d)
+		}
+		<-r.told
+	})
+}
+
+// scrape is what Prometheus gets.
+func (r *rig) scrape() string {
+	r.t.Helper()
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.dial(ctx) }, DisableKeepAlives: true}}
+	answer, err := c.Get("http://memory/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A port of the responders that another program has is told with what can be done about it.
+func TestADaemonSaysWhichPortIsInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.opts.TCP = func(string) (net.Listener, error) {
+			return nil, fmt.Errorf("listen: %w", &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE})
+		}
+		r.start("")
+		want := "service perftest and pingpong: TCP port 18515 is in use: choose another with --perftest-port and --pingpong-port, or do without with --perftest=false --pingpong=false"
+		if err := <-r.end; err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	})
+}
