@@ -103,7 +103,7 @@ func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	for _, line := range []string{
 		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c", "pingpong rc -s 200 -m 4096 -n 9",
 		"pingpong srq -n 200", "pingpong srq -n 64 -q 3 -c -s 5000",
-		"perf write_bw -n 100", "perf write_bw -n 100 -q 4", "perf write_bw -a -n 5", "perf write_bw -m 512 -n 100",
+		"perf write_bw -n 100", "perf write_bw -n 100 -b", "perf read_bw -n 100 -b", "perf write_bw -n 100 -q 4", "perf write_bw -a -n 5", "perf write_bw -m 512 -n 100",
 		"perf read_bw -n 100", "perf read_bw -n 100 -q 3", "perf read_bw -a -n 5", "perf read_bw -o 1 -n 20",
 		"perf atomic_bw -n 100", "perf atomic_bw -n 100 -A CMP_AND_SWAP",
 		"perf send_bw -n 1000", "perf send_bw -n 100 -q 4", "perf send_bw -a -n 5", "perf send_bw -n 100 -l 4 -s 2",

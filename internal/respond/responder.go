@@ -190,7 +190,7 @@ func (r *Responder) Drain(ctx context.Context) error {
 	tick := time.NewTicker(displaced / 4)
 	defer tick.Stop()
 	for {
-		r.endSessions((*session).idle)
+		r.endSessions((*session).idle, func(s *session) { s.cancel(nil) })
 		select {
 		case <-over:
 			return nil
@@ -198,7 +198,7 @@ func (r *Responder) Drain(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		}
-		n := r.endSessions(func(*session) bool { return true })
+		n := r.endSessions(func(*session) bool { return true }, func(s *session) { s.end(stopped, errStopping) })
 		<-over
 		if n == 0 {
 			return nil
@@ -208,12 +208,12 @@ func (r *Responder) Drain(ctx context.Context) error {
 }
 
 // endSessions ends those that which chooses.
-func (r *Responder) endSessions(which func(*session) bool) (n int) {
+func (r *Responder) endSessions(which func(*session) bool, end func(*session)) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for s := range r.sessions {
 		if which(s) {
-			s.end(stopped, errStopping)
+			end(s)
 			n++
 		}
 	}
