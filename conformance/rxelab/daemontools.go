@@ -3,8 +3,14 @@ package rxelab
 // visiting makes a tool of a client of gorxe daemon, which has its defaults but for the control socket: lanes share their files.
 func visiting(name, client string, runs []Params, says Says, packets func(p Params) int) Tool {
 	return still(talking(name, runs, Talk{
-		Client: client, GorxeServer: "daemon --control-socket /run/rxelab/daemon-{port}.sock", ClientSays: says, Packets: packets, Daemon: true,
+		Client: client, GorxeServer: "daemon --control-socket /run/rxelab/daemon-{port}/control.sock", ClientSays: says, Packets: packets, Daemon: true,
 	}))
+}
+
+// ofHost makes a tool that of the host: those that the lab has of other releases do not include rdma-core's pingpongs.
+func ofHost(t Tool) Tool {
+	t.Native = false
+	return t
 }
 
 // measured counts the packets with data of one direction.
@@ -25,9 +31,9 @@ var (
 var daemonTools = []Tool{
 	visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}", pings, Says{Never: pingTrouble}, pinged),
 	visiting("ib_write_bw", "ib_write_bw -d {device} -x {gid} {tcp}", []Params{{Size: 65536, Iters: 5000}}, measuredAll, measured),
-	visiting("ibv_rc_pingpong", "ibv_rc_pingpong -d {device} -g {gid} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, turned),
-	visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 1, Iters: 100}, {Size: 100000, Iters: 20}}, pingedAll, turned),
-	visiting("ibv_srq_pingpong", "ibv_srq_pingpong -d {device} -g {gid} -n {count} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, measured),
+	ofHost(visiting("ibv_rc_pingpong", "ibv_rc_pingpong -d {device} -g {gid} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, turned)),
+	ofHost(visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 1, Iters: 100}, {Size: 100000, Iters: 20}}, pingedAll, turned)),
+	ofHost(visiting("ibv_srq_pingpong", "ibv_srq_pingpong -d {device} -g {gid} -n {count} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, measured)),
 	visiting("ib_write_bw -q 4", "ib_write_bw -q 4"+sized, []Params{{Size: 2, Iters: 100}}, Says{Must: ` {size} +400 +[0-9.]`}, measured),
 	visiting("ib_write_bw -a", "ib_write_bw -a -d {device} -x {gid} -F -n {count} {tcp}", []Params{{All: true, Iters: 5}}, Says{Must: ` 8388608 +{count} +[0-9.]`}, measured),
 	visiting("ib_read_bw", "ib_read_bw"+sized, []Params{{Size: 65536, Iters: 100}}, measuredAll, measured),
