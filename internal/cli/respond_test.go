@@ -144,8 +144,8 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 		{"perf send_bw -c UD -n 5", "no_packet", "ib_write_lat, -c UC and -c UD are not served"},
 		{"pingpong ud -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
 		{"pingpong uc -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
-		{"pingpong rc -m 4096 -s 9000", "failed", "its path MTU (-m) is not 1024"},
-		{"perf write_bw -s 2M -n 5", "failed", "it reached beyond the 1048576 bytes that a session has"},
+		{"pingpong rc -m 4096 -s 9000", "failed", "one whose path MTU (-m) is not 1024"},
+		{"perf write_bw -s 2M -n 5", "failed", "one that reaches beyond the 1048576 bytes that a session has"},
 		{"perf send_bw -s 2M -n 5", "failed", "1048576 bytes"},
 		{"perf write_bw -q 9 -n 5", "refused_queue_pair", "more than 8 queue pairs: choose fewer with -q"},
 	} {

@@ -166,9 +166,9 @@ func (s *session) explain(q *queue, wc *gorxe.WC) error {
 	case wc.Status == gorxe.WCRetryExcErr:
 		return fmt.Errorf("%w: the client is gone", what)
 	case c.ErrorNAKsSent > 0 && s.kind == Perftest:
-		return fmt.Errorf("%w: the client was refused: it reached beyond the %d bytes that a session has; give sessions more memory or the client a smaller -s", what, s.mr.Len())
+		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has: give sessions more memory or the client a smaller -s", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0:
-		return fmt.Errorf("%w: the client was refused: its path MTU (-m) is not %d, or its message is longer than %d bytes", what, pingpongMTU, q.room.Length)
+		return fmt.Errorf("%w: the client was refused, as is one whose path MTU (-m) is not %d or whose message is longer than %d bytes", what, pingpongMTU, q.room.Length)
 	}
 	return what
 }
