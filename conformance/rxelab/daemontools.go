@@ -27,13 +27,14 @@ var (
 	pingedAll   = Says{Must: `{count} iters in`, Never: `(?i:fail|couldn't|invalid)`}
 )
 
-// daemonTools are the tools of [Alone]. The first runs are the tools' defaults.
+// daemonTools are the tools of [Alone]. The first runs of ib_write_bw and of the pingpongs are what the tools do when they are told
+// nothing; the path MTU is the pingpongs' own.
 var daemonTools = []Tool{
 	visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}", pings, Says{Never: pingTrouble}, pinged),
 	visiting("ib_write_bw", "ib_write_bw -d {device} -x {gid} {tcp}", []Params{{Size: 65536, Iters: 5000}}, measuredAll, measured),
-	ofHost(visiting("ibv_rc_pingpong", "ibv_rc_pingpong -d {device} -g {gid} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, turned)),
+	ofHost(visiting("ibv_rc_pingpong", "ibv_rc_pingpong -d {device} -g {gid} {remote}", []Params{{Size: 4096, MTU: 1024, Iters: 1000, Alone: true}}, pingedAll, turned)),
 	ofHost(visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 1, Iters: 100}, {Size: 100000, Iters: 20}}, pingedAll, turned)),
-	ofHost(visiting("ibv_srq_pingpong", "ibv_srq_pingpong -d {device} -g {gid} -n {count} {remote}", []Params{{Size: 4096, Iters: 1000}}, pingedAll, measured)),
+	ofHost(visiting("ibv_srq_pingpong", "ibv_srq_pingpong -d {device} -g {gid} -n {count} {remote}", []Params{{Size: 4096, MTU: 1024, Iters: 1000, Alone: true}}, pingedAll, measured)),
 	visiting("ib_write_bw -q 4", "ib_write_bw -q 4"+sized, []Params{{Size: 2, Iters: 100}}, Says{Must: ` {size} +400 +[0-9.]`}, measured),
 	visiting("ib_write_bw -a", "ib_write_bw -a -d {device} -x {gid} -F -n {count} {tcp}", []Params{{All: true, Iters: 5}}, Says{Must: ` 8388608 +{count} +[0-9.]`}, measured),
 	visiting("ib_read_bw", "ib_read_bw"+sized, []Params{{Size: 65536, Iters: 100}}, measuredAll, measured),
