@@ -12,47 +12,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/daemon"
 	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// memorySocket is a control socket in memory.
-type memorySocket struct {
-	calls chan net.Conn
-	over  chan struct{}
-	close sync.Once
-}
-
-func newMemorySocket() *memorySocket {
-	return &memorySocket{calls: make(chan net.Conn), over: make(chan struct{})}
-}
-
-func (l *memorySocket) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.calls:
-		return c, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-func (l *memorySocket) Close() error   { l.close.Do(func() { close(l.over) }); return nil }
-func (l *memorySocket) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
-
-func (l *memorySocket) dial(ctx context.Context) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case l.calls <- b:
-		return a, nil
-	case <-l.over:
-		return nil, fs.ErrNotExist
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// newMemorySocket is a control socket in memory, which is not there when it is closed.
+func newMemorySocket() *testnet.Listener {
+	l := testnet.Listen()
+	l.Gone = fs.ErrNotExist
+	return l
 }
 
 // host is one with an interface eth0 at 192.0.2.1, the default, and the addresses of a world.
@@ -71,7 +44,7 @@ func (w *world) host() daemon.Host {
 }
 
 // startWith is start with a control socket, on which a daemon listens and which others ask.
-func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(string) error, args ...string) *run {
+func (w *world) startWith(ctx context.Context, socket *testnet.Listener, ready func(string) error, args ...string) *run {
 	r := &run{done: make(chan struct{})}
 	a := &app{
 		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, host: w.host(),
@@ -80,7 +53,7 @@ func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },
 			Notify: ready,
 		},
-		control: func(string) *control.Client { return control.NewClient("/run/gorxe/control.sock", socket.dial) },
+		control: func(string) *control.Client { return control.NewClient("/run/gorxe/control.sock", socket.Dial) },
 	}
 	go func() {
 		defer close(r.done)
@@ -89,7 +62,7 @@ func (w *world) startWith(ctx context.Context, socket *memorySocket, ready func(
 	return r
 }
 
-func (w *world) look(t *testing.T, socket *memorySocket, line string) *run {
+func (w *world) look(t *testing.T, socket *testnet.Listener, line string) *run {
 	t.Helper()
 	r := w.startWith(t.Context(), socket, nil, strings.Fields(line)...)
 	<-r.done
@@ -97,7 +70,7 @@ func (w *world) look(t *testing.T, socket *memorySocket, line string) *run {
 }
 
 // withDaemon runs f while a daemon runs.
-func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *memorySocket)) {
+func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *testnet.Listener)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w, s := newWorld(), newMemorySocket()
@@ -119,7 +92,7 @@ func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *mem
 }
 
 func TestADaemonIsLookedInto(t *testing.T) {
-	withDaemon(t, "daemon --control-socket /run/g.sock --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, "daemon --control-socket /run/g.sock --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *testnet.Listener) {
 		time.Sleep(25 * time.Hour)
 		for _, line := range []string{"status", "qps", "mrs", "cms", "stats", "qps --json --device roce --type rc"} {
 			r := w.look(t, s, line)
@@ -145,7 +118,7 @@ func TestADaemonIsLookedInto(t *testing.T) {
 }
 
 func TestTheLogLevelIsShownAndChanged(t *testing.T) {
-	withDaemon(t, "daemon --log-level error", func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, "daemon --log-level error", func(t *testing.T, w *world, s *testnet.Listener) {
 		for _, c := range []struct{ line, want string }{{"loglevel", "error\n"}, {"loglevel debug", "debug\n"}, {"loglevel", "debug\n"}} {
 			if r := w.look(t, s, c.line); r.code != 0 || r.out.String() != c.want {
 				t.Errorf("%s: %v", c.line, r)
@@ -176,7 +149,7 @@ func (c canned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-func serveCanned(t *testing.T, name string) *memorySocket {
+func serveCanned(t *testing.T, name string) *testnet.Listener {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "look", name+".json"))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -19,13 +20,13 @@ const exporting = "daemon --region name=scratch,size=1MiB,access=read,access=wri
 	" --region name=drop,size=64,access=write --region name=theirs,size=8,peers=192.0.2.99"
 
 // region runs a command about regions from another host.
-func (w *world) region(t *testing.T, s *memorySocket, line string) *run {
+func (w *world) region(t *testing.T, s *testnet.Listener, line string) *run {
 	t.Helper()
 	return w.look(t, s, "region "+line+" -I 192.0.2.2")
 }
 
 func TestRegionsAreListed(t *testing.T) {
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		all := ""
 		for _, line := range []string{"ls 192.0.2.1", "ls 192.0.2.1:7175 --json"} {
 			r := w.region(t, s, line)
@@ -37,7 +38,7 @@ func TestRegionsAreListed(t *testing.T) {
 }
 
 func TestTheHostMayBeAnIPv6Address(t *testing.T) {
-	withDaemon(t, "daemon --device 2001:db8::1 --region-port 9000 --region name=a,size=8", func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, "daemon --device 2001:db8::1 --region-port 9000 --region name=a,size=8", func(t *testing.T, w *world, s *testnet.Listener) {
 		for line, want := range map[string]string{
 			"ls [2001:db8::1]:9000":     "REGION  KIND       LENGTH  ACCESS\na       anonymous  8       read\n",
 			"read [2001:db8::1]:9000/a": strings.Repeat("\x00", 8),
@@ -59,7 +60,7 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 	if err := os.WriteFile(file("in"), want, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		w.fault = packet.FaultConfig{Seed: 3, Drop: 0.01}
 		write := w.region(t, s, "write 192.0.2.1/scratch "+file("in"))
 		if write.code != 0 || write.err.String() != "1048576 bytes written\n" || write.out.Len() > 0 {
@@ -90,7 +91,7 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 }
 
 func TestATerminalGetsTextOnly(t *testing.T) {
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		w.stdin = strings.NewReader("täxt\t\n\x1b[2J")
 		if r := w.region(t, s, "write 192.0.2.1/scratch"); r.code != 0 {
 			t.Fatal(r)
@@ -109,7 +110,7 @@ func TestATerminalGetsTextOnly(t *testing.T) {
 }
 
 func TestChangesAreWatched(t *testing.T) {
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		began := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
 		watch := w.startWith(ctx, s, nil, strings.Fields("region watch 192.0.2.1/scratch -I 192.0.2.3 --offset 5 --length 40 --interval 10s")...)
@@ -146,7 +147,7 @@ func TestChangesAreWatched(t *testing.T) {
 // The daemon ends while its region is watched.
 func TestAWatchEndsWithTheDaemon(t *testing.T) {
 	var watch *run
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		watch = w.startWith(context.Background(), s, nil, strings.Fields("region watch 192.0.2.1/ro -I 192.0.2.3")...)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -161,7 +162,7 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 4096), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	withDaemon(t, exporting, func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		for _, c := range []struct {
 			line string
 			code int
@@ -214,7 +215,7 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 }
 
 func TestTooMuchToWatch(t *testing.T) {
-	withDaemon(t, "daemon --region name=big,size=1GiB", func(t *testing.T, w *world, s *memorySocket) {
+	withDaemon(t, "daemon --region name=big,size=1GiB", func(t *testing.T, w *world, s *testnet.Listener) {
 		if r := w.region(t, s, "watch 192.0.2.1/big"); r.code != exitFailure || !strings.Contains(r.err.String(), "1073741824 bytes are too many to watch: choose 67108864 at most") {
 			t.Error(r)
 		}

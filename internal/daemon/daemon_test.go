@@ -17,50 +17,17 @@ import (
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
 )
-
-// listener is one in memory.
-type listener struct {
-	calls chan net.Conn
-	over  chan struct{}
-	close sync.Once
-}
-
-func newListener() *listener {
-	return &listener{calls: make(chan net.Conn), over: make(chan struct{})}
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.calls:
-		return c, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-func (l *listener) Close() error   { l.close.Do(func() { close(l.over) }); return nil }
-func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
-
-func (l *listener) dial(ctx context.Context) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case l.calls <- b:
-		return a, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // rig is a daemon in memory.
 type rig struct {
 	t       *testing.T
-	socket  *listener
-	metrics *listener
-	tools   *listener    // of perftest and pingpongs
-	log     bytes.Buffer // to be read after the end
+	socket  *testnet.Listener
+	metrics *testnet.Listener
+	tools   *testnet.Listener // of perftest and pingpongs
+	log     bytes.Buffer      // to be read after the end
 	told    chan string
 	opts    Options
 	pipes   *packet.PipeNet
@@ -70,7 +37,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, socket: newListener(), metrics: newListener(), tools: newListener(), told: make(chan string, 2), end: make(chan error, 1)}
+	r := &rig{t: t, socket: testnet.Listen(), metrics: testnet.Listen(), tools: testnet.Listen(), told: make(chan string, 2), end: make(chan error, 1)}
 	pipes := packet.NewPipeNet()
 	r.pipes = pipes
 	r.opts = Options{
@@ -117,7 +84,7 @@ func (r *rig) start(text string) {
 	go func() { r.end <- Run(ctx, p, r.opts) }()
 }
 
-func (r *rig) client() *control.Client { return control.NewClient("memory", r.socket.dial) }
+func (r *rig) client() *control.Client { return control.NewClient("memory", r.socket.Dial) }
 
 func (r *rig) state() string {
 	r.t.Helper()
@@ -177,7 +144,7 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 		if _, err := r.opened[1].CreateCQ(1); !errors.Is(err, gorxe.ErrClosed) {
 			t.Errorf("a device is open after the end: %v", err)
 		}
-		if _, err := r.socket.dial(t.Context()); !errors.Is(err, net.ErrClosed) {
+		if _, err := r.socket.Dial(t.Context()); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the socket is open after the end: %v", err)
 		}
 		for _, want := range []string{`"msg":"ready","version":"v1.2.3"`, `"msg":"GID","device":"b","index":0,"gid":"::ffff:198.51.100.1"`, `"msg":"stopped"`,
@@ -319,7 +286,7 @@ func TestMetricsAreServedWhereThePlanSays(t *testing.T) {
 		r.start("metrics.listen = \":9481\"\n[[region]]\nname = \"a\"\nsize = 8")
 		<-r.told
 		client := http.Client{Transport: &http.Transport{
-			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.dial(ctx) },
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.Dial(ctx) },
 			DisableKeepAlives: true, DisableCompression: true,
 		}}
 		for path, want := range map[string]string{
@@ -355,7 +322,7 @@ func TestItCanBeLookedIntoWhileItEnds(t *testing.T) {
 					var v map[string]any
 					err := r.client().Get(t.Context(), path, nil, &v)
 					select {
-					case <-r.socket.over:
+					case <-r.socket.Closed():
 						return
 					default:
 					}

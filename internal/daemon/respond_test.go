@@ -56,7 +56,7 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, b := net.Pipe()
-		r.tools.calls <- called{b}
+		r.tools.Give(called{b})
 		var peer pingpong.Dest
 		say := pingpong.Dest{QPN: uint32(mine.QPN), PSN: 7, GID: mine.GID}
 		answer := make([]byte, pingpong.Len)
@@ -107,7 +107,7 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 // scrape is what Prometheus gets.
 func (r *rig) scrape() string {
 	r.t.Helper()
-	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.dial(ctx) }, DisableKeepAlives: true}}
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.Dial(ctx) }, DisableKeepAlives: true}}
 	answer, err := c.Get("http://memory/metrics")
 	if err != nil {
 		r.t.Fatal(err)
