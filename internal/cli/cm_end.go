@@ -83,6 +83,41 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 	return c, nil
 }
 
+// ask prepares a queue pair and has do connect it, or find its peer, and says how long that took. What was prepared is
+// returned with an error of do, too.
+func (e *cmEnd) ask(service gorxe.QPType, do func(*cmConn) error) (c *cmConn, took time.Duration, err error) {
+	if c, err = e.prepare(service); err != nil {
+		return nil, 0, err
+	}
+	asked := time.Now()
+	err = do(c)
+	return c, time.Since(asked), err
+}
+
+// askAll asks for as many as there are to be, so many at a time, and says how fast that was.
+func (e *cmEnd) askAll(ctx context.Context, service gorxe.QPType, do func(context.Context, *cmConn) error) error {
+	turns := make(chan struct{}, e.params.parallel)
+	begin := time.Now()
+	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
+		select {
+		case turns <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		defer func() { <-turns }()
+		c, took, err := e.ask(service, func(c *cmConn) error { return do(ctx, c) })
+		if err != nil {
+			return err
+		}
+		e.keep(c, took)
+		return nil
+	})
+	if err == nil {
+		e.printMade(time.Since(begin))
+	}
+	return err
+}
+
 // keep remembers a connection that was made in so much time.
 func (e *cmEnd) keep(c *cmConn, took time.Duration) {
 	e.mu.Lock()

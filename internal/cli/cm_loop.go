@@ -34,12 +34,9 @@ func (t *loopTimes) add(took time.Duration) {
 func (t *loopTimes) print(e *cmEnd, all time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := func(percent float64) time.Duration {
+	e.printTimes(" made and ended", int(t.hist.TotalCount()), all, all.Round(time.Millisecond), func(percent float64) time.Duration {
 		return time.Duration(t.hist.ValueAtPercentile(percent)) * time.Microsecond
-	}
-	n := t.hist.TotalCount()
-	fmt.Fprintf(e.out, "%s made and ended in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
-		plural(int(n), e.params.unit()), all.Round(time.Millisecond), float64(n)/max(all.Seconds(), 1e-9), at(0), at(50), at(99), at(100))
+	})
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	fmt.Fprintf(e.out, "memory: %d MiB in use, %d MiB from the system\n", m.HeapAlloc>>20, m.Sys>>20)
@@ -62,16 +59,14 @@ func (e *cmEnd) loop(ctx context.Context) error {
 
 // once makes one connection, has it carry its messages and ends it.
 func (e *cmEnd) once(ctx context.Context, times *loopTimes) error {
-	c, err := e.prepare(gorxe.RC)
+	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.dial(ctx, c) })
+	if c != nil {
+		defer c.close()
+	}
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	asked := time.Now()
-	if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err != nil {
-		return err
-	}
-	times.add(time.Since(asked))
+	times.add(took)
 	if err := c.exchange(ctx, e); err != nil {
 		return err
 	}
@@ -103,16 +98,14 @@ func (e *cmEnd) serve(ctx context.Context) error {
 }
 
 func (e *cmEnd) serveOne(ctx context.Context, r *gorxe.ConnRequest, times *loopTimes) error {
-	c, err := e.prepare(gorxe.RC)
+	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
+	if c != nil {
+		defer c.close()
+	}
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	asked := time.Now()
-	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err != nil {
-		return err
-	}
-	times.add(time.Since(asked))
+	times.add(took)
 	if err := c.exchange(ctx, e); err != nil {
 		return err
 	}

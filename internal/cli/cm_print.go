@@ -11,12 +11,15 @@ func (e *cmEnd) printMade(all time.Duration) {
 	e.mu.Lock()
 	took := slices.Sorted(slices.Values(e.took))
 	e.mu.Unlock()
-	at := func(share float64) time.Duration {
-		return took[int(share*float64(len(took)-1))].Round(time.Microsecond)
-	}
-	fmt.Fprintf(e.out, "%s in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
-		plural(len(took), e.params.unit()), all.Round(time.Microsecond), float64(len(took))/max(all.Seconds(), 1e-9),
-		at(0), at(0.5), at(0.99), at(1))
+	e.printTimes("", len(took), all, all.Round(time.Microsecond), func(percent float64) time.Duration {
+		return took[int(percent/100*float64(len(took)-1))].Round(time.Microsecond)
+	})
+}
+
+// printTimes says how fast n came to be, and what one took; did is what else became of them.
+func (e *cmEnd) printTimes(did string, n int, all, shown time.Duration, at func(percent float64) time.Duration) {
+	fmt.Fprintf(e.out, "%s%s in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
+		plural(n, e.params.unit()), did, shown, float64(n)/max(all.Seconds(), 1e-9), at(0), at(50), at(99), at(100))
 }
 
 // printRun says what went over them.

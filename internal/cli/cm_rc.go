@@ -52,30 +52,10 @@ func (e *cmEnd) param() gorxe.ConnParam {
 }
 
 // dialAll makes all connections, so many at a time.
-func (e *cmEnd) dialAll(ctx context.Context) error {
-	turns := make(chan struct{}, e.params.parallel)
-	begin := time.Now()
-	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
-		select {
-		case turns <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		defer func() { <-turns }()
-		c, err := e.prepare(gorxe.RC)
-		if err != nil {
-			return err
-		}
-		asked := time.Now()
-		if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err != nil {
-			return err
-		}
-		e.keep(c, time.Since(asked))
-		return nil
-	})
-	if err == nil {
-		e.printMade(time.Since(begin))
-	}
+func (e *cmEnd) dialAll(ctx context.Context) error { return e.askAll(ctx, gorxe.RC, e.dial) }
+
+func (e *cmEnd) dial(ctx context.Context, c *cmConn) (err error) {
+	c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param())
 	return err
 }
 
@@ -118,16 +98,17 @@ func (e *cmEnd) acceptAll(ctx context.Context) error {
 
 // accept makes one connection.
 func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) error {
-	c, err := e.prepare(gorxe.RC)
+	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
 	if err != nil {
 		return err
 	}
-	asked := time.Now()
-	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err != nil {
-		return err
-	}
-	e.keep(c, time.Since(asked))
+	e.keep(c, took)
 	return nil
+}
+
+func (e *cmEnd) take(ctx context.Context, r *gorxe.ConnRequest, c *cmConn) (err error) {
+	c.conn, err = r.Accept(ctx, c.qp, e.param())
+	return err
 }
 
 // exchange sends all messages and takes the peer's, whichever end sends first.

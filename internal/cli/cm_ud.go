@@ -34,30 +34,10 @@ func (e *cmEnd) datagrams(ctx context.Context) error {
 
 // resolveAll asks for all queue pairs, so many at a time.
 func (e *cmEnd) resolveAll(ctx context.Context) error {
-	turns := make(chan struct{}, e.params.parallel)
-	begin := time.Now()
-	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
-		select {
-		case turns <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		defer func() { <-turns }()
-		c, err := e.prepare(gorxe.UD)
-		if err != nil {
-			return err
-		}
-		asked := time.Now()
-		if c.peer, err = e.pd.DialUD(ctx, e.remote, nil); err != nil {
-			return err
-		}
-		e.keep(c, time.Since(asked))
-		return nil
+	return e.askAll(ctx, gorxe.UD, func(ctx context.Context, c *cmConn) (err error) {
+		c.peer, err = e.pd.DialUD(ctx, e.remote, nil)
+		return err
 	})
-	if err == nil {
-		e.printMade(time.Since(begin))
-	}
-	return err
 }
 
 // answerAll tells as many queue pairs as there are to be.
