@@ -27,14 +27,19 @@ func updateSmall(crc uint32, b []byte) uint32 {
 	t := slicing
 	crc = ^crc
 	for len(b) >= 8 {
-		lo := crc ^ binary.LittleEndian.Uint32(b)
-		hi := binary.LittleEndian.Uint32(b[4:])
-		crc = t[7][byte(lo)] ^ t[6][byte(lo>>8)] ^ t[5][byte(lo>>16)] ^ t[4][lo>>24] ^
-			t[3][byte(hi)] ^ t[2][byte(hi>>8)] ^ t[1][byte(hi>>16)] ^ t[0][hi>>24]
+		crc = updateEight(crc, binary.LittleEndian.Uint64(b))
 		b = b[8:]
 	}
 	for _, v := range b {
 		crc = crc>>8 ^ t[0][byte(crc)^v]
 	}
 	return ^crc
+}
+
+// updateEight takes eight bytes into the register, the first of them lowest in v.
+func updateEight(reg uint32, v uint64) uint32 {
+	t := slicing
+	lo, hi := reg^uint32(v), uint32(v>>32)
+	return t[7][byte(lo)] ^ t[6][byte(lo>>8)] ^ t[5][byte(lo>>16)] ^ t[4][lo>>24] ^
+		t[3][byte(hi)] ^ t[2][byte(hi>>8)] ^ t[1][byte(hi>>16)] ^ t[0][hi>>24]
 }

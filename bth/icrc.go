@@ -17,14 +17,15 @@ func ICRC(seed uint32, b []byte) uint32 { return ICRCStart(seed, b) }
 // and holds at least all of it. The result is the running CRC in the sense of
 // [crc32.Update]; after the last piece it is the ICRC.
 func ICRCStart(seed uint32, headers []byte) uint32 {
+	if len(headers) >= BTHLen {
+		// The congestion bits are in the first eight bytes, which are one step of the table's.
+		v := binary.LittleEndian.Uint64(headers) | 0xff<<32
+		return crc32.Update(^updateEight(^seed, v), crc32.IEEETable, headers[8:])
+	}
 	var first [BTHLen]byte
 	n := copy(first[:], headers)
 	first[4] = 0xff
-	state := updateSmall(seed, first[:n])
-	if n == len(headers) {
-		return state
-	}
-	return crc32.Update(state, crc32.IEEETable, headers[n:])
+	return updateSmall(seed, first[:n])
 }
 
 // ICRCContinue adds the next piece of the packet: payload, or pad.

@@ -86,3 +86,15 @@ func TestSeedIPIgnoresFramePadding(t *testing.T) {
 		})
 	}
 }
+
+func TestTheSeedForAnIdentificationComesFromThatForNone(t *testing.T) {
+	h := testHeader4(92)
+	h.ID = 0
+	none := h.Seed()
+	for id := range 1 << 16 {
+		h.ID = uint16(id)
+		if got, want := none^bth.IDSeed(h.ID), h.Seed(); got != want {
+			t.Fatalf("identification %#04x: seed %#08x, want %#08x", id, got, want)
+		}
+	}
+}

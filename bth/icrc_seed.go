@@ -42,6 +42,27 @@ func (h *Header4) Seed() uint32 {
 	return updateSmall(lrhSeed, b[:])
 }
 
+// IDSeed is what an identification changes in the seed of an IPv4 packet: the seed for it is that for
+// identification 0, exclusive or IDSeed of it. (CRC is linear.) So who sends or receives many packets that
+// differ in it alone computes one seed.
+func IDSeed(id uint16) uint32 { return idSeeds[0][id>>8] ^ idSeeds[1][id&0xff] }
+
+// idSeeds is IDSeed by the upper and by the lower byte.
+var idSeeds = makeIDSeeds()
+
+func makeIDSeeds() *[2][256]uint32 {
+	t := new([2][256]uint32)
+	var h Header4
+	zero := h.Seed()
+	for v := range 256 {
+		h.ID = uint16(v) << 8
+		t[0][v] = h.Seed() ^ zero
+		h.ID = uint16(v)
+		t[1][v] = h.Seed() ^ zero
+	}
+	return t
+}
+
 // Header6 is what the ICRC covers of the IPv6 and UDP headers. The header has
 // no extensions. Traffic class, flow label, hop limit and the UDP checksum
 // count as ones and so have no field here.

@@ -1,0 +1,120 @@
+package encap
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+)
+
+// Datagram is a UDP datagram with what RoCEv2 wants to know of its headers.
+type Datagram struct {
+	// Data is the UDP payload, inside the bytes that were decoded. What a device padded the frame with is not in it.
+	Data     []byte
+	Src, Dst netip.Addr
+	SrcPort  uint16
+	// ID and FlagsFragment are fields of the IPv4 header, 0 over IPv6.
+	ID, FlagsFragment      uint16
+	TrafficClass, HopLimit uint8
+}
+
+// Why a frame is not decoded.
+var (
+	ErrTruncated = errors.New("the frame ends before its headers or lengths say so")
+	ErrNotRoCE   = errors.New("the frame is not a UDP datagram to port 4791")
+	ErrHeader    = errors.New("the IP or UDP header contradicts itself")
+	ErrChecksum  = errors.New("the IPv4 header checksum is wrong")
+	ErrFragment  = errors.New("the frame is a fragment: RoCEv2 packets are never fragmented")
+)
+
+// DecodeEthernet decodes a frame from its Ethernet header on.
+func DecodeEthernet(b []byte) (d Datagram, err error) {
+	if len(b) < EthernetLen {
+		return d, ErrTruncated
+	}
+	switch t := binary.BigEndian.Uint16(b[12:]); {
+	case t == EtherTypeIPv4 && len(b) > EthernetLen && b[EthernetLen]>>4 != 4,
+		t == EtherTypeIPv6 && len(b) > EthernetLen && b[EthernetLen]>>4 != 6:
+		return d, ErrHeader
+	case t != EtherTypeIPv4 && t != EtherTypeIPv6:
+		return d, ErrNotRoCE
+	}
+	return DecodeIP(b[EthernetLen:])
+}
+
+// DecodeIP decodes a datagram from its IP header on. IPv4 options are skipped; IPv6 extension headers are not RoCEv2. The UDP
+// checksum is not looked at: it may be absent, or, in frames from this host, yet to be completed by a network device; the
+// ICRC covers more.
+func DecodeIP(b []byte) (Datagram, error) {
+	if len(b) == 0 {
+		return Datagram{}, ErrTruncated
+	}
+	switch b[0] >> 4 {
+	case 4:
+		return decode4(b)
+	case 6:
+		return decode6(b)
+	}
+	return Datagram{}, ErrNotRoCE
+}
+
+func decode4(b []byte) (d Datagram, err error) {
+	if len(b) < IPv4Len {
+		return d, ErrTruncated
+	}
+	header, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
+	switch {
+	case header < IPv4Len || total < header:
+		return d, ErrHeader
+	case total > len(b):
+		return d, ErrTruncated
+	case b[9] != protocolUDP:
+		return d, ErrNotRoCE
+	case fold(sum(0, b[:header])) != 0xffff:
+		return d, ErrChecksum
+	}
+	d.ID, d.FlagsFragment = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
+	if d.FlagsFragment&0x3fff != 0 { // offset, or more fragments
+		return d, ErrFragment
+	}
+	d.TrafficClass, d.HopLimit = b[1], b[8]
+	d.Src, d.Dst = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	return d, d.decodeUDP(b[header:total])
+}
+
+func decode6(b []byte) (d Datagram, err error) {
+	if len(b) < IPv6Len {
+		return d, ErrTruncated
+	}
+	total := IPv6Len + int(binary.BigEndian.Uint16(b[4:]))
+	switch {
+	case total > len(b):
+		return d, ErrTruncated
+	case b[6] != protocolUDP:
+		return d, ErrNotRoCE
+	}
+	d.TrafficClass, d.HopLimit = b[0]<<4|b[1]>>4, b[7]
+	d.Src, d.Dst = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	if d.Src.Is4In6() || d.Dst.Is4In6() { // addresses of programs, not of packets (RFC 4291, 2.5.5.2)
+		return d, ErrHeader
+	}
+	return d, d.decodeUDP(b[IPv6Len:total])
+}
+
+// decodeUDP takes the UDP datagram that fills the packet.
+func (d *Datagram) decodeUDP(b []byte) error {
+	if len(b) < UDPLen {
+		return ErrTruncated
+	}
+	length := int(binary.BigEndian.Uint16(b[4:]))
+	switch {
+	case binary.BigEndian.Uint16(b[2:]) != Port:
+		return ErrNotRoCE
+	case length < UDPLen:
+		return ErrHeader
+	case length > len(b):
+		return ErrTruncated
+	}
+	d.SrcPort = binary.BigEndian.Uint16(b)
+	d.Data = b[UDPLen:length:length]
+	return nil
+}
