@@ -98,6 +98,7 @@ func (h *timers) Pop() any {
 type timewait struct {
 	first, last *conn
 	n           int
+	peers       map[qp.GID]int // of n, none of 0
 }
 
 func (l *timewait) add(c *conn) {
@@ -109,6 +110,7 @@ func (l *timewait) add(c *conn) {
 	}
 	l.last = c
 	l.n++
+	l.peers[c.peer.GID]++
 }
 
 func (l *timewait) remove(c *conn) {
@@ -127,4 +129,5 @@ func (l *timewait) remove(c *conn) {
 	}
 	c.before, c.after, c.resting = nil, nil, false
 	l.n--
+	countDown(l.peers, c.peer.GID)
 }

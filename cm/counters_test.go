@@ -27,13 +27,14 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 		t.Errorf("a MAD of zeros is %v", v)
 	}
 	s.m.Receive(s.now, peerNamed("A"), nil)
+	s.m.Counters().Distrusted((&IPHeader{}).CheckSender(peerNamed("A").GID))
 	got := *s.m.Counters()
 	want := Counters{Forgotten: 0}
 	want.Received[iREQ], want.Received[iRTU], want.Received[iDREQ] = 1, 2, 1
 	want.Duplicates[iRTU] = 1
 	want.Sent[iREP], want.Sent[iDREP], want.Retries[iREP] = 2, 1, 1
 	want.Verdicts[VerdictTaken], want.Verdicts[VerdictDuplicate], want.Verdicts[VerdictMalformed] = 3, 1, 2
-	want.Malformed[ReasonBaseVersion], want.Malformed[ReasonLength] = 1, 1
+	want.Malformed[ReasonBaseVersion], want.Malformed[ReasonLength], want.Malformed[ReasonIPSender] = 1, 1, 1
 	if got != want {
 		t.Errorf("counted %+v, not %+v", got, want)
 	}
@@ -53,7 +54,7 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 		"cm_rx_msgs_req": 1, "cm_rx_msgs_rtu": 2, "cm_rx_msgs_dreq": 1, "cm_rx_duplicates_rtu": 1,
 		"cm_tx_msgs_rep": 2, "cm_tx_msgs_drep": 1, "cm_tx_retries_rep": 1,
 		"cm_verdict_taken": 3, "cm_verdict_duplicate": 1, "cm_verdict_malformed": 2,
-		"cm_malformed_base_version": 1, "cm_malformed_mad_length": 1,
+		"cm_malformed_base_version": 1, "cm_malformed_mad_length": 1, "cm_malformed_ip_sender": 1,
 	}
 	if !maps.Equal(named, wantNamed) {
 		t.Errorf("by name: %v, not %v", named, wantNamed)

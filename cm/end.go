@@ -45,9 +45,12 @@ func (m *Manager) Cancel(now Time, id CommID) error {
 }
 
 // restNow lets a connection rest: a peer that repeats itself finds it in TIMEWAIT, and its
-// keys are not given to another. A DREQ is answered with the DREP that tid belongs to.
+// communication IDs are not given to another. The peer's queue pair is the peer's to use again, at
+// once if it does not mind what may still be on the way; Linux takes it, too. A DREQ is answered with
+// the DREP that tid belongs to.
 func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 	m.settle(c)
+	m.forgetQPN(c)
 	c.state = StateTimewait
 	m.out.Attribute, m.out.TransactionID = AttrDREP, tid
 	m.out.DREP = DREP{LocalCommID: c.local, RemoteCommID: c.remote}
@@ -57,8 +60,14 @@ func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 	m.remember(c, now+Time(c.rest))
 }
 
-// remember keeps what has ended until t, or until there is no room.
+// remember keeps what has ended until t, or until there is no room. A peer for which there is
+// none makes no other's be forgotten.
 func (m *Manager) remember(c *conn, t Time) {
+	if m.rest.peers[c.peer.GID] >= m.cfg.MaxTimewaitPeer {
+		m.counters.Forgotten++
+		m.remove(c)
+		return
+	}
 	for m.rest.n >= m.cfg.MaxTimewait {
 		m.counters.Forgotten++
 		m.remove(m.rest.first)

@@ -44,6 +44,10 @@ type Event struct {
 	SIDRREP *SIDRREP // Resolved
 }
 
+// Events returns how many events wait to be taken. There is no bound to them here: who lets a
+// peer talk on while they are not taken keeps them all.
+func (m *Manager) Events() int { return len(m.events.items) - m.events.head }
+
 func (m *Manager) tell(c *conn, kind EventKind) *Event {
 	m.events.put(Event{Kind: kind, ID: c.local, Peer: c.peer})
 	return &m.events.items[len(m.events.items)-1]

@@ -213,8 +213,9 @@ func (f fields) addREQ(t *testing.T, r *cm.REQ) {
 	}
 }
 
-// What Wireshark 4.0.17 misreads follows from the ports, by the rule of rdma_cm.
-func TestFlowLabelAndRateOfRxe(t *testing.T) {
+// What Wireshark 4.0.17 misreads follows from the ports, by the rule of rdma_cm, and the
+// address in the private data from the GID.
+func TestFlowLabelRateAndSenderOfRxe(t *testing.T) {
 	n := 0
 	for _, g := range readGolden(t, "testdata/rxe.txt") {
 		var m cm.MAD
@@ -225,6 +226,10 @@ func TestFlowLabelAndRateOfRxe(t *testing.T) {
 		var h cm.IPHeader
 		if _, err := h.Decode(m.REQ.PrivateData); err != nil {
 			t.Fatal(err)
+		}
+		// rdma_cm picks the GID by the address that it writes here.
+		if err := h.CheckSender(m.REQ.Primary.LocalGID); err != nil {
+			t.Errorf("%s: %v", &g, err)
 		}
 		_, port, _ := m.REQ.ServiceID.IP()
 		if got, want := m.REQ.Primary.FlowLabel, cm.FlowLabel(h.SourcePort, port); got != want {

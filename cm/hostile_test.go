@@ -26,7 +26,7 @@ func FuzzManager(f *testing.F) {
 		f.Add(append(append([]byte{0, 0, 0, 1}, b[:]...), append([]byte{2, 0, 3, 1}, b[:]...)...))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := runScript(t, Config{MaxHalfOpen: 5, MaxHalfOpenPeer: 3, MaxTimewait: 2}, `
+		s := runScript(t, Config{MaxHalfOpen: 5, MaxHalfOpenPeer: 3, MaxTimewait: 2, MaxTimewaitPeer: 1}, `
 			listen 7 backlog=3
 			listen 7 udp
 			connect

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+
+	"github.com/gorxe/gorxe/qp"
 )
 
 // IPHeaderLen is the length in bytes of what stands before a program's own private
@@ -79,6 +81,18 @@ func (h *IPHeader) Check() error {
 	}
 	if !reachable(h.Destination.Unmap()) {
 		return refuse(ReasonIPDestination)
+	}
+	return nil
+}
+
+// CheckSender refuses a source address that is not that of the GID which the message comes
+// from: on RoCE the two are one, whether the header calls an address of IPv4 by its own version
+// or as one mapped into IPv6, and zones are part of neither. Linux does not compare them: it asks
+// the routing table alone, so its peers can claim to be any host that lies the same way. The
+// error is a [*DecodeError].
+func (h *IPHeader) CheckSender(peer qp.GID) error {
+	if h.Source.As16() != peer {
+		return refuse(ReasonIPSender)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/qp"
 )
 
 const noAddr = " 00000000000000000000000000000000 "
@@ -141,6 +142,32 @@ func TestIPHeaderDropsScopes(t *testing.T) {
 	}
 	if want := (cm.IPHeader{Source: addr("fe80::1"), Destination: addr("fe80::2")}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestIPHeaderCheckSenderRefusesAnothersAddress(t *testing.T) {
+	for _, tt := range []struct {
+		source, from string
+		want         cm.Reason
+	}{
+		{"198.18.0.2", "198.18.0.2", cm.ReasonNone},
+		{"198.18.0.3", "198.18.0.2", cm.ReasonIPSender},
+		{"::ffff:198.18.0.2", "198.18.0.2", cm.ReasonNone},
+		{"::ffff:198.18.0.3", "198.18.0.2", cm.ReasonIPSender},
+		{"::198.18.0.2", "198.18.0.2", cm.ReasonIPSender},
+		{"2001:db8::1", "2001:db8::1", cm.ReasonNone},
+		{"2001:db8::1", "2001:db8::2", cm.ReasonIPSender},
+		{"fe80::1", "fe80::1%eth0", cm.ReasonNone},
+		{"fe80::1", "2001:db8::1", cm.ReasonIPSender},
+		{"198.18.0.2", "2001:db8::1", cm.ReasonIPSender},
+	} {
+		h := cm.IPHeader{Source: addr(tt.source)}
+		if err := h.CheckSender(qp.GIDFromAddr(addr(tt.from))); cm.ReasonOf(err) != tt.want {
+			t.Errorf("%s from %s: %v, want reason %s", tt.source, tt.from, err, tt.want)
+		}
+	}
+	if err := (&cm.IPHeader{}).CheckSender(qp.GIDFromAddr(addr("198.18.0.2"))); cm.ReasonOf(err) != cm.ReasonIPSender {
+		t.Errorf("no address: %v", err)
 	}
 }
 

@@ -1,6 +1,10 @@
 package cm
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/qp"
+)
 
 // ListenerID names a listener.
 type ListenerID uint32
@@ -18,20 +22,23 @@ type listener struct {
 	id      ListenerID
 	at      place
 	backlog int
-	waiting int // requests that the program has not answered
+	waiting int            // requests that the program has not answered
+	peers   map[qp.GID]int // of them, by who sent them; none of 0
 }
 
 // Listen takes requests for a service: REQs if it is of the port space TCP, SIDR_REQs if it is
 // of UDP, both otherwise. gid is the entry of the GID table to listen at, or [AnyGID]; a
 // listener at an entry goes before one at any. As many requests as backlog, at least 1, may
-// wait for the program; others are dropped, and their senders try again.
+// wait for the program, and as many again of peers that have less than their share of it: what
+// backlog is by the number of peers that wait, at least 1. So no peer keeps others out. What is
+// more is dropped, and its sender tries again.
 func (m *Manager) Listen(service ServiceID, gid, backlog int) (ListenerID, error) {
 	at := place{service, max(gid, AnyGID)}
 	if m.listeners[at] != nil {
 		return 0, fmt.Errorf("cm: %v is in use by another listener", service)
 	}
 	m.nextListener++
-	m.listeners[at] = &listener{id: m.nextListener, at: at, backlog: max(backlog, 1)}
+	m.listeners[at] = &listener{id: m.nextListener, at: at, backlog: max(backlog, 1), peers: map[qp.GID]int{}}
 	return m.nextListener, nil
 }
 
@@ -55,8 +62,10 @@ func (m *Manager) listening(service ServiceID, gid uint8) *listener {
 // admit says whether there is room for one more request of a peer.
 func (m *Manager) admit(l *listener, from Peer) Verdict {
 	switch {
-	case l.waiting >= l.backlog:
+	case l.waiting >= 2*l.backlog:
 		return VerdictBacklog
+	case l.waiting >= l.backlog && l.peers[from.GID] >= l.share():
+		return VerdictBacklogPeer
 	case m.peers[from.GID] >= m.cfg.MaxHalfOpenPeer:
 		return VerdictHalfOpenPeer
 	case m.halfOpen >= m.cfg.MaxHalfOpen:
@@ -65,18 +74,23 @@ func (m *Manager) admit(l *listener, from Peer) Verdict {
 	return VerdictTaken
 }
 
+// share is how many requests of a peer that waits may wait where the backlog is full. One of which none waits may always ask.
+func (l *listener) share() int { return max(l.backlog/len(l.peers), 1) }
+
 // open counts a connection as half-open, and as waiting for the program at l.
 func (m *Manager) open(c *conn, l *listener) {
 	c.half, c.waits = true, l
 	l.waiting++
+	l.peers[c.peer.GID]++
 	m.halfOpen++
 	m.peers[c.peer.GID]++
 }
 
 // answered takes a request from the backlog.
 func (c *conn) answered() {
-	if c.waits != nil {
-		c.waits.waiting--
+	if l := c.waits; l != nil {
+		l.waiting--
+		countDown(l.peers, c.peer.GID)
 		c.waits = nil
 	}
 }
@@ -89,8 +103,13 @@ func (m *Manager) settle(c *conn) {
 	}
 	c.half = false
 	m.halfOpen--
-	if m.peers[c.peer.GID]--; m.peers[c.peer.GID] == 0 {
-		delete(m.peers, c.peer.GID)
+	countDown(m.peers, c.peer.GID)
+}
+
+// countDown takes one from a peer's count, and forgets a peer that has none.
+func countDown(of map[qp.GID]int, peer qp.GID) {
+	if of[peer]--; of[peer] == 0 {
+		delete(of, peer)
 	}
 }
 

@@ -27,9 +27,12 @@ type Config struct {
 	// for the peer's RTU, in all and of one address. More are dropped: a peer sends its REQ
 	// again. Defaults 4,096 and 1,024.
 	MaxHalfOpen, MaxHalfOpenPeer int
-	// MaxTimewait bounds how many ended connections are remembered; default 65,536. The
-	// oldest are forgotten for others.
-	MaxTimewait int
+	// MaxTimewait and MaxTimewaitPeer bound how many ended connections and answered requests for
+	// a service ID are remembered, in all and of one address; defaults 65,536 and 16,384. Of all,
+	// the oldest are forgotten for others. What ends beyond an address's own is forgotten at once:
+	// a DREQ that is repeated then is answered as a stranger's, and a SIDR_REQ asked of the program
+	// again.
+	MaxTimewait, MaxTimewaitPeer int
 	// Allow says which peers may ask for anything, nil means all. A REQ of another one is
 	// refused as a program would, its SIDR_REQ likewise; all else is dropped.
 	Allow func(qp.GID) bool
@@ -43,7 +46,7 @@ func (c *Config) defaults() {
 	for _, v := range []struct {
 		field *int
 		value int
-	}{{&c.MaxHalfOpen, 4096}, {&c.MaxHalfOpenPeer, 1024}, {&c.MaxTimewait, 65536}} {
+	}{{&c.MaxHalfOpen, 4096}, {&c.MaxHalfOpenPeer, 1024}, {&c.MaxTimewait, 65536}, {&c.MaxTimewaitPeer, 16384}} {
 		if *v.field <= 0 {
 			*v.field = v.value
 		}
@@ -94,6 +97,7 @@ func New(cfg Config) *Manager {
 	return &Manager{
 		cfg: cfg, listeners: map[place]*listener{}, conns: map[CommID]*conn{},
 		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]int{},
+		rest: timewait{peers: map[qp.GID]int{}},
 	}
 }
 
@@ -270,6 +274,11 @@ func (m *Manager) forgetRemote(c *conn) {
 	if k := c.remoteID(); m.byID[k] == c {
 		delete(m.byID, k)
 	}
+	m.forgetQPN(c)
+}
+
+// forgetQPN takes the connection out of the table of the peers' queue pairs.
+func (m *Manager) forgetQPN(c *conn) {
 	if k := c.remoteQPN(); m.byQPN[k] == c {
 		delete(m.byQPN, k)
 	}

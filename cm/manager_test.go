@@ -276,10 +276,27 @@ func TestConversations(t *testing.T) {
 			event DISCONNECTED #1
 			state #1 TIMEWAIT
 			< REQ 0x26
-			> A REJ 0x0 0x26 REQ 10
+			event REQUESTED #2 qpn=0x33
+			state #1 TIMEWAIT`},
+		{"a queue pair of a connection that rests is the peer's to use again", `
+			listen 7
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			connect
+			> A REQ #2
+			< REP 0x23 #2
+			event REPLIED #2 qpn=0x33
 			advance 1s
-			< REQ 0x27
-			event REQUESTED #2 qpn=0x33`},
+			state #1 gone
+			< REQ 0x24
+			> A REJ 0x0 0x24 REQ 10`},
 		{"another address with the same GUID and queue pair is another connection", `
 			listen 7
 			< REQ 0x22
@@ -636,11 +653,55 @@ func TestBounds(t *testing.T) {
 			< REQ 0x2 qpn=0x2
 			event REQUESTED #2 qpn=0x2
 			< REQ 0x3 qpn=0x3
-			verdict backlog
+			verdict backlog_peer
 			accept #1
 			> A REP #1 0x1
 			< REQ 0x3 qpn=0x3
 			event REQUESTED #3 qpn=0x3`},
+		{"a full backlog has room for other peers' shares", Config{}, 0, `
+			listen 7 backlog=4
+			listen 7 udp backlog=1
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #2 qpn=0x2
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3
+			< REQ 0x4 qpn=0x4
+			event REQUESTED #4 qpn=0x4
+			< REQ 0x5 qpn=0x5
+			verdict backlog_peer
+			< REQ 0x1 qpn=0x1 from=B
+			event REQUESTED #5 qpn=0x1
+			< REQ 0x2 qpn=0x2 from=B
+			event REQUESTED #6 qpn=0x2
+			< REQ 0x3 qpn=0x3 from=B
+			verdict backlog_peer
+			< REQ 0x1 qpn=0x1 from=C
+			event REQUESTED #7 qpn=0x1
+			< REQ 0x2 qpn=0x2 from=C
+			verdict backlog_peer
+			< REQ 0x1 qpn=0x1 from=D
+			event REQUESTED #8 qpn=0x1
+			< REQ 0x1 qpn=0x1 from=E
+			verdict backlog
+			backlog 8 0
+			reject #5
+			> B REJ #5 0x1 REQ 28
+			reject #6
+			> B REJ #6 0x2 REQ 28
+			< REQ 0x5 qpn=0x5
+			verdict backlog_peer
+			< REQ 0x4 qpn=0x4 from=B
+			event REQUESTED #9 qpn=0x4
+			< SIDR_REQ 0x6
+			event SIDR_REQUESTED #10
+			< SIDR_REQ 0x7
+			verdict backlog_peer
+			< SIDR_REQ 0x6 from=B
+			event SIDR_REQUESTED #11
+			< SIDR_REQ 0x6 from=C
+			verdict backlog`},
 		{"the half-open connections of one peer leave others alone", Config{MaxHalfOpenPeer: 1}, 0, `
 			listen 7
 			< REQ 0x1 qpn=0x1
@@ -693,6 +754,40 @@ func TestBounds(t *testing.T) {
 			event DISCONNECTED #3 DREQ
 			state #2 gone
 			state #3 TIMEWAIT`},
+		{"those that rest of one peer: what is more is forgotten at once", Config{MaxTimewaitPeer: 1}, 2, `
+			listen 7
+			listen 7 udp
+			< SIDR_REQ 0x1
+			event SIDR_REQUESTED #1
+			answer #1
+			> A SIDR_REP 0x1 0
+			< SIDR_REQ 0x2
+			event SIDR_REQUESTED #2
+			answer #2
+			> A SIDR_REP 0x2 0
+			state #1 SIDR_REP_SENT
+			state #2 gone
+			< SIDR_REQ 0x1 from=B
+			event SIDR_REQUESTED #3
+			answer #3
+			> B SIDR_REP 0x1 0
+			state #3 SIDR_REP_SENT
+			< SIDR_REQ 0x1
+			> A SIDR_REP 0x1 0
+			verdict duplicate
+			< REQ 0x22
+			event REQUESTED #4 qpn=0x33
+			accept #4
+			> A REP #4 0x22
+			< RTU 0x22 #4
+			event ESTABLISHED #4
+			< DREQ 0x22 #4
+			> A DREP #4 0x22
+			event DISCONNECTED #4 DREQ
+			state #4 gone
+			< DREQ 0x22 #4
+			> A DREP #4 0x22
+			verdict unknown_connection`},
 		{"a peer that may not ask", Config{Allow: func(g qp.GID) bool { return g[15] != 'B' }}, 0, `
 			listen 7
 			listen 7 udp

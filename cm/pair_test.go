@@ -94,11 +94,14 @@ func (w *pairWorld) drain() {
 			copies := 1
 			if w.percent > 0 && w.chance(w.percent) {
 				copies = 0
-				if msg.Attribute == AttrREJ {
-					w.untold[e.other][msg.REJ.RemoteCommID] = true
-				}
 			} else if w.percent > 0 && w.chance(10) {
 				copies = 2
+			}
+			switch msg.Attribute {
+			case AttrREJ:
+				w.untold[e.other][msg.REJ.RemoteCommID] = copies == 0
+			case AttrDREQ: // the last of which counts
+				w.untold[e.other][msg.DREQ.RemoteCommID] = copies == 0
 			}
 			for range copies {
 				delay := Time(rapid.Int64Range(1e3, 300e6).Draw(w.t, "delay"))

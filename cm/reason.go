@@ -19,6 +19,7 @@ const (
 	ReasonIPVersion                   // neither IPv4 nor IPv6
 	ReasonIPSource                    // source address that no host can have
 	ReasonIPDestination               // destination address that no host can have
+	ReasonIPSender                    // source address that is not the sender's
 
 	// NumReasons is the number of reasons, ReasonNone included.
 	NumReasons = int(iota)
@@ -38,6 +39,7 @@ var reasons = [NumReasons]struct{ name, text string }{
 	ReasonIPVersion:     {"ip_version", "IP version is neither 4 nor 6"},
 	ReasonIPSource:      {"ip_source", "source address is multicast, broadcast, loopback or unspecified"},
 	ReasonIPDestination: {"ip_destination", "destination address is broadcast, loopback or unspecified"},
+	ReasonIPSender:      {"ip_sender", "source address is not the address that the message comes from"},
 }
 
 // String returns the reason as a counter name, such as "unknown_attribute".
@@ -48,10 +50,10 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// DecodeError is the error of [MAD.Decode], [IPHeader.Decode] and
-// [IPHeader.Check]. There is one value for each reason, made in advance, so that
-// hostile messages cost no memory. [Explain] gives the same verdict with the
-// values that led to it.
+// DecodeError is the error of [MAD.Decode], [IPHeader.Decode],
+// [IPHeader.Check] and [IPHeader.CheckSender]. There is one value for each
+// reason, made in advance, so that hostile messages cost no memory. [Explain]
+// gives the same verdict with the values that led to it.
 type DecodeError struct {
 	Reason Reason
 }
@@ -64,9 +66,8 @@ func (e *DecodeError) Error() string {
 	return "cm: message refused"
 }
 
-// ReasonOf returns the reason carried by an error of [MAD.Decode],
-// [IPHeader.Decode] or [IPHeader.Check], and [ReasonNone] for any other error and
-// for nil. It looks at err itself, not at what err wraps.
+// ReasonOf returns the reason carried by a [*DecodeError], and [ReasonNone] for
+// any other error and for nil. It looks at err itself, not at what err wraps.
 func ReasonOf(err error) Reason {
 	if e, ok := err.(*DecodeError); ok && e != nil {
 		return e.Reason

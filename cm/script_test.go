@@ -326,7 +326,10 @@ func (s *script) collect() {
 		}
 		s.got = append(s.got, fmt.Sprintf("> %c %s %s", o.Peer.GID[15], msg.Attribute, fields(&msg)))
 	}
-	for e := (Event{}); s.m.NextEvent(&e); {
+	for e, left := (Event{}), s.m.Events(); s.m.NextEvent(&e); {
+		if left--; s.m.Events() != left {
+			s.fail("%d events wait, want %d", s.m.Events(), left)
+		}
 		l := fmt.Sprintf("event %v %s", e.Kind, name(e.ID))
 		switch {
 		case e.REJ != nil:
@@ -421,6 +424,13 @@ func (m *Manager) invariants() error {
 		}
 	}
 	for _, l := range m.listeners {
+		of := 0
+		for _, n := range l.peers {
+			of += n
+		}
+		if of != l.waiting || l.waiting > 2*l.backlog {
+			return fmt.Errorf("%d wait at a listener with a backlog of %d, %d by peer", l.waiting, l.backlog, of)
+		}
 		if l.waiting != waiting[l] {
 			return fmt.Errorf("%d wait at a listener that counts %d", waiting[l], l.waiting)
 		}
@@ -430,7 +440,13 @@ func (m *Manager) invariants() error {
 			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], n)
 		}
 	}
-	if half != m.halfOpen || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
+	for g, n := range m.rest.peers {
+		resting -= n
+		if n <= 0 || n > m.cfg.MaxTimewaitPeer {
+			return fmt.Errorf("peer %v has %d that rest", g, n)
+		}
+	}
+	if resting += m.rest.n; half != m.halfOpen || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
 		return fmt.Errorf("half-open %d counted %d, peers %d counted %d, resting %d counted %d, timed %d of %d",
 			half, m.halfOpen, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
 	}

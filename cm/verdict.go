@@ -18,6 +18,7 @@ const (
 	VerdictNoListener                // refused: nobody listens
 	VerdictStale                     // refused: the peer's queue pair belongs to another connection
 	VerdictBacklog                   // dropped: too many wait for the program
+	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
 	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer
 	VerdictHalfOpen                  // dropped: too many half-open connections
 
@@ -27,7 +28,7 @@ const (
 
 var verdictNames = [NumVerdicts]string{
 	"taken", "duplicate", "malformed", "unsupported", "unknown_connection", "wrong_peer", "wrong_qpn", "out_of_place",
-	"not_allowed", "no_listener", "stale", "backlog", "half_open_peer", "half_open",
+	"not_allowed", "no_listener", "stale", "backlog", "backlog_peer", "half_open_peer", "half_open",
 }
 
 // String returns the verdict as a counter name, such as "no_listener".
@@ -44,8 +45,10 @@ type Counters struct {
 	Received, Duplicates [numMessages]uint64
 	Sent, Retries        [numMessages]uint64 // Sent counts those that are sent again, too
 	Verdicts             [NumVerdicts]uint64
-	Malformed            [NumReasons]uint64
-	// Forgotten counts ended connections that were forgotten early to make room for others.
+	// Malformed counts what could not be read, and requests whose IP header was refused; see
+	// [Counters.Distrusted].
+	Malformed [NumReasons]uint64
+	// Forgotten counts what ended and was forgotten early: see Config.MaxTimewait.
 	Forgotten uint64
 }
 
@@ -68,6 +71,11 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	}
 	f("cm_forgotten", c.Forgotten)
 }
+
+// Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check] or
+// [IPHeader.CheckSender] says of its IP header. It is the program that looks at it: not every
+// service has one.
+func (c *Counters) Distrusted(err error) { c.Malformed[ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {
 	c.Verdicts[v]++

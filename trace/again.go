@@ -1,0 +1,233 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// skipped takes a request with PSN s whose predecessors did not come: they were lost, the capture missed them, or the requester
+// did not repeat what was acknowledged meanwhile.
+func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
+	from := st.pos
+	if b := &st.back; b.on && b.n == 1 && s.Diff(b.from) >= 0 {
+		from = later(from, b.from) // who repeats only what was asked for goes on where it was
+	}
+	if st.exact && st.una.Diff(from) > 0 {
+		from = st.una
+	}
+	a.missing(c, st, from, s)
+}
+
+// missing notes that the PSNs from up to s did not come before the packet in hand.
+func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
+	n := int(s.Diff(from))
+	if n <= 0 {
+		return
+	}
+	c.Lost += uint64(n)
+	frames := []int{a.p.Number}
+	if r := st.at(from.Sub(1)); r != nil && r.latest > 0 {
+		frames = []int{r.latest, a.p.Number}
+	}
+	st.room(s, &a.use)
+	for i := max(0, n-len(st.recs)+1); i < n; i++ {
+		r := st.slot(from.Add(uint32(i)), &a.use)
+		r.missed = a.p.Number
+		if r.times == 0 {
+			r.at = a.at
+		}
+	}
+	what := psns(from, s.Sub(1))
+	is := "is"
+	if n > 1 {
+		is = "are"
+	}
+	why := "lost on the way here, or missed by the capture"
+	switch {
+	case c.Service == bth.ServiceUC:
+		why += "; nobody sends it again, and the receiver drops the message"
+	case from.Diff(st.next) < 0:
+		why = "lost again in the repetition, or missed by the capture"
+	}
+	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, is, why), frames...)
+}
+
+// strays reports whether a request with PSN s that is behind others is not a repetition by the requester, but a packet that the
+// network copied or overtook.
+func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
+	r := st.at(s)
+	seen := r != nil && r.times > 0
+	numbered := a.p.IP.ID > fewIDs && st.id > fewIDs
+	unreliable := c.Service == bth.ServiceUC
+	switch {
+	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.pos && a.at-r.at < int64(copyTime)):
+		a.p.Again = true
+		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d comes a second time after frame %d: the network made a copy of that packet", s, r.latest),
+			r.latest, a.p.Number)
+		return true
+	case unreliable && (seen || r == nil || r.missed == 0):
+		return true
+	case seen || r == nil || r.missed == 0 || st.back.on || st.nak.fresh && st.nak.psn == s:
+		return false
+	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.at-r.at < int64(overtaken):
+		c.Lost -= min(c.Lost, 1)
+		a.note(Reordered, Warning, fmt.Sprintf("PSN %d comes after frame %d, which was sent later: the network reordered them", s, r.missed),
+			r.missed, a.p.Number)
+		r.missed = 0
+		return true
+	}
+	return false
+}
+
+const (
+	// fewIDs is the most IP identification that a sender with segmentation offload may use again and again.
+	fewIDs = 64
+	// copyTime is within what the copy of a packet comes, if identifications do not tell; a requester's timer takes longer.
+	copyTime = 20 * time.Microsecond
+	// promptly is within what a requester obeys a NAK, where no round trip is known.
+	promptly = time.Millisecond
+	// overtaken is within what a packet comes that others overtook, if identifications do not tell.
+	overtaken = 100 * time.Microsecond
+)
+
+// goBack takes the first packet of a repetition and finds out what the requester went back for.
+func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
+	p, n, r := a.p, &st.nak, st.at(s)
+	if !st.exact && s.Diff(st.una) < 0 {
+		st.una = s // the requester goes back to its oldest
+	}
+	b := goingBack{on: true, from: st.pos, until: st.next, frame: p.Number}
+	if st.back.on && st.back.n == 1 {
+		b.from = later(b.from, st.back.from)
+	}
+	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < firstRecords
+	unheard := ""
+	if asked && !n.syndrome.IsRNR() && a.at-n.at > n.patience(c) {
+		asked = false
+		if !n.late {
+			unheard = fmt.Sprintf("; the sequence NAK in frame %d asked for it %s before, so it was probably lost", n.frame, lasting(a.at-n.at))
+		}
+	}
+	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
+	var text string
+	switch {
+	case asked && n.syndrome.IsRNR():
+		b.kind, b.cause = AfterRNR, n.frame
+		text = fmt.Sprintf("PSN %d is sent again %s after the RNR NAK in frame %d, which asked for a wait of %s", s,
+			lasting(a.at-n.at), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
+	case asked:
+		b.kind, b.cause = AfterNAK, n.frame
+		text = fmt.Sprintf("PSN %d is sent again because the sequence NAK in frame %d asked for it", s, n.frame)
+	case implied:
+		b.kind, b.cause = ImpliedNAK, st.implied.frame
+		text = fmt.Sprintf("PSN %d is asked for again because frame %d showed that an answer was lost (implied NAK)", s, st.implied.frame)
+	default:
+		b.kind = AfterTimeout
+		c.Timeouts++
+		text = a.timedOut(st, s, r)
+		if unheard != "" {
+			text = strings.Replace(text, " without a NAK", "", 1) + unheard
+		}
+	}
+	st.nak.fresh, st.implied.fresh = false, false
+	st.back = b
+	if r != nil && r.times == 0 && b.kind != AfterTimeout {
+		text += "; it comes here for the first time"
+	}
+	frames := []int{p.Number}
+	switch {
+	case b.cause > 0 && r != nil && r.latest > 0 && r.latest < b.cause:
+		frames = []int{r.latest, b.cause, p.Number}
+	case b.cause > 0:
+		frames = []int{b.cause, p.Number}
+	case r != nil && r.latest > 0:
+		frames = []int{r.latest, p.Number}
+	}
+	a.note(b.kind, Warning, text, frames...)
+	if st.exact && st.una.Diff(s) < 0 {
+		a.missing(c, st, st.una, s)
+	}
+}
+
+// patience is within what a requester obeys the NAK n, as far as the round trips of c tell. What asks too late is hardly obeyed,
+// and not long after.
+func (n *nak) patience(c *conn) int64 {
+	switch rtt := int64(c.RTT.Max); {
+	case n.late:
+		return max(rtt, int64(promptly))
+	case c.RTT.Count == 0:
+		return math.MaxInt64
+	default:
+		return 4*rtt + int64(promptly)
+	}
+}
+
+// timedOut says why a packet is sent again that nobody asked for.
+func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
+	switch {
+	case r == nil || r.latest == 0:
+		return fmt.Sprintf("PSN %d is sent without a NAK although later packets came before: the requester's timer ran out", s)
+	case r.missed > r.latest:
+		return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out; it is missing here since frame %d",
+			s, lasting(a.at-r.at), r.latest, r.missed)
+	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
+		return fmt.Sprintf("PSN %d is asked for again %s after frame %d, although answers passed here: they were lost or overtaken behind this point, or the requester's timer ran out",
+			s, lasting(a.at-r.at), r.latest)
+	case s.Diff(st.expect) < 0:
+		text := fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out, though nothing is missing here up to PSN %d",
+			s, lasting(a.at-r.at), r.latest, st.expect.Sub(1))
+		if m := st.at(st.expect); m != nil && m.missed > m.latest {
+			return text + fmt.Sprintf("; the next one is missing since frame %d, and no NAK came for it yet", m.missed)
+		}
+		return text + ": the acknowledgement was late or lost"
+	}
+	return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out", s, lasting(a.at-r.at), r.latest)
+}
+
+// readAt returns the READ or atomic that psn belongs to, or nil.
+func (st *stream) readAt(psn bth.PSN) *work {
+	if w := st.works.find(psn); w != nil && w.dataOp() {
+		return w
+	}
+	return nil
+}
+
+// repeated notes that the packet in hand, of w, was sent before.
+func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool) {
+	p := a.p
+	if !again {
+		return
+	}
+	p.Again = true
+	c.Again++
+	w.m.Again++
+	if b := &st.back; b.on && b.frame != p.Number {
+		text := "PSN %d is sent again, too: the requester went back in frame %d and repeats all from there on (go-back-N)"
+		if r.times == 0 && r.missed > 0 {
+			text = "PSN %d, missing until now, comes with the repetition that began in frame %d"
+		}
+		a.note(b.kind, Info, fmt.Sprintf(text, p.BTH.PSN, b.frame), b.frame, p.Number)
+	}
+	if w.op == bth.OpReadRequest {
+		a.readAgain(w)
+	}
+}
+
+// readAgain notes that the rest of a READ is asked for again.
+func (a *Analyzer) readAgain(w *work) {
+	p := a.p
+	off := p.BTH.PSN.Diff(w.first)
+	text := fmt.Sprintf("the READ of frame %d is asked for again as a whole: %d bytes", w.m.Frames[0], p.BTH.RETH.DMALen)
+	if off > 0 {
+		text = fmt.Sprintf("the rest of the READ of frame %d is asked for again, from its response %d on: %d bytes at address %#x",
+			w.m.Frames[0], off+1, p.BTH.RETH.DMALen, p.BTH.RETH.VA)
+	}
+	a.note(ReadAgain, Warning, text, w.m.Frames[0], p.Number)
+	if at := p.BTH.PSN; at.Diff(w.resp) < 0 && at.Diff(w.first) >= 0 && !w.over {
+		w.resp = at
+	}
+}

@@ -1,0 +1,52 @@
+package trace_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gorxe/gorxe/trace"
+)
+
+// What went wrong in a capture: its findings that cost time, and what the connections add up to.
+func ExampleAnalyzer() {
+	file, err := os.Open("testdata/loss_write.pcap.gz")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer file.Close()
+	capture, err := trace.Open(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	analyzer := trace.NewAnalyzer(trace.Options{
+		Flow: func(f *trace.Flow) {
+			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d sent again\n", f.Service, f.MTU, f.Packets, f.Lost, f.Again)
+		},
+	})
+	var decoder trace.Decoder
+	for frame, err := range capture.Frames() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		decoder.Decode(frame, func(p *trace.Packet) {
+			analyzer.Add(p)
+			for _, f := range p.Findings {
+				if p.Number < 80 && f.Level >= trace.Warning {
+					fmt.Printf("%d: %s: %s\n", p.Number, f.Kind, f.Text)
+				}
+			}
+		})
+	}
+	analyzer.Finish()
+
+	// Output:
+	// 45: gap: PSN 9803639 is missing before this packet: lost on the way here, or missed by the capture
+	// 47: gap: PSN 9803642 is missing before this packet: lost on the way here, or missed by the capture
+	// 66: gap: PSN 9803661 is missing before this packet: lost on the way here, or missed by the capture
+	// 68: nak_sequence: the responder misses PSN 9803639: it was lost before frame 45, which came in its place; all before it is acknowledged
+	// 72: again_after_nak: PSN 9803639 is sent again because the sequence NAK in frame 68 asked for it; it comes here for the first time
+	// RC, path MTU 4096: 480 packets, 13 lost, 227 sent again
+}

@@ -1,0 +1,221 @@
+package trace
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+)
+
+// exchanges are the conversations of connection managers, by the communication IDs of both sides.
+type exchanges map[commKey]*exchange
+
+type commKey struct {
+	addr netip.Addr // whose ID it is
+	id   cm.CommID
+}
+
+// exchange is what was seen of one connection's messages.
+type exchange struct {
+	c     *conn
+	keys  []commKey
+	qpn   bth.QPN // of the side that asked
+	times [int(cm.AttrAPR-cm.AttrREQ) + 1]sighting
+	rep   bool // both queue pairs are known
+}
+
+// sighting is the latest message of one kind.
+type sighting struct {
+	count int
+	frame int
+	at    time.Time
+	src   netip.Addr
+}
+
+func (x *exchanges) put(key commKey, e *exchange) {
+	if *x == nil {
+		*x = exchanges{}
+	}
+	if (*x)[key] != e {
+		(*x)[key] = e
+		e.keys = append(e.keys, key)
+	}
+}
+
+func (x exchanges) forget(c *conn) {
+	if c.cm == nil {
+		return
+	}
+	for _, k := range c.cm.keys {
+		if x[k] == c.cm {
+			delete(x, k)
+		}
+	}
+}
+
+// managed takes a message of the connection manager.
+func (a *Analyzer) managed() {
+	p := a.p
+	p.Role = CM
+	e := a.exchangeOf(p.MAD)
+	if e == nil {
+		c, _ := a.between(p.BTH.DETH.SrcQP)
+		p.Flow = &c.Flow
+		if p.MAD.Attribute == cm.AttrSIDRREQ {
+			a.resolves(c, p.MAD.SIDRREQ.RequestID)
+		}
+		a.sayMAD(nil)
+		return
+	}
+	a.table.touch(e.c)
+	p.Flow = &e.c.Flow
+	a.seenBefore(e)
+	switch m := p.MAD; m.Attribute {
+	case cm.AttrREP:
+		a.replied(e)
+	case cm.AttrRTU:
+		if e.c.Managed.Took == 0 && !e.c.Managed.Asked.IsZero() {
+			e.c.Managed.Took = p.Time.Sub(e.c.Managed.Asked)
+		}
+	case cm.AttrREJ:
+		a.rejected(e)
+	case cm.AttrDREQ:
+		a.unanswered(e.c)
+	case cm.AttrDREP:
+		e.c.Managed.Ended = true
+	}
+	a.sayMAD(e)
+}
+
+// exchangeOf returns the connection that a message is about, or nil.
+func (a *Analyzer) exchangeOf(m *cm.MAD) *exchange {
+	src, dst := a.p.Src.Addr(), a.p.Dst.Addr()
+	local, remote := ids(m)
+	switch m.Attribute {
+	case cm.AttrREQ:
+		if e := a.cms[commKey{src, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.Managed.Ended {
+			return e
+		}
+		return a.asked(&m.REQ)
+	case cm.AttrSIDRREQ, cm.AttrSIDRREP, cm.AttrLAP, cm.AttrAPR:
+		return nil
+	}
+	if e := a.cms[commKey{dst, remote}]; e != nil && remote != 0 {
+		return e
+	}
+	if e := a.cms[commKey{src, local}]; e != nil && local != 0 {
+		return e
+	}
+	switch m.Attribute {
+	case cm.AttrREP:
+		return a.repliedUnasked(&m.REP)
+	case cm.AttrDREQ:
+		if h := a.table.find(halfKey{src: src, dst: dst, to: m.DREQ.RemoteQPN}); h != nil && h.conn.cm == nil {
+			e := a.exchange(h.conn)
+			e.rep = true
+			a.cms.put(commKey{src, local}, e)
+			a.cms.put(commKey{dst, remote}, e)
+			return e
+		}
+	}
+	return nil
+}
+
+// ids returns the communication IDs in a message: the sender's and the receiver's.
+func ids(m *cm.MAD) (local, remote cm.CommID) {
+	switch m.Attribute {
+	case cm.AttrREQ:
+		return m.REQ.LocalCommID, 0
+	case cm.AttrMRA:
+		return m.MRA.LocalCommID, m.MRA.RemoteCommID
+	case cm.AttrREJ:
+		return m.REJ.LocalCommID, m.REJ.RemoteCommID
+	case cm.AttrREP:
+		return m.REP.LocalCommID, m.REP.RemoteCommID
+	case cm.AttrRTU:
+		return m.RTU.LocalCommID, m.RTU.RemoteCommID
+	case cm.AttrDREQ:
+		return m.DREQ.LocalCommID, m.DREQ.RemoteCommID
+	case cm.AttrDREP:
+		return m.DREP.LocalCommID, m.DREP.RemoteCommID
+	}
+	return 0, 0
+}
+
+func (a *Analyzer) exchange(c *conn) *exchange {
+	e := &exchange{c: c}
+	c.cm = e
+	if c.Managed == nil {
+		c.Managed = &Managed{}
+	}
+	return e
+}
+
+// asked begins a connection with its REQ.
+func (a *Analyzer) asked(r *cm.REQ) *exchange {
+	p := a.p
+	src, dst := p.Src.Addr(), p.Dst.Addr()
+	service := bth.ServiceRC
+	if r.TransportService == cm.TransportUC {
+		service = bth.ServiceUC
+	}
+	if old := a.cms[commKey{src, r.LocalCommID}]; old != nil {
+		a.cms.forget(old.c)
+	}
+	c := a.table.add(service, p)
+	c.Ends = [2]End{{Addr: src, QPN: r.LocalQPN}, {Addr: dst}}
+	if r.PathMTU >= 1 && r.PathMTU <= 5 {
+		c.MTU, c.Exact = 128<<r.PathMTU, true
+	}
+	e := a.exchange(c)
+	e.qpn = r.LocalQPN
+	_, port, _ := r.ServiceID.IP()
+	*c.Managed = Managed{ServiceID: uint64(r.ServiceID), Port: port, Asked: p.Time}
+	a.cms.put(commKey{src, r.LocalCommID}, e)
+	a.know(c, halfKey{src: dst, dst: src, to: r.LocalQPN}, 1, r.StartingPSN)
+	return e
+}
+
+// know makes key the direction of c that its end from sends, beginning with psn. While only one direction is known the other
+// one may turn up without a message that tells.
+func (a *Analyzer) know(c *conn, key halfKey, from int, psn bth.PSN) {
+	h := a.table.attach(key, c, from)
+	h.service = c.Service
+	c.dir[from].start(psn)
+	c.dir[from].exact, c.dir[from].whole = true, true
+	if c.Ends[0].QPN == 0 || c.Ends[1].QPN == 0 {
+		a.table.tighten(h)
+		a.table.loosen(h)
+		return
+	}
+	for _, h := range c.halves {
+		h.paired = true
+		a.table.tighten(h)
+	}
+}
+
+// repliedUnasked begins a connection with its REP, where the capture has no REQ.
+func (a *Analyzer) repliedUnasked(r *cm.REP) *exchange {
+	p := a.p
+	c := a.table.add(bth.ServiceRC, p)
+	c.Ends = [2]End{{Addr: p.Dst.Addr()}, {Addr: p.Src.Addr()}}
+	e := a.exchange(c)
+	a.cms.put(commKey{p.Dst.Addr(), r.RemoteCommID}, e)
+	return e
+}
+
+// replied takes a REP: the other queue pair and its first PSN are known.
+func (a *Analyzer) replied(e *exchange) {
+	p, r, c := a.p, &a.p.MAD.REP, e.c
+	if e.rep || p.Src.Addr() != c.Ends[1].Addr {
+		return
+	}
+	e.rep = true
+	a.cms.put(commKey{p.Src.Addr(), r.LocalCommID}, e)
+	if len(c.halves) > 1 {
+		return // what was sent before this message told already
+	}
+	c.Ends[1].QPN = r.LocalQPN
+	a.know(c, halfKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN}, 0, r.StartingPSN)
+}

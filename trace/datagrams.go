@@ -1,0 +1,85 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// datagram takes a packet of an unreliable datagram queue pair: a message by itself, which nobody answers.
+func (a *Analyzer) datagram() {
+	p := a.p
+	p.Role = Datagram
+	c, from := a.between(p.BTH.DETH.SrcQP)
+	p.Flow = &c.Flow
+	c.Messages++
+	c.Payload += uint64(a.size)
+	m := &Message{
+		Number: int(c.Messages), Flow: &c.Flow, From: from, Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
+		Bytes: uint64(a.size), Packets: 1, Begin: p.Time, Frames: [2]int{p.Number, p.Number},
+	}
+	p.Message = m
+	l := &a.line
+	l.message(m).s(" of ").n(a.size).s(" bytes, a datagram from QP ").qpn(p.BTH.DETH.SrcQP).s(" to ")
+	if p.BTH.DestQP == bth.MulticastQPN {
+		l.s("the members of a multicast group")
+	} else {
+		l.s("QP ").qpn(p.BTH.DestQP)
+	}
+	if a.info.Headers&bth.HasImmDt != 0 {
+		l.s(", immediate ").hex(uint64(p.BTH.Imm))
+	}
+	if a.o.Message != nil {
+		a.o.Message(m)
+	}
+}
+
+// between returns the flow of the datagrams between the queue pair by of the packet's source and the one that it goes to.
+func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
+	p := a.p
+	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
+	h := a.table.find(key)
+	if h == nil {
+		if o := a.table.find(halfKey{src: key.dst, dst: key.src, to: by, by: key.to | datagramMark}); o != nil {
+			h = a.table.attach(key, o.conn, 1-o.from)
+		} else {
+			c := a.table.add(bth.ServiceUD, p)
+			c.Ends = [2]End{{Addr: key.src, QPN: by}, {Addr: key.dst, QPN: key.to}}
+			h = a.table.attach(key, c, 0)
+		}
+		h.service, h.paired = bth.ServiceUD, true
+	}
+	a.table.touch(h.conn)
+	if p.IP.CE() {
+		h.conn.ce[h.from] = p.Number
+	}
+	return h.conn, h.from
+}
+
+// datagramMark keeps the keys of datagrams from queue pair 0 apart from those of connections.
+const datagramMark bth.QPN = 1 << 24
+
+// notified takes a congestion notification: a packet of the queue pair that it goes to was marked by a switch.
+func (a *Analyzer) notified() {
+	p := a.p
+	p.Role = CNP
+	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	h := a.table.find(key)
+	if h == nil {
+		c := a.table.add(bth.ServiceCNP, p)
+		c.Ends = [2]End{{Addr: key.src}, {Addr: key.dst, QPN: key.to}}
+		h = a.table.attach(key, c, 0)
+		h.service = bth.ServiceCNP
+	}
+	c := h.conn
+	a.table.touch(c)
+	p.Flow = &c.Flow
+	c.CNPs++
+	text, frames := "packets of QP 0x%06x meet congestion on the way: its sender shall slow down", []int{p.Number}
+	if ce := c.ce[1-h.from]; ce > 0 {
+		text += fmt.Sprintf(" (frame %d was marked)", ce)
+		frames = []int{ce, p.Number}
+	}
+	a.note(Congestion, Warning, fmt.Sprintf(text, uint32(p.BTH.DestQP)), frames...)
+	a.line.s("tells QP ").qpn(p.BTH.DestQP).s(" to slow down: a switch marked packets of it")
+}

@@ -1,0 +1,171 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+)
+
+// Decoder finds the RoCEv2 packets in frames. The zero value is ready. In steady state it allocates nothing, but for
+// packets that it cannot decode.
+type Decoder struct {
+	Counts Counts
+
+	datagram datagram
+	splitter splitter
+	packet   Packet
+	mad      cm.MAD
+}
+
+// Decode shows the RoCEv2 packets of a frame in their order; The packet is borrowed until show returns, and what it points to until the next frame.
+//
+// RoCEv2 is what goes to UDP port 4791. Other programs may use that port as well: where neither the ICRC is right nor the
+// headers make sense, the packet is shown with an error and Doubt set.
+func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
+	d.Counts.Frames++
+	at, dir, skip := network(f)
+	if skip == taken {
+		skip = d.datagram.parse(f.Data[at:], max(f.Length, len(f.Data))-at)
+	}
+	if skip != taken {
+		d.Counts.Skipped[skip]++
+		return
+	}
+	if f.Direction != Unknown {
+		dir = f.Direction
+	}
+	p := &d.packet
+	*p = Packet{
+		Number: f.Number, Part: 1, Parts: 1, Time: f.Time, Direction: dir, Comments: f.Comments,
+		Src: d.datagram.src, Dst: d.datagram.dst, IP: d.datagram.ip, Len: d.datagram.n, Bytes: d.datagram.payload,
+	}
+	if g := &d.datagram; g.fault != nil {
+		d.broken(p, g.fault)
+		d.finish(p, show)
+	} else {
+		d.parts(f, g, p, show)
+	}
+}
+
+// parts shows the packets of a datagram whose headers are right.
+func (d *Decoder) parts(f *Frame, g *datagram, p *Packet, show func(*Packet)) {
+	if len(g.payload) == g.n {
+		p.ICRC = g.icrc(0, g.payload)
+	}
+	size := d.splitter.size(g, p.ICRC)
+	switch size {
+	case g.n:
+		d.single(p)
+		d.finish(p, show)
+		return
+	case 0:
+		p.ICRC = ICRC{}
+		d.broken(p, fmt.Errorf("%d bytes are more than a packet can have, and neither ICRCs nor headers tell where the next begins", g.n))
+		d.finish(p, show)
+		return
+	}
+	d.Counts.Merged++
+	common := *p
+	common.Parts = (g.n + size - 1) / size
+	for i := range common.Parts {
+		begin := i * size
+		end := min(begin+size, g.n)
+		if begin+bth.BTHLen > len(g.payload) {
+			d.Counts.Cut += uint64(common.Parts - i)
+			break
+		}
+		*p = common
+		p.Part, p.Len, p.Bytes = i+1, end-begin, g.payload[begin:min(end, len(g.payload))]
+		p.ICRC = ICRC{}
+		if p.IP.Version == 4 {
+			p.IP.ID += uint16(i)
+		}
+		if len(p.Bytes) == p.Len {
+			p.ICRC = g.icrc(i, p.Bytes)
+		}
+		d.single(p)
+		d.finish(p, show)
+	}
+}
+
+// finish counts a packet and shows it.
+func (d *Decoder) finish(p *Packet, show func(*Packet)) {
+	c := &d.Counts
+	c.Packets++
+	if len(p.Bytes) < p.Len {
+		c.Cut++
+	}
+	if p.ICRC.Verdict == Wrong {
+		c.Wrong++
+	}
+	if p.Err != nil {
+		c.Failed++
+	}
+	if p.Doubt {
+		c.Doubt++
+	}
+	show(p)
+}
+
+// single decodes p.Bytes, which is one packet or the beginning of it.
+func (d *Decoder) single(p *Packet) {
+	if len(p.Bytes) < p.Len {
+		d.cutShort(p)
+		return
+	}
+	if p.BTH.Decode(p.Bytes) != nil {
+		err := bth.Explain(p.Bytes)
+		if p.Doubt = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubt {
+			err = fmt.Errorf("this may not be RoCEv2: its ICRC is not right, and: %w", err)
+		}
+		p.Err = err
+		return
+	}
+	d.management(p)
+}
+
+// management decodes a message of the connection manager. Queue pair 1 takes those of other classes as well.
+func (d *Decoder) management(p *Packet) {
+	if p.BTH.DestQP != bth.GSI || p.BTH.Opcode.Info().Service != bth.ServiceUD {
+		return
+	}
+	switch err := d.mad.Decode(p.BTH.Payload); {
+	case err == nil:
+		p.MAD = &d.mad
+	case cm.ReasonOf(err) != cm.ReasonClass:
+		p.Err = fmt.Errorf("message of the connection manager: %w", err)
+	}
+}
+
+var errCutHeaders = errors.New("too little of it was captured to read its headers")
+
+// cutShort decodes what there is of a packet that was not captured whole, and leaves alone what the missing bytes decide.
+func (d *Decoder) cutShort(p *Packet) {
+	err := p.BTH.Decode(p.Bytes)
+	info := p.BTH.Opcode.Info()
+	payload := p.Len - info.HeaderLen - bth.ICRCLen
+	switch {
+	case len(p.Bytes) < bth.BTHLen:
+		p.Err = errCutHeaders
+	case p.BTH.Version != 0 || !info.Valid:
+		p.Err, p.Doubt = fmt.Errorf("this may not be RoCEv2: it was not captured whole, and: %w", err), true
+	case payload < int(p.BTH.Pad) || payload%4 != 0 || payload > bth.MaxPayload || payload > 0 && !info.Payload:
+		p.Err = fmt.Errorf("%s with %d bytes after its headers, pad count %d", p.BTH.Opcode, payload, p.BTH.Pad)
+		p.Doubt = true
+	case len(p.Bytes) < info.HeaderLen:
+		p.Err = errCutHeaders
+	default:
+		end := min(len(p.Bytes), p.Len-bth.ICRCLen-int(p.BTH.Pad))
+		p.BTH.Payload = p.Bytes[info.HeaderLen:end]
+	}
+}
+
+// broken reads what can be read of a packet whose IP or UDP header is wrong.
+func (d *Decoder) broken(p *Packet, why error) {
+	_ = p.BTH.Decode(p.Bytes)
+	p.BTH.Payload = nil
+	p.Err = why
+	p.Doubt = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
+}

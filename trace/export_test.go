@@ -1,0 +1,64 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// Kept returns how many records and messages the Analyzer remembers.
+func (a *Analyzer) Kept() (records, messages int) { return a.use.records, a.use.works }
+
+// CheckBounds reports what the Analyzer keeps more of than it may, and sums that do not agree with what is there.
+func (a *Analyzer) CheckBounds() error {
+	t := &a.table
+	records, held, conns := 0, 0, 0
+	for c := t.oldest; c != nil; c = c.newer {
+		conns++
+		for i := range c.dir {
+			st := &c.dir[i]
+			records += len(st.recs)
+			held += st.works.n
+			if st.works.n-st.works.done > a.o.Outstanding || st.works.done > kept || len(st.recs) > maxRecords {
+				return fmt.Errorf("flow %d has %d messages, %d of them over, and %d records", c.Number, st.works.n, st.works.done, len(st.recs))
+			}
+			if st.open && c.Service == bth.ServiceRC && (st.next.Diff(st.una) < 0 || st.next.Diff(st.pos) < 0) {
+				return fmt.Errorf("flow %d: acknowledged up to PSN %d, at %d, newest %d", c.Number, st.una, st.pos, st.next)
+			}
+		}
+		for _, h := range c.halves {
+			if t.halves[h.key] != h || h.conn != c {
+				return fmt.Errorf("flow %d has the direction %+v, which leads to flow %d: %v, %v", c.Number, h.key, h.conn.Number, t.halves[h.key] == h, h.paired)
+			}
+		}
+	}
+	loose := 0
+	for _, l := range t.loose {
+		loose += len(l)
+		for _, h := range l {
+			if t.halves[h.key] != h || h.paired {
+				return fmt.Errorf("a direction without a partner is not in the table, or has one")
+			}
+		}
+	}
+	keys := 0
+	for k, e := range a.cms {
+		keys++
+		if e.c.cm != e {
+			return fmt.Errorf("the communication ID %v leads to a flow that is not its own", k)
+		}
+	}
+	switch {
+	case conns != t.count || conns > a.o.Flows:
+		return fmt.Errorf("%d flows, counted are %d", conns, t.count)
+	case len(t.halves) > 2*conns || loose > len(t.halves):
+		return fmt.Errorf("%d directions, %d of them without a partner, in %d flows", len(t.halves), loose, conns)
+	case keys > 2*conns:
+		return fmt.Errorf("%d communication IDs in %d flows", keys, conns)
+	case records != a.use.records || held != a.use.works:
+		return fmt.Errorf("%d records and %d messages, counted are %d and %d", records, held, a.use.records, a.use.works)
+	case len(a.hosts) > maxHosts:
+		return fmt.Errorf("%d hosts", len(a.hosts))
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+// Package fields names the header fields of a packet as the InfiniBand Architecture Specification (IBA) does, with their
+// places and values, for those who show a packet in full.
+package fields
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Field is a field of a header, or a part of a packet that has none, such as its payload.
+type Field struct {
+	Header string // such as "BTH"; those of the packets of IP and UDP stand before it
+	Name   string // its name and, in parentheses, its abbreviation
+	// Offset and Len are the bytes that it is in, from the first of the BTH; fields of single bits share a byte. Len is 0
+	// where the packet does not hold it: of IP and UDP, and of what was not captured.
+	Offset, Len int
+	Value       string // for people
+}
+
+// Headers of parts that have none, and the name of a field that is a program's.
+const (
+	Payload     = "Payload" // with the pad
+	ICRC        = "ICRC"
+	PrivateData = "PrivateData"
+)
+
+// Append appends the fields of p to dst, in the order of the wire. Of a packet that could not be decoded they are those that
+// could be read. Payload bytes are not in them, nor is private data of the connection manager; the lengths are.
+func Append(dst []Field, p *trace.Packet) []Field {
+	l := list{dst: dst, p: p}
+	l.around()
+	if len(p.Bytes) < bth.BTHLen {
+		return l.dst
+	}
+	l.bth()
+	info := p.BTH.Opcode.Info()
+	if !info.Valid || p.BTH.Version != 0 || len(p.Bytes) < info.HeaderLen {
+		return l.dst
+	}
+	l.extensions(info.Headers)
+	l.rest(info)
+	return l.dst
+}
+
+// list is the fields so far.
+type list struct {
+	dst    []Field
+	p      *trace.Packet
+	header string
+	at     int // where the header begins
+}
+
+func (l *list) begin(header string, at int) { l.header, l.at = header, at }
+
+// add adds a field with its place in the header.
+func (l *list) add(at, n int, name, format string, v ...any) {
+	l.dst = append(l.dst, Field{Header: l.header, Name: name, Offset: l.at + at, Len: n, Value: fmt.Sprintf(format, v...)})
+}
+
+func (l *list) flag(at int, name string, set bool) {
+	v := 0
+	if set {
+		v = 1
+	}
+	l.add(at, 1, name, "%d", v)
+}
+
+// around is what stands before the BTH.
+func (l *list) around() {
+	p := l.p
+	l.header = "IP"
+	l.outer("Version", "%d", p.IP.Version)
+	l.outer("Source", "%v", p.Src.Addr())
+	l.outer("Destination", "%v", p.Dst.Addr())
+	l.outer("DSCP", "%d", p.IP.TrafficClass>>2)
+	l.outer("ECN", "%d (%s)", p.IP.TrafficClass&3, ecnNames[p.IP.TrafficClass&3])
+	l.outer("Hop Limit", "%d", p.IP.HopLimit)
+	if p.IP.Version == 4 {
+		l.outer("Identification", "0x%04x", p.IP.ID)
+	}
+	l.header = "UDP"
+	l.outer("Source Port", "%d", p.Src.Port())
+	l.outer("Destination Port", "%d", p.Dst.Port())
+}
+
+// ecnNames are the code points of RFC 3168.
+var ecnNames = [4]string{"not ECN-capable", "ECN-capable, ECT(1)", "ECN-capable, ECT(0)", "congestion experienced"}
+
+func (l *list) outer(name, format string, v ...any) {
+	l.dst = append(l.dst, Field{Header: l.header, Name: name, Value: fmt.Sprintf(format, v...)})
+}
+
+func (l *list) bth() {
+	h := &l.p.BTH
+	l.begin("BTH", 0)
+	l.add(0, 1, "OpCode", "0x%02x %s", uint8(h.Opcode), h.Opcode)
+	l.flag(1, "Solicited Event (SE)", h.Solicited)
+	l.flag(1, "MigReq (M)", h.MigReq)
+	l.add(1, 1, "Pad Count (PadCnt)", "%d", h.Pad)
+	l.add(1, 1, "Transport Header Version (TVer)", "%d", h.Version)
+	l.add(2, 2, "Partition Key (P_Key)", "0x%04x", h.PKey)
+	l.flag(4, "Forward Explicit Congestion Notification (FECN)", h.FECN)
+	l.flag(4, "Backward Explicit Congestion Notification (BECN)", h.BECN)
+	l.add(5, 3, "Destination QP (DestQP)", "0x%06x", uint32(h.DestQP))
+	l.flag(8, "Acknowledge Request (A)", h.AckReq)
+	l.add(9, 3, "Packet Sequence Number (PSN)", "%06x (%d)", uint32(h.PSN), uint32(h.PSN))
+}
+
+func (l *list) extensions(h bth.Headers) {
+	b := &l.p.BTH
+	at := bth.BTHLen
+	if h&bth.HasDETH != 0 {
+		l.begin("DETH", at)
+		l.add(0, 4, "Queue Key (Q_Key)", "0x%08x", b.DETH.QKey)
+		l.add(5, 3, "Source QP (SrcQP)", "0x%06x", uint32(b.DETH.SrcQP))
+		at += bth.DETHLen
+	}
+	if h&bth.HasFETH != 0 {
+		l.begin("FETH", at)
+		l.add(3, 1, "Selectivity Level (SEL)", "%d (%s)", b.FETH.Level, oneOf(b.FETH.Level, "range", "memory region"))
+		l.add(3, 1, "Placement Type (PLT)", "%d (%s)", b.FETH.Type, placement(b.FETH.Type))
+		at += bth.FETHLen
+	}
+	if h&bth.HasRETH != 0 {
+		l.begin("RETH", at)
+		l.add(0, 8, "Virtual Address (VA)", "0x%016x", b.RETH.VA)
+		l.add(8, 4, "Remote Key (R_Key)", "0x%08x", b.RETH.RKey)
+		l.add(12, 4, "DMA Length (DMALen)", "%d", b.RETH.DMALen)
+		at += bth.RETHLen
+	}
+	if h&bth.HasAtomicETH != 0 {
+		l.begin("AtomicETH", at)
+		l.add(0, 8, "Virtual Address (VA)", "0x%016x", b.AtomicETH.VA)
+		l.add(8, 4, "Remote Key (R_Key)", "0x%08x", b.AtomicETH.RKey)
+		l.add(12, 8, "Swap (or Add) Data (SwapDt)", "0x%016x", b.AtomicETH.SwapAdd)
+		l.add(20, 8, "Compare Data (CmpDt)", "0x%016x", b.AtomicETH.Compare)
+		at += bth.AtomicETHLen
+	}
+	if h&bth.HasAETH != 0 {
+		l.begin("AETH", at)
+		l.add(0, 1, "Syndrome", "0x%02x %s", uint8(b.AETH.Syndrome), b.AETH.Syndrome)
+		l.add(1, 3, "Message Sequence Number (MSN)", "%d", b.AETH.MSN)
+		at += bth.AETHLen
+	}
+	if h&bth.HasAtomicAckETH != 0 {
+		l.begin("AtomicAckETH", at)
+		l.add(0, 8, "Original Remote Data (OrigRemDt)", "0x%016x", b.AtomicAck)
+		at += bth.AtomicAckETHLen
+	}
+	if h&bth.HasImmDt != 0 {
+		l.begin("ImmDt", at)
+		l.add(0, 4, "Immediate Data", "0x%08x", b.Imm)
+		at += bth.ImmDtLen
+	}
+	if h&bth.HasIETH != 0 {
+		l.begin("IETH", at)
+		l.add(0, 4, "Remote Key to invalidate (R_Key)", "0x%08x", b.InvalidateRKey)
+	}
+	if h&bth.HasCNP != 0 {
+		l.begin("CNP", at)
+		l.add(0, bth.CNPReservedLen, "Reserved", "%d bytes", bth.CNPReservedLen)
+	}
+}
+
+func oneOf(v uint8, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return "reserved"
+}
+
+func placement(t uint8) string {
+	return oneOf(t, "none", "global visibility", "persistence", "global visibility and persistence")
+}
+
+// rest is what follows the headers.
+func (l *list) rest(info *bth.OpcodeInfo) {
+	p := l.p
+	payload := max(0, p.Len-info.HeaderLen-int(p.BTH.Pad)-bth.ICRCLen)
+	if l.management(info.HeaderLen) {
+		payload = 0
+	}
+	captured := func(at, n int) int { return max(0, min(at+n, len(p.Bytes))-at) }
+	l.begin(Payload, info.HeaderLen)
+	if payload > 0 {
+		l.add(0, captured(l.at, payload), "Payload", "%s", count(payload))
+	}
+	if p.BTH.Pad > 0 {
+		l.begin(Payload, p.Len-bth.ICRCLen-int(p.BTH.Pad))
+		l.add(0, captured(l.at, int(p.BTH.Pad)), "Pad", "%s", count(int(p.BTH.Pad)))
+	}
+	if p.Len < len(p.Bytes) || p.Len < info.HeaderLen+bth.ICRCLen {
+		return
+	}
+	l.begin(ICRC, p.Len-bth.ICRCLen)
+	if len(p.Bytes) < p.Len {
+		l.add(0, captured(l.at, bth.ICRCLen), "Invariant CRC (ICRC)", "not captured")
+		return
+	}
+	wire := binary.BigEndian.Uint32(p.Bytes[l.at:])
+	switch p.ICRC.Verdict {
+	case trace.Wrong:
+		l.add(0, bth.ICRCLen, "Invariant CRC (ICRC)", "0x%08x, wrong: it should be 0x%08x", wire, swap(p.ICRC.Want))
+	default:
+		l.add(0, bth.ICRCLen, "Invariant CRC (ICRC)", "0x%08x, %s", wire, p.ICRC.Verdict)
+	}
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// swap gives the bytes of an ICRC in the order in which they are sent.
+func swap(v uint32) uint32 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	return binary.BigEndian.Uint32(b[:])
+}

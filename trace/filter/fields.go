@@ -1,0 +1,197 @@
+package filter
+
+import (
+	"strings"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// fields are all that expressions may name.
+var fields = append(own, wireshark...)
+
+// index is fields by name.
+var index = func() map[string]*field {
+	m := map[string]*field{}
+	for i := range fields {
+		for _, n := range fields[i].names {
+			m[n] = &fields[i]
+		}
+	}
+	return m
+}()
+
+func fieldOf(name string) *field { return index[strings.ToLower(name)] }
+
+// Field is a word of expressions.
+type Field struct {
+	Names     []string // that stand for the same
+	What      string   // in words; empty for Wireshark's
+	Example   string   // a value; empty where it stands alone
+	Wireshark bool     // it is one of Wireshark's alone
+}
+
+// Fields are all words, gorxe's own first.
+func Fields() []Field {
+	out := make([]Field, len(fields))
+	for i, f := range fields {
+		out[i] = Field{Names: f.names, What: f.what, Example: f.example, Wireshark: i >= len(own)}
+	}
+	return out
+}
+
+func one(v uint64) numbers { return numbers{[4]uint64{v}, 1} }
+
+func onlyIf(is bool, v uint64) numbers {
+	if !is {
+		return numbers{}
+	}
+	return one(v)
+}
+
+// whole reports whether the headers of a packet could be read to their end.
+func whole(p *trace.Packet) bool {
+	info := p.BTH.Opcode.Info()
+	return info.Valid && p.BTH.Version == 0 && len(p.Bytes) >= info.HeaderLen
+}
+
+func has(p *trace.Packet, h bth.Headers) bool {
+	return p.BTH.Opcode.Info().Headers&h != 0 && whole(p)
+}
+
+// inBTH makes a field of what is in every packet whose BTH was captured.
+func inBTH(get func(*bth.Packet) uint64) func(*trace.Packet) numbers {
+	return func(p *trace.Packet) numbers { return onlyIf(len(p.Bytes) >= bth.BTHLen, get(&p.BTH)) }
+}
+
+func inHeader(h bth.Headers, get func(*bth.Packet) uint64) func(*trace.Packet) numbers {
+	return func(p *trace.Packet) numbers { return onlyIf(has(p, h), get(&p.BTH)) }
+}
+
+func inMAD(a cm.Attribute, get func(*cm.MAD) uint64) func(*trace.Packet) numbers {
+	return func(p *trace.Packet) numbers {
+		if p.MAD == nil || a != 0 && p.MAD.Attribute != a {
+			return numbers{}
+		}
+		return one(get(p.MAD))
+	}
+}
+
+// queuePairs are those of a packet's conversation, or as far as the packet itself tells.
+func queuePairs(p *trace.Packet) (n numbers) {
+	add := func(q bth.QPN) {
+		if q != 0 {
+			n.v[n.n] = uint64(q)
+			n.n++
+		}
+	}
+	if p.Flow != nil {
+		add(p.Flow.Ends[0].QPN)
+		add(p.Flow.Ends[1].QPN)
+	}
+	if len(p.Bytes) >= bth.BTHLen {
+		add(p.BTH.DestQP)
+	}
+	if has(p, bth.HasDETH) {
+		add(p.BTH.DETH.SrcQP)
+	}
+	return n
+}
+
+func addrOf(version uint8, src, dst bool) func(*trace.Packet) addrs {
+	return func(p *trace.Packet) (a addrs) {
+		if version != 0 && p.IP.Version != version {
+			return a
+		}
+		if src {
+			a.v[a.n] = p.Src.Addr()
+			a.n++
+		}
+		if dst {
+			a.v[a.n] = p.Dst.Addr()
+			a.n++
+		}
+		return a
+	}
+}
+
+// named looks up the names of numbers, in lower case and with _ or - or nothing between their words.
+func named(names map[string]uint64) func(string) (uint64, bool) {
+	return func(s string) (uint64, bool) {
+		n, ok := names[squeeze(s)]
+		return n, ok
+	}
+}
+
+func squeeze(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
+}
+
+// opcodeNames are those of the IBA.
+var opcodeNames = func() map[string]uint64 {
+	m := map[string]uint64{}
+	for op := range bth.Opcodes() {
+		m[squeeze(op.String())] = uint64(op)
+	}
+	return m
+}()
+
+// operationNames have short forms as people say them.
+var operationNames = func() map[string]uint64 {
+	m := map[string]uint64{
+		"write": uint64(bth.OpWrite), "read": uint64(bth.OpReadRequest), "readrequest": uint64(bth.OpReadRequest),
+		"readresponse": uint64(bth.OpReadResponse), "ack": uint64(bth.OpAck), "atomicack": uint64(bth.OpAtomicAck), "cas": uint64(bth.OpCmpSwap),
+		"faa": uint64(bth.OpFetchAdd),
+	}
+	for o := bth.OpSend; o <= bth.OpCNP; o++ {
+		m[squeeze(o.String())] = uint64(o)
+	}
+	return m
+}()
+
+var serviceNames = map[string]uint64{
+	"rc": uint64(bth.ServiceRC), "uc": uint64(bth.ServiceUC), "ud": uint64(bth.ServiceUD), "cnp": uint64(bth.ServiceCNP),
+}
+
+var attributeNames = func() map[string]uint64 {
+	m := map[string]uint64{}
+	for a := cm.AttrREQ; a.Valid(); a++ {
+		m[squeeze(a.String())] = uint64(a)
+	}
+	return m
+}()
+
+// isNAK reports a refusal: a NAK or an RNR NAK.
+func isNAK(p *trace.Packet) bool {
+	return has(p, bth.HasAETH) && (p.BTH.AETH.Syndrome.IsNak() || p.BTH.AETH.Syndrome.IsRNR())
+}
+
+// isError reports what went wrong, by the packet itself or by a finding.
+func isError(p *trace.Packet) bool {
+	return p.Err != nil || p.ICRC.Verdict == trace.Wrong || isNAK(p) || level(p) >= int(trace.Error) ||
+		p.MAD != nil && p.MAD.Attribute == cm.AttrREJ
+}
+
+// level is that of the worst finding, -1 without one.
+func level(p *trace.Packet) int {
+	worst := -1
+	for i := range p.Findings {
+		worst = max(worst, int(p.Findings[i].Level))
+	}
+	return worst
+}
+
+func finding(p *trace.Packet, want string) (is, some bool) {
+	for i := range p.Findings {
+		if strings.EqualFold(string(p.Findings[i].Kind), want) {
+			return true, true
+		}
+	}
+	return false, len(p.Findings) > 0
+}

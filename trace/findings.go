@@ -1,0 +1,134 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// note adds a finding to the packet in hand.
+func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {
+	a.p.Findings = append(a.p.Findings, Finding{Kind: k, Level: l, Text: text, Frames: frames})
+}
+
+// checkPacket notes what a packet shows by itself.
+func (a *Analyzer) checkPacket() {
+	p := a.p
+	switch p.ICRC.Verdict {
+	case Wrong:
+		if a.good {
+			a.note(WrongICRC, Warning, fmt.Sprintf("the ICRC is %#08x and should be %#08x, and no packet of %s had a right one: it may be computed behind the place of the capture",
+				p.ICRC.Wire, p.ICRC.Want, p.Src.Addr()), p.Number)
+			break
+		}
+		a.note(WrongICRC, Error, fmt.Sprintf("the ICRC is %#08x and should be %#08x: the packet was changed on the way, and its receiver drops it without a word",
+			p.ICRC.Wire, p.ICRC.Want), p.Number)
+	case RightAsRxe:
+		a.note(RxeICRC, Info, "the ICRC is the one that Linux rxe computes for a FLUSH, over the packet twice; another receiver drops it", p.Number)
+	}
+	if p.IP.CE() {
+		a.note(ECNMarked, Warning, "a switch on the way marked this packet because its queue was long (ECN congestion experienced); the receiver shall tell the sender by a CNP", p.Number)
+	}
+	a.checkMigReq(a.host())
+}
+
+// malformed notes a packet that cannot be decoded. It takes part in nothing.
+func (a *Analyzer) malformed() {
+	p := a.p
+	kind := Malformed
+	text := "it is none of the packets that RoCEv2 has"
+	if p.Err != nil {
+		text = p.Err.Error()
+		if why := (*bth.DecodeError)(nil); errors.As(p.Err, &why) && padReasons[why.Reason] {
+			kind = PadLies
+		}
+	}
+	level := Error
+	if p.Doubt {
+		level = Warning
+	}
+	a.note(kind, level, text, p.Number)
+	a.line.s("cannot be decoded: ").s(text)
+	if h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+		p.Flow = &h.conn.Flow
+		p.Flow.Packets++
+		p.Flow.Bytes += uint64(p.Len)
+		p.Flow.Last = p.Time
+	}
+}
+
+// padReasons are those of packets whose headers contradict their length.
+var padReasons = map[bth.Reason]bool{
+	bth.ReasonUnaligned: true, bth.ReasonPad: true, bth.ReasonUnexpectedPayload: true, bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
+}
+
+// learnMTU takes the path MTU from the length of a packet that is not the last of its message.
+func (a *Analyzer) learnMTU(c *conn) {
+	if a.info.Pos == bth.Last || a.info.Pos == bth.Only {
+		return
+	}
+	if c.MTU == a.size {
+		return
+	}
+	if n := a.size; n < 256 || n > bth.MaxPayload || n&(n-1) != 0 {
+		a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes: all packets but the last of a message carry just the path MTU", a.info.Name, n), a.p.Number)
+		return
+	}
+	if c.MTU == 0 || !c.Exact && a.size > c.MTU {
+		c.MTU = a.size
+		return
+	}
+	a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, but the path MTU is %d", a.info.Name, a.size, c.MTU), a.p.Number)
+}
+
+// checkLengths compares what a WRITE says of its length with what it carries.
+func (a *Analyzer) checkLengths(c *conn, w *work) {
+	p := a.p
+	switch {
+	case a.info.Pos == bth.Last && a.size == 0:
+		a.note(PadLies, Error, "the last packet of a message of several carries no bytes", p.Number)
+	case c.MTU > 0 && a.size > c.MTU && (c.Exact || a.info.Pos == bth.Last):
+		a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, more than the path MTU of %d", a.info.Name, a.size, c.MTU), p.Number)
+	}
+	if w.op != bth.OpWrite || !w.reth || w.m.Partial {
+		return
+	}
+	ends := a.info.Ends()
+	seen := w.m.Packets == int(p.BTH.PSN.Diff(w.first))+1
+	switch {
+	case !ends && w.got > w.total, ends && seen && w.got != w.total:
+		a.note(PadLies, Error, fmt.Sprintf("the WRITE of frame %d announced %d bytes and carries %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], p.Number)
+	}
+}
+
+// checkRead compares what a READ asked for with what it got.
+func (a *Analyzer) checkRead(w *work) {
+	if w.op == bth.OpReadRequest && w.got != w.total && w.m.Packets == int(w.end.Diff(w.first)) {
+		a.note(PadLies, Error, fmt.Sprintf("the READ of frame %d asked for %d bytes and got %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
+	}
+}
+
+// compare notes a PSN that two different packets have.
+func (a *Analyzer) compare(r *record) {
+	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest && r.op == bth.RCReadRequest {
+		return
+	}
+	a.note(Misnumbered, Error, fmt.Sprintf("PSN %d was %s with %d bytes in frame %d and is %s with %d bytes here",
+		r.psn, r.op, r.size, r.latest, a.p.BTH.Opcode, a.size), r.latest, a.p.Number)
+}
+
+// add counts a round trip of ns nanoseconds.
+func (r *RTT) add(ns int64) {
+	d := time.Duration(ns)
+	if d < 0 {
+		return
+	}
+	if r.Count == 0 || d < r.Min {
+		r.Min = d
+	}
+	r.Max = max(r.Max, d)
+	r.Sum += d
+	r.Count++
+}

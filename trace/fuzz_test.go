@@ -1,0 +1,100 @@
+package trace_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// FuzzReader: any file is read to its end or to an error that says where; frames are numbered, and no longer than they were.
+func FuzzReader(f *testing.F) {
+	pcap, _, _ := pcapOf(binary.BigEndian, 0xa1b23c4d, time.Nanosecond, 1)
+	section, _, _ := sectionOf(binary.LittleEndian, 1)
+	big, _, _ := sectionOf(binary.BigEndian, 1)
+	for _, b := range [][]byte{pcap, section, append(big, section...), zipped(pcap), section[:len(section)-7]} {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := trace.Open(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		var frame trace.Frame
+		for n := 1; ; n++ {
+			err := c.Next(&frame)
+			var at *trace.ReadError
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if errors.As(err, &at) {
+				if at.Frame != n || at.Offset < 0 {
+					t.Fatalf("frame %d: %+v", n, at)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("frame %d: an error without its place: %v", n, err)
+			}
+			if frame.Number != n || frame.Length < len(frame.Data) {
+				t.Fatalf("frame %d: %+v", n, frame)
+			}
+		}
+	})
+}
+
+// FuzzDecoder: of any frame each byte belongs to one packet at most, and what is said of the packets agrees.
+func FuzzDecoder(f *testing.F) {
+	var many []byte
+	for i := range 4 {
+		many = append(many, roce4(i, write(bth.RCWriteMiddle, bth.PSN(i), 256))...)
+	}
+	one := roce4(0, write(bth.RCWriteOnlyImm, 5, 19))
+	six := ip6(60, []byte{17, 0, 1, 4, 0, 0, 0, 0}, udp(roce6(write(bth.RCReadRequest, 5, 0))))
+	for _, s := range []struct {
+		link trace.LinkType
+		b    []byte
+		more int
+	}{
+		{trace.LinkRaw, ip4(nil, udp(one)), 0}, {trace.LinkEthernet, ether(0x0800, ip4(nil, udp(many))), 0},
+		{trace.LinkEthernet, ether(0x8100, append([]byte{0, 1, 0x86, 0xdd}, six...)), 0},
+		{trace.LinkIPv4, ip4([]byte{1, 1, 1, 1}, udp(many[:300])), 772},
+		{trace.LinkNull, append([]byte{2, 0, 0, 0}, ip4(nil, udp(one))...), 0},
+		{trace.LinkLinuxSLL2, append([]byte{8, 0, 18: 0, 19: 0}, ip4(nil, udp(one))...), 0},
+	} {
+		f.Add(uint16(s.link), s.b, uint16(s.more))
+	}
+	f.Fuzz(func(t *testing.T, link uint16, b []byte, more uint16) {
+		frame := &trace.Frame{Number: 3, Link: trace.LinkType(link), Data: b, Length: len(b) + int(more)}
+		var d trace.Decoder
+		n, length := 0, 0
+		d.Decode(frame, func(p *trace.Packet) {
+			n++
+			length += len(p.Bytes)
+			switch {
+			case p.Part != n || p.Parts < n || p.Number != 3 || !p.Src.IsValid() || !p.Dst.IsValid():
+				t.Fatalf("%+v", p)
+			case len(p.Bytes) > p.Len && p.Err == nil:
+				t.Fatalf("%d bytes of %d", len(p.Bytes), p.Len)
+			case len(p.BTH.Payload) > len(p.Bytes) || p.Err == nil && len(p.Bytes) < bth.BTHLen:
+				t.Fatalf("payload of %d bytes in %d, error %v", len(p.BTH.Payload), len(p.Bytes), p.Err)
+			case p.Doubt && p.Err == nil:
+				t.Fatal("in doubt without a reason")
+			case p.ICRC.Verdict == trace.Right && p.ICRC.Wire != p.ICRC.Want:
+				t.Fatalf("%+v", p.ICRC)
+			}
+		})
+		skipped := uint64(0)
+		for _, v := range d.Counts.Skipped {
+			skipped += v
+		}
+		if length > len(b) || d.Counts.Packets != uint64(n) || (n == 0) != (skipped == 1) {
+			t.Fatalf("%d packets of %d bytes: %+v", n, length, d.Counts)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package html
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// data is the JSON in the page.
+type data struct {
+	Title    string      `json:"title"`
+	Begin    [2]int64    `json:"begin"` // seconds and nanoseconds since 1970
+	LeftOut  int         `json:"leftOut"`
+	Addrs    []string    `json:"addrs"`
+	Opcodes  [][5]string `json:"opcodes"` // number, name, what stands at an arrow, operation, service
+	Flows    []flow      `json:"flows"`
+	Messages []message   `json:"messages"`
+	Packets  []packet    `json:"packets"`
+	Lessons  [][3]string `json:"lessons"` // title, text, rule
+}
+
+type flow struct {
+	Number  int          `json:"n"`
+	Service string       `json:"s"`
+	Ends    [2][2]string `json:"e"` // address, queue pair
+	Line    []string     `json:"l"` // what matters most, in a few words each
+	Facts   [][2]string  `json:"k"`
+	Err     string       `json:"x,omitempty"`
+}
+
+type message struct {
+	Number int         `json:"n"`
+	Verb   string      `json:"v"`
+	Facts  [][2]string `json:"k"`
+	Failed string      `json:"x,omitempty"`
+	Frames [2]int      `json:"f"`
+}
+
+func (p *Page) data() *data {
+	d := &data{
+		Title: p.opts.Title, LeftOut: p.leftOut, Addrs: p.addrs.list, Packets: p.packets,
+		Opcodes: [][5]string{}, Flows: []flow{}, Messages: []message{}, Lessons: [][3]string{},
+	}
+	if d.Packets == nil {
+		d.Packets, d.Addrs = []packet{}, []string{}
+	}
+	if len(p.packets) > 0 {
+		d.Begin = [2]int64{p.begin.Unix(), int64(p.begin.Nanosecond())}
+	}
+	for _, o := range p.opcodes.list {
+		info := bth.Opcode(o).Info()
+		d.Opcodes = append(d.Opcodes, [5]string{hex(o, 2), info.Name, short(bth.Opcode(o)), info.Op.String(), info.Service.String()})
+	}
+	for _, f := range p.flows.list {
+		d.Flows = append(d.Flows, flowOf(f))
+	}
+	for _, m := range p.messages.list {
+		d.Messages = append(d.Messages, messageOf(m))
+	}
+	for _, l := range p.lessons.list {
+		d.Lessons = append(d.Lessons, [3]string{l.Title, l.Text, l.Rule})
+	}
+	return d
+}
+
+func flowOf(f *trace.Flow) flow {
+	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{}}
+	for i, e := range f.Ends {
+		o.Ends[i] = [2]string{e.Addr.String(), "QP " + hex(e.QPN, 6)}
+		if e.QPN == 0 {
+			o.Ends[i][1] = "QP not known"
+		}
+	}
+	fact := func(name, value string) { o.Facts = append(o.Facts, [2]string{name, value}) }
+	count := func(n uint64, one, many string) {
+		if n > 0 {
+			o.Line = append(o.Line, amount(n, one, many))
+		}
+	}
+	count(f.Messages, "message", "messages")
+	count(f.Again, "packet sent again", "packets sent again")
+	count(f.Lost, "lost", "lost")
+	count(f.NAKs, "NAK", "NAKs")
+	count(f.RNRs, "RNR NAK", "RNR NAKs")
+	count(f.Timeouts, "timeout", "timeouts")
+	count(f.CNPs, "CNP", "CNPs")
+
+	if f.MTU > 0 {
+		by := ", as the packets show"
+		if f.Exact {
+			by = ", as the connection manager said"
+		}
+		fact("Path MTU", strconv.Itoa(f.MTU)+" bytes"+by)
+	}
+	fact("Packets", fmt.Sprintf("%d, %s", f.Packets, size(f.Bytes)))
+	fact("Payload", size(f.Payload))
+	if took := f.Last.Sub(f.Begin); took > 0 {
+		fact("Lasted", lasted(took))
+		fact("Goodput", fmt.Sprintf("%.3g Mbit/s", float64(f.Payload)*8e3/float64(took.Nanoseconds())))
+	}
+	if r := f.RTT; r.Count > 0 {
+		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max), lasted(r.Sum/time.Duration(r.Count)), r.Count))
+	}
+	if f.Window > 0 {
+		fact("Most under way", amount(uint64(f.Window), "packet", "packets"))
+	}
+	fact("Sent again", strconv.FormatUint(f.Again, 10))
+	fact("Lost", strconv.FormatUint(f.Lost, 10))
+	if m := f.Managed; m != nil {
+		manage(m, fact)
+	}
+	if f.Cut {
+		fact("Followed", "not to its end: there were too many")
+	}
+	if f.Running {
+		fact("Began", "before the capture")
+	}
+	return o
+}
+
+func manage(m *trace.Managed, fact func(name, value string)) {
+	service := hex(m.ServiceID, 16)
+	if m.Port != 0 {
+		service = fmt.Sprintf("port %d of rdma_cm", m.Port)
+	}
+	fact("Service", service)
+	if m.Took > 0 {
+		fact("Connected in", lasted(m.Took))
+	}
+	if m.Retries > 0 {
+		fact("CM retries", strconv.Itoa(m.Retries))
+	}
+	if m.Rejected != "" {
+		fact("Rejected", m.Rejected)
+	}
+	if m.Ended {
+		fact("Ended", "by the connection manager")
+	}
+}
+
+func messageOf(m *trace.Message) message {
+	o := message{Number: m.Number, Verb: m.Verb, Failed: m.Failed, Frames: m.Frames, Facts: [][2]string{}}
+	fact := func(name, value string) { o.Facts = append(o.Facts, [2]string{name, value}) }
+	fact("Size", size(m.Bytes))
+	packets := amount(uint64(max(m.Packets, 0)), "packet", "packets")
+	if m.Again > 0 {
+		packets += fmt.Sprintf(", %d sent again", m.Again)
+	}
+	fact("Packets", packets)
+	switch {
+	case m.Done:
+		fact("PSN", fmt.Sprintf("%d to %d", m.First, m.Last))
+		fact("Answered after", lasted(m.Latency()))
+	default:
+		fact("PSN", fmt.Sprintf("from %d on", m.First))
+		fact("Answered", "no")
+	}
+	if m.Partial {
+		fact("Begins", "before the capture")
+	}
+	if m.WR != "" {
+		fact("Work request", m.WR)
+	}
+	if m.WC != "" {
+		fact("Completion", m.WC)
+	}
+	return o
+}
+
+func amount(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// lasted says a time with four digits and the unit that suits it.
+func lasted(d time.Duration) string {
+	if d.Abs() >= 1000*time.Second {
+		return d.Round(time.Second).String()
+	}
+	for _, u := range []struct {
+		name string
+		of   time.Duration
+	}{{"s", time.Second}, {"ms", time.Millisecond}, {"µs", time.Microsecond}} {
+		if d.Abs() >= u.of {
+			return fmt.Sprintf("%.4g %s", float64(d)/float64(u.of), u.name)
+		}
+	}
+	return fmt.Sprintf("%d ns", d)
+}
+
+func size(n uint64) string {
+	switch {
+	case n < 10<<10:
+		return amount(n, "byte", "bytes")
+	case n < 10<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 10<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}

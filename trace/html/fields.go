@@ -1,0 +1,40 @@
+package html
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fields"
+)
+
+// group is a header by its name with its fields: name and value.
+type group struct {
+	Name   string      `json:"n"`
+	Fields [][2]string `json:"f"`
+}
+
+// told are the headers that every packet has: the page knows them by numbers.
+var told = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true, fields.ICRC: true}
+
+// headers are the other headers of a packet, in the order of the wire.
+func headers(k *trace.Packet) (out []group) {
+	for _, f := range fields.Append(nil, k) {
+		if told[f.Header] {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].Name != f.Header {
+			out = append(out, group{Name: f.Header})
+		}
+		g := &out[len(out)-1]
+		g.Fields = append(g.Fields, [2]string{f.Name, f.Value})
+	}
+	return out
+}
+
+func hex[T ~uint8 | ~uint16 | ~uint32 | ~uint64](v T, digits int) string {
+	return fmt.Sprintf("0x%0*x", digits, uint64(v))
+}
+
+// sentBytes is an ICRC in the order in which its bytes are sent, as Wireshark shows it.
+func sentBytes(icrc uint32) string { return hex(bits.ReverseBytes32(icrc), 8) }

@@ -1,0 +1,147 @@
+package html
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/lesson"
+)
+
+// DefaultMax is how many packets a page keeps unless told otherwise. A packet takes about 300 bytes of the page.
+const DefaultMax = 20_000
+
+// Options are what a page may be told. The zero value will do.
+type Options struct {
+	Title string // what the page is of, such as the name of a file
+	Max   int    // packets to keep; 0 for [DefaultMax]
+}
+
+// Page collects packets and writes the page.
+type Page struct {
+	opts    Options
+	begin   time.Time
+	packets []packet
+	leftOut int
+	teacher *lesson.Teacher
+
+	// What packets share, in the order in which they first appear.
+	addrs    table[string]
+	opcodes  table[uint8]
+	flows    table[*trace.Flow]
+	messages table[*trace.Message]
+	lessons  table[lesson.Lesson]
+}
+
+// New returns an empty page.
+func New(opts Options) *Page {
+	if opts.Max <= 0 {
+		opts.Max = DefaultMax
+	}
+	return &Page{opts: opts, teacher: lesson.NewTeacher(0)}
+}
+
+// Add adds a packet, and reports false if the page is full and it was left out. What the packet borrows is copied. Its Flow and its
+// Message are looked at again by WriteTo, when they say how all ended.
+func (p *Page) Add(k *trace.Packet) bool {
+	if len(p.packets) >= p.opts.Max {
+		p.leftOut++
+		return false
+	}
+	if len(p.packets) == 0 {
+		p.begin = k.Time
+	}
+	p.packets = append(p.packets, p.record(k))
+	return true
+}
+
+// LeftOut is how many packets Add left out.
+func (p *Page) LeftOut() int { return p.leftOut }
+
+//go:embed page
+var files embed.FS
+
+// scripts are the parts of the script in their order; each is one idea.
+var scripts = []string{"data", "dom", "filter", "plot", "details", "ladder", "main"}
+
+var (
+	page   = template.Must(template.ParseFS(files, "page/page.html"))
+	style  = read("style.css")
+	script = join(scripts)
+)
+
+func read(name string) string {
+	b, err := files.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return string(b)
+}
+
+func join(names []string) string {
+	var b bytes.Buffer
+	b.WriteString("\n'use strict';\n(() => {\n")
+	for _, n := range names {
+		b.WriteString(read(n + ".js"))
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
+
+// policy is the Content Security Policy: the style and the script of this package, and nothing else.
+func policy() string {
+	return "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+}
+
+func source(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// WriteTo writes the page.
+func (p *Page) WriteTo(w io.Writer) (int64, error) {
+	c := &counter{w: w}
+	err := page.Execute(c, map[string]any{
+		"Title":  p.opts.Title,
+		"Policy": policy(),
+		"Style":  template.CSS(style),
+		"Script": template.JS(script),
+		"Data":   p.data(),
+	})
+	return c.n, err
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// table numbers what it sees, from 0.
+type table[T comparable] struct {
+	list  []T
+	index map[T]int
+}
+
+func (t *table[T]) of(v T) int {
+	if i, ok := t.index[v]; ok {
+		return i
+	}
+	if t.index == nil {
+		t.index = map[T]int{}
+	}
+	t.index[v] = len(t.list)
+	t.list = append(t.list, v)
+	return len(t.list) - 1
+}

@@ -1,0 +1,65 @@
+// The data of the page, and what can be said of a packet by looking at those around it.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const packets = data.packets, flows = data.flows;
+
+const SE = 1, MIGREQ = 2, FECN = 4, BECN = 8, ACKREQ = 16; // flags of a BTH
+const levels = ['info', 'warning', 'error'];
+const span = 1 << 24; // PSNs are counted modulo this
+
+const psnOf = p => p.b ? p.b[6] : -1;
+const opcodeOf = p => p.b ? data.opcodes[p.b[0]] : null;
+const labelOf = p => p.lb || (p.b ? opcodeOf(p)[2] : 'cannot be decoded');
+const wrong = p => p.c[0] === 'wrong';
+const marked = p => (p.ip[1] & 3) === 3;
+
+// Of each packet: i, its index; level, 0 or 1 + that of its worst finding; error; hue, the class of its colour.
+// earlier and later are the indexes of the same packet, sent before and sent again.
+const sent = new Map();
+packets.forEach((p, i) => {
+  p.i = i;
+  p.w = p.w || 0;
+  p.q = p.q || [];
+  p.level = p.q.reduce((l, f) => Math.max(l, f.l + 1), 0);
+  if (p.x || wrong(p)) p.level = 3;
+  p.error = p.level === 3;
+  p.hue = p.error ? 'error' : p.a ? 'again' : p.r || 'ack';
+  p.earlier = p.later = -1;
+  if (p.f < 0 || !p.b || (p.r !== 'request' && p.r !== 'response')) return;
+  const key = p.f + ' ' + p.w + ' ' + p.r + ' ' + psnOf(p);
+  if (p.a && sent.has(key)) {
+    p.earlier = sent.get(key);
+    packets[p.earlier].later = i;
+  }
+  sent.set(key, i);
+});
+sent.clear();
+
+const byFrame = new Map();
+for (const p of packets) if (!byFrame.has(p.n)) byFrame.set(p.n, p.i);
+
+// seconds says a time since the first packet, with as many digits as a column has room for.
+const digits = Math.min(6, Math.max(0, 8 - String(Math.floor(packets.reduce((t, p) => Math.max(t, p.t), 0) / 1e9)).length));
+const seconds = ns => (ns / 1e9).toFixed(digits);
+
+// lasted says a time in nanoseconds with the unit that suits it.
+function lasted(ns) {
+  const sign = ns < 0 ? '−' : '';
+  ns = Math.abs(ns);
+  const [unit, by] = ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['µs', 1e3] : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+  return sign + String(Number((ns / by).toPrecision(4))) + ' ' + unit;
+}
+
+// instant is the time of a packet by the clock of the capture, in UTC.
+function instant(p) {
+  const ns = data.begin[1] + p.t;
+  const whole = Math.floor(ns / 1e9);
+  const date = new Date((data.begin[0] + whole) * 1e3);
+  if (isNaN(date)) return 'not known';
+  return date.toISOString().slice(0, 19).replace('T', ' ') + '.' + String(ns - whole * 1e9).padStart(9, '0');
+}
+
+// nameOf is a connection in a line.
+const nameOf = f => f.n + ' · ' + f.s + ' · ' + f.e[0][0] + ' – ' + f.e[1][0] + ' · ' + f.e[0][1] + ' – ' + f.e[1][1].replace('QP ', '');
+
+const many = (n, one, more) => n.toLocaleString('en') + ' ' + (n === 1 ? one : more);

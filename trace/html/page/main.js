@@ -1,0 +1,220 @@
+// The page as a whole: what is chosen, and what the keys do.
+
+const most = 300; // connections in the list; the others by the filter
+let flow = -1, selected = null, sheet = false, soon = 0;
+
+function summary() {
+  const errors = packets.filter(p => p.error).length, warnings = packets.filter(p => p.level === 2).length;
+  const parts = [many(packets.length, 'packet', 'packets'), many(flows.length, 'connection', 'connections')];
+  if (packets.length > 1) parts.push(lasted(packets[packets.length - 1].t - packets[0].t));
+  if (warnings) parts.push(many(warnings, 'warning', 'warnings'));
+  $('summary').append(parts.join(' · '));
+  if (errors) $('summary').append(' · ', make('b', null, many(errors, 'error', 'errors')));
+  if (data.leftOut) $('summary').append(' · ', make('b', null, many(data.leftOut, 'more packet is not on this page', 'more packets are not on this page')));
+}
+
+function choices() {
+  $('flows').hidden = flows.length < 2;
+  const worst = flows.map(() => 0);
+  for (const p of packets) if (p.f >= 0) worst[p.f] = Math.max(worst[p.f], p.level);
+  let order = flows.map((_, i) => i);
+  if (order.length > most) order = order.sort((a, b) => worst[b] - worst[a] || a - b).slice(0, most).sort((a, b) => a - b);
+  const sign = ['', '', '▲ ', '✕ '];
+  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + flows.length + ' connections; the list has ' + most : 'All connections'),
+    ...order.map(i => make('option', { value: String(i) }, sign[worst[i]] + nameOf(flows[i]))));
+}
+
+function heads() {
+  const f = flow < 0 ? null : flows[flow];
+  for (const k of [0, 1]) {
+    $('end-' + k).replaceChildren(f ? f.e[k][0] : k ? 'the other' : 'who asks first', make('small', null, f ? f.e[k][1] : k ? 'end' : 'in each connection'));
+  }
+  $('flow').hidden = !f;
+  if (!f) return;
+  $('flow-line').replaceChildren(make('b', null, f.s + (f.s === 'UD' ? ' datagrams, flow ' : ' connection ') + f.n));
+  if (f.x) $('flow-line').append(' · ', make('span', { class: 'failed' }, f.x));
+  $('flow-line').append(...f.l.map(words => ' · ' + words));
+  $('flow-facts').replaceChildren(...f.k.map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
+}
+
+// apply shows what fits the connection, the filter and the buttons.
+function apply() {
+  const { fits, bad } = parse($('filter').value);
+  const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
+  const list = packets.filter(p => (flow < 0 || p.f === flow) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
+  $('none').textContent = packets.length ? 'No packet fits.' : 'There are no packets.';
+  ladder.set(list, flow < 0 && flows.length > 1);
+  plot.set(list, flow);
+  const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);
+  $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : list.length.toLocaleString('en') + ' of ' + many(whole, 'packet', 'packets');
+  if (bad) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + bad));
+  if (selected && ladder.has(selected)) select(selected, true);
+  else if (list.length) {
+    ladder.reset();
+    select(list[0], false);
+  } else select(null, false);
+}
+
+function select(p, into) {
+  selected = p;
+  if (p) details.show(p, go, only);
+  else details.clear();
+  if (p && sheet) details.open();
+  ladder.select(p, into);
+  plot.select(p);
+  clearTimeout(soon);
+  if (p) soon = setTimeout(() => here('#frame-' + p.n), 400); // browsers limit how often
+}
+
+function here(hash) {
+  try {
+    history.replaceState(null, '', hash);
+  } catch {
+    // A page inside of another may have no address of its own.
+  }
+}
+
+// go selects a packet that may be hidden by what is chosen: then that gives way.
+function go(i) {
+  const p = packets[i];
+  if (!ladder.has(p)) {
+    $('filter').value = '';
+    for (const b of ['problems', 'again']) $(b).setAttribute('aria-pressed', 'false');
+    if (flow >= 0 && p.f !== flow) choose(p.f < 0 ? -1 : p.f);
+    selected = p;
+    apply();
+  }
+  select(p, true);
+}
+
+function only(p) {
+  $('filter').value = 'flow ' + flows[p.f].n + ' and message ' + data.messages[p.m].n;
+  apply();
+}
+
+function choose(f) {
+  flow = f;
+  const box = $('flows');
+  if (![...box.options].some(o => o.value === String(f))) box.append(make('option', { value: String(f) }, nameOf(flows[f])));
+  box.value = String(f);
+  heads();
+}
+
+function step(by) {
+  const list = ladder.packets();
+  if (!list.length) return;
+  const at = selected ? selected.place - 1 : 0;
+  select(list[Math.min(list.length - 1, Math.max(0, at + by))], true);
+}
+
+// seek goes to the next packet that a test takes, round the end.
+function seek(by, test) {
+  const list = ladder.packets(), at = selected ? selected.place - 1 : 0;
+  for (let k = 1; k <= list.length; k++) {
+    const p = list[(at + by * k % list.length + list.length) % list.length];
+    if (test(p)) return select(p, true);
+  }
+}
+
+function clearFilter() {
+  $('filter').value = '';
+  for (const b of ['problems', 'again']) $(b).setAttribute('aria-pressed', 'false');
+  apply();
+  $('ladder').focus({ preventScroll: true });
+}
+
+const keys = {
+  ArrowDown: () => step(1), ArrowUp: () => step(-1), j: () => step(1), k: () => step(-1),
+  PageDown: () => step(ladder.page()), PageUp: () => step(-ladder.page()),
+  Home: () => step(-packets.length), End: () => step(packets.length),
+  n: () => seek(1, p => p.level > 1), N: () => seek(-1, p => p.level > 1),
+  r: () => seek(1, p => p.a), R: () => seek(-1, p => p.a),
+  l: () => seek(1, p => p.le), L: () => seek(-1, p => p.le),
+  m: () => { if (selected && selected.m >= 0) only(selected); },
+  Enter: () => {
+    sheet = true;
+    select(selected, true);
+    $('details').focus();
+  },
+  '/': () => $('filter').focus(), '?': () => $('help').showModal(),
+  Escape: () => {
+    if (details.isOpen()) {
+      sheet = false;
+      details.close();
+    } else clearFilter();
+  },
+};
+
+// The keys work in the ladder, and where nothing else has the focus.
+document.addEventListener('keydown', e => {
+  const at = document.activeElement;
+  if (at !== $('ladder') && at !== $('scroll') && at !== document.body || $('help').open) return;
+  if (e.defaultPrevented || e.ctrlKey || e.altKey || e.metaKey || !Object.hasOwn(keys, e.key)) return;
+  e.preventDefault();
+  keys[e.key]();
+});
+$('details').addEventListener('keydown', e => {
+  if (e.key !== 'Escape') return;
+  sheet = false;
+  details.close();
+});
+$('details').addEventListener('click', e => {
+  if (e.target.closest('.close')) sheet = false;
+});
+$('ladder').addEventListener('click', e => {
+  const p = ladder.packetAt(e);
+  if (!p) return;
+  sheet = true;
+  select(p, true);
+});
+ladder.onhover(i => plot.hover(i));
+plot.onpick(i => {
+  sheet = true;
+  select(packets[i], true);
+  $('ladder').focus({ preventScroll: true });
+});
+
+let wait = 0;
+$('filter').addEventListener('input', () => {
+  clearTimeout(wait);
+  wait = setTimeout(apply, 60);
+});
+$('filter').addEventListener('keydown', e => {
+  if (e.key === 'Escape') {
+    e.preventDefault();
+    clearFilter();
+  }
+  if (e.key === 'Enter' || e.key === 'ArrowDown') {
+    e.preventDefault();
+    clearTimeout(wait);
+    apply();
+    $('ladder').focus({ preventScroll: true });
+  }
+});
+for (const b of ['problems', 'again']) {
+  $(b).addEventListener('click', () => {
+    $(b).setAttribute('aria-pressed', String($(b).getAttribute('aria-pressed') !== 'true'));
+    apply();
+  });
+}
+$('flows').addEventListener('change', () => {
+  flow = Number($('flows').value);
+  heads();
+  apply();
+});
+$('help-open').addEventListener('click', () => $('help').showModal());
+$('help').addEventListener('click', e => {
+  if (e.target === $('help') || e.target.closest('button')) $('help').close();
+});
+phone.addEventListener('change', () => {
+  sheet = false;
+  $('details').classList.remove('open');
+});
+
+summary();
+choices();
+choose(flows.length === 1 ? 0 : -1);
+const named = /^#frame-(\d+)$/.exec(location.hash);
+apply();
+if (named && byFrame.has(Number(named[1]))) go(byFrame.get(Number(named[1])));
+$('ladder').focus({ preventScroll: true });

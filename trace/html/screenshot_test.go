@@ -1,0 +1,68 @@
+package html_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	tracehtml "github.com/gorxe/gorxe/trace/html"
+	"github.com/gorxe/gorxe/trace/internal/scene"
+)
+
+// TestScreenshots writes pictures of pages for people to look at, into the folder that GORXE_SCREENSHOTS names. With GORXE_PAGE they
+// are of that file, and not of a page made here.
+func TestScreenshots(t *testing.T) {
+	folder := os.Getenv("GORXE_SCREENSHOTS")
+	if folder == "" {
+		t.Skip("GORXE_SCREENSHOTS names no folder for pictures")
+	}
+	b := browser(t)
+	page := render(t, tracehtml.Options{Title: "loss.pcap"}, scene.Lossy().Packets)
+	if name := os.Getenv("GORXE_PAGE"); name != "" {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page = string(text)
+	}
+	dark := func(s screen) screen { s.dark = true; return s }
+	wide := screen{width: 1200, height: 760, scale: 1}
+	for name, c := range map[string]struct {
+		screen screen
+		act    func(*tab)
+	}{
+		"light":       {desktop, nothing},
+		"dark":        {dark(desktop), nothing},
+		"narrow":      {screen{width: 1024, height: 700, scale: 1}, nothing},
+		"readme":      {wide, func(p *tab) { p.press(kb.Home, "r") }},
+		"phone":       {mobile, nothing},
+		"phone-dark":  {dark(mobile), nothing},
+		"phone-sheet": {mobile, func(p *tab) { p.press(kb.Enter) }},
+		"facts":       {desktop, func(p *tab) { p.click("#flow-line") }},
+		"help":        {desktop, func(p *tab) { p.press("?") }},
+		"phone-help":  {mobile, func(p *tab) { p.press("?") }},
+		"problems":    {desktop, func(p *tab) { p.click("#problems") }},
+		"empty":       {desktop, func(p *tab) { p.toFilter(); p.press("nothing like this", kb.Enter) }},
+		"by-packet":   {dark(desktop), func(p *tab) { p.click("#plot-axis") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := show(t, b, c.screen, page)
+			p.press("n", "n")
+			c.act(p)
+			p.until("true")
+			p.until("true")
+			png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func nothing(*tab) {}

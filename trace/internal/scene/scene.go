@@ -1,0 +1,107 @@
+// Package scene makes packets of conversations up, with the meaning an [trace.Analyzer] would give them, so that what is written of
+// packets can be tested without captures.
+package scene
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Begin is the time of the first packet of every scene.
+var Begin = time.Date(2026, 3, 14, 15, 9, 26, 535_897_000, time.UTC)
+
+// Script is the packets of one or more conversations, in the order in which they were captured.
+type Script struct {
+	Packets  []*trace.Packet
+	Flows    []*trace.Flow
+	Messages []*trace.Message
+	now      time.Time
+}
+
+// New returns an empty script that begins at [Begin].
+func New() *Script { return &Script{now: Begin} }
+
+// After lets time pass.
+func (s *Script) After(d time.Duration) *Script { s.now = s.now.Add(d); return s }
+
+// Flow begins a flow of service between two queue pairs.
+func (s *Script) Flow(service bth.Service, asker, answerer trace.End) *trace.Flow {
+	f := &trace.Flow{
+		Number: len(s.Flows) + 1, Service: service, Ends: [2]trace.End{asker, answerer},
+		First: len(s.Packets) + 1, Begin: s.now, Last: s.now,
+	}
+	s.Flows = append(s.Flows, f)
+	return f
+}
+
+// Message begins a message of the flow's first end.
+func (s *Script) Message(f *trace.Flow, verb string, op bth.Operation, first bth.PSN, n int, size uint64) *trace.Message {
+	f.Messages++
+	m := &trace.Message{
+		Number: int(f.Messages), Flow: f, Verb: verb, Op: op, First: first, Last: first.Add(uint32(n - 1)),
+		Bytes: size, Packets: n, Begin: s.now, End: s.now,
+	}
+	m.Frames[0] = len(s.Packets) + 1
+	s.Messages = append(s.Messages, m)
+	return m
+}
+
+// Packet adds a packet from one end of the flow, 3 microseconds after the one before, in a frame of its own, and returns it for
+// whatever is to be changed in it.
+func (s *Script) Packet(f *trace.Flow, from int, role trace.Role, b bth.Packet, meaning string) *trace.Packet {
+	s.now = s.now.Add(3 * time.Microsecond)
+	src, dst := f.Ends[from], f.Ends[1-from]
+	if b.DestQP == 0 {
+		b.DestQP = dst.QPN
+	}
+	b.PKey, b.MigReq = 0xffff, true
+	p := &trace.Packet{
+		Number: len(s.Packets) + 1, Part: 1, Parts: 1, Time: s.now, Direction: trace.Outbound - trace.Direction(from),
+		Src: netip.AddrPortFrom(src.Addr, 49152), Dst: netip.AddrPortFrom(dst.Addr, 4791),
+		IP: trace.IP{Version: 4, TrafficClass: 2, HopLimit: 64, ID: uint16(len(s.Packets))}, BTH: b,
+		Flow: f, Role: role, Meaning: meaning,
+	}
+	if src.Addr.Is6() {
+		p.IP.Version, p.IP.ID = 6, 0
+	}
+	seal(p)
+	f.Packets++
+	f.Bytes += uint64(p.Len)
+	f.Last = s.now
+	s.Packets = append(s.Packets, p)
+	return p
+}
+
+// Of puts the packet into a message and moves the message's end.
+func Of(m *trace.Message, p *trace.Packet) *trace.Packet {
+	p.Message = m
+	m.End, m.Frames[1] = p.Time, p.Number
+	return p
+}
+
+// seal writes the packet's bytes with their ICRC.
+func seal(p *trace.Packet) {
+	p.Bytes = p.BTH.Append(nil)
+	length := bth.UDPHeaderLen + len(p.Bytes) + bth.ICRCLen
+	var seed uint32
+	if p.IP.Version == 4 {
+		h := bth.Header4{
+			Src: p.Src.Addr().As4(), Dst: p.Dst.Addr().As4(), ID: p.IP.ID, FlagsFragment: 0x4000,
+			SrcPort: p.Src.Port(), DstPort: p.Dst.Port(), UDPLen: length,
+		}
+		seed = h.Seed()
+	} else {
+		h := bth.Header6{
+			Src: p.Src.Addr().As16(), Dst: p.Dst.Addr().As16(),
+			SrcPort: p.Src.Port(), DstPort: p.Dst.Port(), UDPLen: length,
+		}
+		seed = h.Seed()
+	}
+	v := bth.ICRC(seed, p.Bytes)
+	p.Bytes = bth.AppendICRC(p.Bytes, v)
+	p.Len = len(p.Bytes)
+	p.ICRC = trace.ICRC{Verdict: trace.Right, Wire: v, Want: v}
+}

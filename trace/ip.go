@@ -1,0 +1,192 @@
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// Port is the UDP destination port of RoCEv2.
+const Port = 4791
+
+const (
+	protoUDP      = 17
+	protoFragment = 44
+	protoAH       = 51
+
+	moreFragments4 = 0x2000
+	offset4        = 0x1fff
+	maxExtensions  = 16
+)
+
+// datagram is a UDP datagram to the RoCEv2 port.
+type datagram struct {
+	src, dst netip.AddrPort
+	ip       IP
+	// One of them gives the seed of an ICRC; UDPLen and ID are those of each packet.
+	h4 bth.Header4
+	h6 bth.Header6
+	// odd is set where the IP header has what RoCEv2 does not: options or extension headers.
+	odd     bool
+	payload []byte // of UDP, as far as it was captured
+	n       int    // its bytes on the wire
+	fault   error  // what is wrong with the headers
+}
+
+// errFragment is of the first fragment; the others do not say that they are RoCEv2.
+var errFragment = errors.New("the first fragment of an IP datagram: it is not put together, and a RoCEv2 packet shall not be fragmented")
+
+// parse reads the headers in b, of which wire bytes were sent.
+func (d *datagram) parse(b []byte, wire int) Skip {
+	d.fault, d.odd = nil, false
+	switch {
+	case len(b) == 0:
+		return lacking(b, wire)
+	case b[0]>>4 == 4:
+		return d.parse4(b, wire)
+	case b[0]>>4 == 6:
+		return d.parse6(b, wire)
+	}
+	return SkipMalformed
+}
+
+// lacking says of headers that are not all there whether the capture is to blame.
+func lacking(b []byte, wire int) Skip {
+	if len(b) < wire {
+		return SkipCut
+	}
+	return SkipMalformed
+}
+
+func (d *datagram) parse4(b []byte, wire int) Skip {
+	be := binary.BigEndian
+	if len(b) < bth.IPv4HeaderLen {
+		return lacking(b, wire)
+	}
+	header := int(b[0]&0x0f) * 4
+	total := int(be.Uint16(b[2:]))
+	if total == 0 { // left to the network card, as senders with offload do
+		total = wire
+	}
+	flags := be.Uint16(b[6:])
+	switch {
+	case header < bth.IPv4HeaderLen || total < header:
+		return SkipMalformed
+	case b[9] != protoUDP:
+		return SkipOther
+	case flags&offset4 != 0:
+		return SkipFragment
+	case len(b) < header+bth.UDPHeaderLen:
+		return lacking(b, wire)
+	case be.Uint16(b[header+2:]) != Port:
+		return SkipOther
+	case total < header+bth.UDPHeaderLen:
+		return SkipMalformed
+	}
+	d.odd = header != bth.IPv4HeaderLen
+	d.ip = IP{Version: 4, TrafficClass: b[1], HopLimit: b[8], ID: be.Uint16(b[4:])}
+	d.h4 = bth.Header4{Src: [4]byte(b[12:]), Dst: [4]byte(b[16:]), FlagsFragment: flags, SrcPort: be.Uint16(b[header:]), DstPort: Port}
+	d.src = netip.AddrPortFrom(netip.AddrFrom4(d.h4.Src), d.h4.SrcPort)
+	d.dst = netip.AddrPortFrom(netip.AddrFrom4(d.h4.Dst), Port)
+	if flags&moreFragments4 != 0 {
+		d.fault = errFragment
+	}
+	d.cut(b[header:], total-header, wire-header)
+	return taken
+}
+
+func (d *datagram) parse6(b []byte, wire int) Skip {
+	be := binary.BigEndian
+	if len(b) < bth.IPv6HeaderLen {
+		return lacking(b, wire)
+	}
+	total := bth.IPv6HeaderLen + int(be.Uint16(b[4:]))
+	if total == bth.IPv6HeaderLen {
+		total = wire
+	}
+	at, first, skip := upper6(b, wire)
+	if skip != taken {
+		return skip
+	}
+	switch {
+	case len(b) < at+bth.UDPHeaderLen:
+		return lacking(b, wire)
+	case be.Uint16(b[at+2:]) != Port:
+		return SkipOther
+	case total < at+bth.UDPHeaderLen:
+		return SkipMalformed
+	}
+	d.odd = at != bth.IPv6HeaderLen
+	d.ip = IP{Version: 6, TrafficClass: b[0]<<4 | b[1]>>4, HopLimit: b[7]}
+	d.h6 = bth.Header6{Src: [16]byte(b[8:]), Dst: [16]byte(b[24:]), SrcPort: be.Uint16(b[at:]), DstPort: Port}
+	d.src = netip.AddrPortFrom(netip.AddrFrom16(d.h6.Src), d.h6.SrcPort)
+	d.dst = netip.AddrPortFrom(netip.AddrFrom16(d.h6.Dst), Port)
+	if first {
+		d.fault = errFragment
+	}
+	d.cut(b[at:], total-at, wire-at)
+	return taken
+}
+
+// upper6 passes over the extension headers of IPv6 and finds where UDP begins, and whether it is the first fragment of more.
+func upper6(b []byte, wire int) (at int, first bool, skip Skip) {
+	next, at := b[6], bth.IPv6HeaderLen
+	for range maxExtensions {
+		if next == protoUDP {
+			return at, first, taken
+		}
+		if !isExtension(next) {
+			return 0, false, SkipOther
+		}
+		if len(b) < at+8 {
+			return 0, false, lacking(b, wire)
+		}
+		size := (int(b[at+1]) + 1) * 8
+		switch next {
+		case protoFragment:
+			size = 8
+			field := binary.BigEndian.Uint16(b[at+2:])
+			if field>>3 != 0 {
+				return 0, false, SkipFragment
+			}
+			first = first || field&1 != 0
+		case protoAH:
+			size = (int(b[at+1]) + 2) * 4
+		}
+		next = b[at]
+		at += size
+	}
+	return 0, false, SkipMalformed
+}
+
+// isExtension reports the headers that may stand before UDP (IANA protocol numbers).
+func isExtension(next byte) bool {
+	switch next {
+	case 0, 43, protoFragment, protoAH, 60, 135, 139, 140:
+		return true
+	}
+	return false
+}
+
+// cut takes the payload out of b, which begins with the UDP header. ipLen is how much the IP header says that there is, wire
+// how much was sent.
+func (d *datagram) cut(b []byte, ipLen, wire int) {
+	udpLen := int(binary.BigEndian.Uint16(b[4:]))
+	length := udpLen
+	switch {
+	case d.fault != nil:
+		length = min(ipLen, wire)
+	case ipLen > wire:
+		d.fault = fmt.Errorf("the IP header says %d bytes more than the frame has", ipLen-wire)
+		length = min(udpLen, wire)
+	case udpLen != ipLen:
+		d.fault = fmt.Errorf("the UDP length is %d, the IP header leaves %d bytes", udpLen, ipLen)
+		length = min(udpLen, ipLen)
+	}
+	length = max(length, bth.UDPHeaderLen)
+	d.n = length - bth.UDPHeaderLen
+	d.payload = b[bth.UDPHeaderLen:min(len(b), length)]
+}

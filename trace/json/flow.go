@@ -1,0 +1,79 @@
+package json
+
+import (
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// flow is the object of a [trace.Flow].
+type flow struct {
+	Type       string     `json:"type"`
+	Flow       int        `json:"flow"`
+	Service    string     `json:"service"`
+	Ends       [2]end     `json:"ends"`
+	FirstFrame int        `json:"first_frame"`
+	Begin      *time.Time `json:"begin,omitempty"`
+	Last       *time.Time `json:"last,omitempty"`
+	Managed    *managed   `json:"managed,omitempty"`
+	Running    bool       `json:"running,omitempty"`
+	Cut        bool       `json:"cut,omitempty"`
+	MTU        int        `json:"mtu,omitempty"`
+	MTUExact   bool       `json:"mtu_exact,omitempty"`
+	Packets    uint64     `json:"packets"`
+	Bytes      uint64     `json:"bytes"`
+	Payload    uint64     `json:"payload"`
+	Messages   uint64     `json:"messages"`
+	Again      uint64     `json:"again"`
+	Lost       uint64     `json:"lost"`
+	NAKs       uint64     `json:"naks"`
+	RNRs       uint64     `json:"rnrs"`
+	CNPs       uint64     `json:"cnps"`
+	Timeouts   uint64     `json:"timeouts"`
+	Window     int        `json:"window"`
+	RTT        *rtt       `json:"rtt,omitempty"`
+	Error      string     `json:"error,omitempty"`
+}
+
+type end struct {
+	Addr string  `json:"addr"`
+	QPN  bth.QPN `json:"qpn,omitempty"`
+}
+
+type rtt struct {
+	Count int   `json:"count"`
+	Min   int64 `json:"min_ns"`
+	Max   int64 `json:"max_ns"`
+	Mean  int64 `json:"mean_ns"`
+}
+
+type managed struct {
+	ServiceID hex64      `json:"service_id"`
+	Port      uint16     `json:"port,omitempty"`
+	Asked     *time.Time `json:"asked,omitempty"`
+	Took      int64      `json:"took_ns,omitempty"`
+	Retries   int        `json:"retries"`
+	Rejected  string     `json:"rejected,omitempty"`
+	Ended     bool       `json:"ended"`
+}
+
+func flowOf(f *trace.Flow) *flow {
+	o := &flow{
+		Type: "flow", Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First,
+		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.Running, Cut: f.Cut, MTU: f.MTU, MTUExact: f.Exact,
+		Packets: f.Packets, Bytes: f.Bytes, Payload: f.Payload, Messages: f.Messages,
+		Again: f.Again, Lost: f.Lost, NAKs: f.NAKs, RNRs: f.RNRs, CNPs: f.CNPs, Timeouts: f.Timeouts,
+		Window: f.Window, Error: f.Err,
+	}
+	for i, e := range f.Ends {
+		o.Ends[i] = end{e.Addr.String(), e.QPN}
+	}
+	if r := f.RTT; r.Count > 0 {
+		o.RTT = &rtt{r.Count, r.Min.Nanoseconds(), r.Max.Nanoseconds(), (r.Sum / time.Duration(r.Count)).Nanoseconds()}
+	}
+	if m := f.Managed; m != nil {
+		o.Managed = &managed{hex64(m.ServiceID), m.Port, instant(m.Asked), m.Took.Nanoseconds(), m.Retries, m.Rejected, m.Ended}
+	}
+	return o
+}

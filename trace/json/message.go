@@ -1,0 +1,46 @@
+package json
+
+import (
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// message is the object of a [trace.Message].
+type message struct {
+	Type     string     `json:"type"`
+	Flow     int        `json:"flow,omitempty"`
+	Message  int        `json:"message"`
+	From     int        `json:"from"`
+	Verb     string     `json:"verb"`
+	FirstPSN bth.PSN    `json:"first_psn"`
+	LastPSN  *bth.PSN   `json:"last_psn,omitempty"`
+	Bytes    uint64     `json:"bytes"`
+	Packets  int        `json:"packets"`
+	Again    int        `json:"again"`
+	Begin    *time.Time `json:"begin,omitempty"`
+	End      *time.Time `json:"end,omitempty"`
+	Latency  *int64     `json:"latency_ns,omitempty"`
+	Frames   [2]int     `json:"frames"`
+	Done     bool       `json:"done"`
+	Failed   string     `json:"failed,omitempty"`
+	Partial  bool       `json:"partial,omitempty"`
+	WR       string     `json:"wr,omitempty"`
+	WC       string     `json:"wc,omitempty"`
+}
+
+func messageOf(m *trace.Message) *message {
+	o := &message{
+		Type: "message", Message: m.Number, From: m.From, Verb: m.Verb, FirstPSN: m.First,
+		Bytes: m.Bytes, Packets: m.Packets, Again: m.Again, Begin: instant(m.Begin), Frames: m.Frames,
+		Done: m.Done, Failed: m.Failed, Partial: m.Partial, WR: m.WR, WC: m.WC,
+	}
+	if m.Flow != nil {
+		o.Flow = m.Flow.Number
+	}
+	if m.Done {
+		o.LastPSN, o.End, o.Latency = &m.Last, instant(m.End), new(m.Latency().Nanoseconds())
+	}
+	return o
+}

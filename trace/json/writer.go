@@ -1,0 +1,33 @@
+package json
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them.
+type Writer struct {
+	// Payload adds the bytes of payloads, and of the private data of the connection manager, to packets.
+	Payload bool
+
+	enc *json.Encoder
+}
+
+// NewWriter returns a Writer to w. Writes are small: give it a buffered writer where speed matters more than that each line is there
+// at once.
+func NewWriter(w io.Writer) *Writer {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &Writer{enc: enc}
+}
+
+// Packet writes a packet. The error is that of the writer below.
+func (w *Writer) Packet(p *trace.Packet) error { return w.enc.Encode(packetOf(p, w.Payload)) }
+
+// Message writes a message. What it says is final once the message is Done or Failed, or the capture has ended.
+func (w *Writer) Message(m *trace.Message) error { return w.enc.Encode(messageOf(m)) }
+
+// Flow writes a flow. What it says is final when the capture has ended.
+func (w *Writer) Flow(f *trace.Flow) error { return w.enc.Encode(flowOf(f)) }

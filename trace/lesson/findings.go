@@ -1,0 +1,119 @@
+package lesson
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// troubles are the lessons that begin with something out of the ordinary.
+var troubles = []entry{
+	{Lesson{"gap", "A missing packet",
+		"PSNs count packets without a hole, so a jump shows that one is missing: lost on the way to this place, or not seen by the capture. " +
+			"A receiver executes only the PSN that it expects. What comes after the gap it may keep until then, as gorxe does; most RNICs and Linux rxe drop it.",
+		"IBA 9.7"}, finding(trace.Gap)},
+	{Lesson{"nak_sequence", "NAK: PSN sequence error",
+		"The responder got a PSN ahead of the one it expects. This NAK names the PSN that it wants and acknowledges all before it. " +
+			"It is sent once for a gap: until that PSN comes the responder is silent, so if the NAK or the repetition is lost, too, only the requester's timer helps.",
+		"IBA 9.7.5.2"}, finding(trace.SequenceNAK)},
+	{Lesson{"again_after_nak", "Go-back-N",
+		"After a sequence NAK the requester begins again at the PSN that is missing and repeats everything from there on, also what had arrived. " +
+			"TCP with selective acknowledgements would send one segment. Here the receiver needs no memory for what is out of order, and a loss costs a whole window. " +
+			"A requester may send less and go on behind it, to a responder that it has seen to keep what comes early: gorxe does.",
+		"IBA 9.7.5.2"}, finding(trace.AfterNAK)},
+	{Lesson{"kept_early", "What comes early can be kept",
+		"The acknowledgement covers packets that came after the gap and were not sent again: this responder had kept them, and the loss cost one packet. " +
+			"No message says that a responder does so; a requester finds out by repeating only what the NAK names, and goes back by N where that was in vain.",
+		"IBA 9.7.5.1 lets a responder acknowledge whatever it has executed"}, finding(trace.KeptEarly)},
+	{Lesson{"again_after_timeout", "The transport timer",
+		"If nothing is acknowledged for 4.096 µs × 2^timeout the requester sends again from the oldest packet that is not acknowledged. " +
+			"The exponent is an attribute of the queue pair (14 stands for 67 ms), and retry_cnt says how often it tries before the work request fails with RETRY_EXC_ERR. " +
+			"Linux rxe does not set its timer anew with every acknowledgement, so it also fires where nothing was lost.",
+		"IBA 9.7.6.1.3"}, finding(trace.AfterTimeout)},
+	{Lesson{"rnr_nak", "RNR NAK: receiver not ready",
+		"A SEND needs a receive that the program at the other end has posted, and there is none. " +
+			"The NAK carries a time, one of 32 from 10 µs to 655 ms, that the sender shall wait before it tries again. TCP would close its window instead.",
+		"IBA 9.7.5.2.8"}, finding(trace.RNRNAK)},
+	{Lesson{"again_after_rnr", "The second try after an RNR NAK",
+		"The wait is over and the same PSN is sent again. rnr_retry of the queue pair says how often; 7 stands for ever. " +
+			"When the tries are used up the work request fails with RNR_RETRY_EXC_ERR, so programs post receives before they tell their peer to send.",
+		"IBA 9.7.5.2.8"}, finding(trace.AfterRNR)},
+	{Lesson{"implied_nak", "Implied NAK",
+		"READs and atomics are answered in their order. An answer to something later, while an earlier READ or atomic has none, shows that its response was lost. " +
+			"Nobody sends a NAK for that: the requester concludes it and asks again.",
+		"IBA 9.7.5.1.2"}, finding(trace.ImpliedNAK)},
+	{Lesson{"read_again", "The rest of a READ",
+		"Responses are not acknowledged, so whoever asked must notice that one is missing. " +
+			"It sends a READ request for what is left, with the PSN of the first missing response and the address and length moved on accordingly. " +
+			"The responder reads its memory once more.",
+		"IBA 9.7.5.1"}, finding(trace.ReadAgain)},
+	{Lesson{"atomic_replayed", "An atomic is executed once",
+		"A repeated WRITE does no harm, but an addition that is made twice is wrong. " +
+			"The responder therefore remembers the results of its latest atomics and answers a duplicate from that memory. How many it remembers is agreed before: that is max_dest_rd_atomic.",
+		"IBA 9.7.5.1"}, finding(trace.AtomicReplay)},
+	{Lesson{"duplicate", "Duplicates",
+		"A packet with a PSN that the receiver has passed is a duplicate. A SEND or WRITE is not executed again, only acknowledged; a READ is answered again. " +
+			"They are routine: a requester that is in doubt repeats.",
+		"IBA 9.7.5.1"}, finding(trace.Duplicate)},
+	{Lesson{"reordered", "Packets that overtake each other",
+		"RoCE expects that a network keeps the packets of a connection in order, which switches do by sending them all the same way. " +
+			"To a receiver that goes back by N a packet that comes late is one that was lost, and it costs the same.",
+		"IBA 9.7"}, finding(trace.Reordered)},
+	{Lesson{"nak_error", "A NAK that ends the connection",
+		"The responder cannot or will not do what was asked: the key, the range, the rights or the request itself are wrong. " +
+			"The queue pairs at both ends go into the error state, all that was posted is flushed, and the program has to connect again.",
+		"IBA 9.7.5.2"}, finding(trace.ErrorNAK)},
+	{Lesson{"remote_access", "Remote access error",
+		"A network card checks each access from outside: does the key exist, does it belong to the protection domain of this queue pair, do address and length lie within its memory, and does it permit this operation? " +
+			"Which of these failed the NAK does not say.",
+		"IBA 9.7.5.2"}, ack(func(s bth.Syndrome) bool { return s == bth.NakRemoteAccess })},
+	{Lesson{"ack_coalesced", "One acknowledgement for several messages",
+		"An acknowledgement covers all before its PSN, so a responder may wait a little and answer several messages at once. " +
+			"It saves packets; each of the requests still gets its own completion.",
+		"IBA 9.7.5.1"}, finding(trace.AckCoalesced)},
+	{Lesson{"no_credit", "End-to-end credits",
+		"The syndrome of an acknowledgement can say how many more SENDs there are receives for, as TCP's window does for bytes. " +
+			"At zero the requester may send one request to see whether it is taken. Most RNICs and Linux rxe send 31, which stands for: no limit told.",
+		"IBA 9.7.5"}, finding(trace.NoCredit)},
+	{Lesson{"ecn_ce", "Explicit congestion notification",
+		"A switch whose queue grows sets two bits in the IP header of packets that pass, instead of dropping them. " +
+			"It is what TCP has, too; but RoCE tells the sender by a packet of its own, the CNP.",
+		"RFC 3168, IBA annex A17"}, finding(trace.ECNMarked)},
+	{Lesson{"cnp", "Congestion notification packet",
+		"Whoever gets marked packets sends this to the queue pair that they come from, which then sends slower for a while. " +
+			"How much slower is the RNIC's affair (DCQCN in most); a lost CNP is not repeated.",
+		"IBA A17.9.3"}, finding(trace.Congestion)},
+	{Lesson{"icrc_wrong", "A wrong ICRC",
+		"The packet is not what its sender computed the ICRC over. Its receiver drops it without an answer, as if it had been lost. " +
+			"One such packet is damage on the way; if all of a host are wrong, something changes headers (address translation does), or the sender computes it wrongly.",
+		"IBA annex A17"}, finding(trace.WrongICRC)},
+	{Lesson{"icrc_of_rxe", "The ICRC of a FLUSH of Linux rxe",
+		"rxe runs the ICRC of a FLUSH over the packet twice. Between two rxe nobody notices; another receiver drops it.",
+		"observed of Linux 6.12"}, finding(trace.RxeICRC)},
+	{Lesson{"malformed", "A packet that cannot be decoded",
+		"What is sent to UDP port 4791 and does not follow the layout of a RoCEv2 packet is dropped by RNICs without an answer. " +
+			"Other programs may use the port as well.",
+		"IBA 9.2"}, finding(trace.Malformed)},
+	{Lesson{"pad_or_length", "Lengths that contradict each other",
+		"The length of a packet, its pad count, the path MTU and the length that the first packet announced have to agree. " +
+			"A responder refuses what does not fit as an invalid request. The usual cause is a path MTU that the two ends did not agree on.",
+		"IBA 9.7.4.1"}, finding(trace.PadLies)},
+	{Lesson{"misnumbered", "One PSN for two packets",
+		"A repetition has to be the same packet: its receiver may have taken the first one. If it is another, the sender lost count, or two senders share a queue pair number.",
+		"IBA 9.7"}, finding(trace.Misnumbered)},
+	{Lesson{"responder_breaks_go_back_n", "An answer that cannot be",
+		"A responder that follows the rules cannot have what it acknowledges here. More often the capture is to blame: it missed packets that did arrive.",
+		"IBA 9.7"}, finding(trace.NotGoBackN)},
+	{Lesson{"no_migreq", "MigReq",
+		"The bit belongs to automatic path migration, with which a connection moves to another port. A queue pair that uses none of it begins in the state migrated, and most RNICs set the bit in all packets. Linux rxe never does, and ignores it.",
+		"IBA 9.2"}, finding(trace.NeverMigReq)},
+	{Lesson{"cm_retry", "Messages of the connection manager are repeated",
+		"The connection manager uses datagrams, which may be lost. Each side says in the REQ how long it takes to answer, and a message without an answer is sent again after that time, up to 15 times.",
+		"IBA table 106"}, finding(trace.CMRetry)},
+	{Lesson{"cm_rejected", "REJ: a connection is refused",
+		"The answer to a REQ that is not accepted, with a number for the reason: TCP has RST for all of them. " +
+			"8 stands for nobody listening, 28 for a program that refuses, 10 for a queue pair that the other side still takes for part of an older connection.",
+		"IBA tables 108 and 109"}, finding(trace.CMRejected)},
+	{Lesson{"unanswered", "A request without an answer",
+		"Until it is acknowledged nobody knows whether a request was executed. When a connection ends before, its program gets the completion WR_FLUSH_ERR and has to find out by itself.",
+		"IBA 9.7.5.1"}, finding(trace.Unanswered)},
+}

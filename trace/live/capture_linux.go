@@ -1,0 +1,173 @@
+package live
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+
+	"github.com/gorxe/gorxe/trace"
+)
+
+const (
+	maxFrame  = 1 << 18 // bytes
+	maxOOB    = 256
+	queueSize = 16 << 20 // bytes that the kernel keeps for who reads slowly
+)
+
+// Capture is a capture that goes on. Close may be called at any time, all else by one goroutine.
+type Capture struct {
+	conn     *packet.Conn
+	raw      syscall.RawConn
+	name     string
+	loopback bool
+	buf, oob []byte
+	idle     func()
+	frames   int
+	closed   atomic.Bool
+	missed   atomic.Uint64
+}
+
+// Open begins a capture on the network interface with that name. idle, if it is not nil, is called each time before Next waits.
+func Open(name string, idle func()) (*Capture, error) {
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no network interface %q; there are %s", name, interfaces())
+	}
+	loopback := ifi.Flags&net.FlagLoopback != 0
+	filter, err := filterFor(netOff, loopback)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_ALL, &packet.Config{Filter: filter})
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("capturing on %s takes the capability CAP_NET_RAW: run as root, or give it to the program (setcap cap_net_raw+ep), or read what another one captures: sudo tcpdump -i %[1]s -w - udp port 4791 | gorxe trace", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("capturing on %s: %w", name, err)
+	}
+	c := &Capture{conn: conn, name: name, loopback: loopback, buf: make([]byte, maxFrame), oob: make([]byte, maxOOB), idle: idle}
+	if c.idle == nil {
+		c.idle = func() {}
+	}
+	if err := c.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("capturing on %s: %w", name, err), conn.Close())
+	}
+	return c, nil
+}
+
+func (c *Capture) prepare() (err error) {
+	if c.raw, err = c.conn.SyscallConn(); err != nil {
+		return err
+	}
+	serr := error(nil)
+	err = c.raw.Control(func(fd uintptr) {
+		serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, queueSize) != nil {
+			// Without CAP_NET_ADMIN the kernel gives as much as it gives to all.
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, queueSize)
+		}
+	})
+	return errors.Join(err, serr)
+}
+
+// interfaces names those that the host has.
+func interfaces() string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return err.Error()
+	}
+	var names []string
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Next waits for a frame and reads it into f. It returns io.EOF once the capture is closed.
+func (c *Capture) Next(f *trace.Frame) error {
+	for {
+		n, oobn, from, err := c.receive()
+		switch {
+		case err != nil && c.closed.Load():
+			return io.EOF
+		case errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EINTR):
+			continue // it may come up again
+		case err != nil:
+			return fmt.Errorf("capturing on %s: %w", c.name, err)
+		}
+		c.frames++
+		*f = trace.Frame{
+			Number: c.frames, Time: timestamp(c.oob[:oobn]), Link: trace.LinkRaw, Interface: c.name,
+			Length: n, Data: c.buf[:min(n, len(c.buf))],
+		}
+		if l, ok := from.(*unix.SockaddrLinklayer); ok && !c.loopback {
+			f.Direction = trace.Inbound
+			if l.Pkttype == unix.PACKET_OUTGOING {
+				f.Direction = trace.Outbound
+			}
+		}
+		return nil
+	}
+}
+
+// receive waits for a frame. n is its length, which may be more than the buffer takes.
+func (c *Capture) receive() (n, oobn int, from unix.Sockaddr, err error) {
+	rerr := c.raw.Read(func(fd uintptr) bool {
+		n, oobn, _, from, err = unix.Recvmsg(int(fd), c.buf, c.oob, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+		if errors.Is(err, unix.EAGAIN) {
+			c.idle()
+			return false
+		}
+		return true
+	})
+	if rerr != nil {
+		err = rerr
+	}
+	return n, oobn, from, err
+}
+
+// timestamp is when the kernel saw a frame, or now if it does not say.
+func timestamp(oob []byte) time.Time {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return time.Now()
+	}
+	for _, m := range messages {
+		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS {
+			continue
+		}
+		switch ne := binary.NativeEndian; len(m.Data) { // two words of the machine
+		case 16:
+			return time.Unix(int64(ne.Uint64(m.Data)), int64(ne.Uint64(m.Data[8:])))
+		case 8:
+			return time.Unix(int64(int32(ne.Uint32(m.Data))), int64(int32(ne.Uint32(m.Data[4:]))))
+		}
+	}
+	return time.Now()
+}
+
+// Missed returns how many frames the kernel has dropped until now, or until Close, because they were not read in time.
+func (c *Capture) Missed() uint64 {
+	// Asking the kernel begins its count anew.
+	if s, err := c.conn.Stats(); err == nil {
+		c.missed.Add(uint64(s.Drops))
+	}
+	return c.missed.Load()
+}
+
+// Close ends the capture.
+func (c *Capture) Close() error {
+	c.Missed()
+	c.closed.Store(true)
+	return c.conn.Close()
+}

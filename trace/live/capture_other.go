@@ -1,0 +1,26 @@
+//go:build !linux
+
+package live
+
+import (
+	"errors"
+
+	"github.com/gorxe/gorxe/trace"
+)
+
+var errSystem = errors.New("capturing needs Linux; elsewhere: tcpdump -i INTERFACE -w - udp port 4791 | gorxe trace")
+
+// Capture is a capture that goes on; there is none on this system.
+type Capture struct{}
+
+// Open returns an error on this system.
+func Open(string, func()) (*Capture, error) { return nil, errSystem }
+
+// Next returns an error on this system.
+func (c *Capture) Next(*trace.Frame) error { return errSystem }
+
+// Missed is 0 on this system.
+func (c *Capture) Missed() uint64 { return 0 }
+
+// Close does nothing on this system.
+func (c *Capture) Close() error { return nil }

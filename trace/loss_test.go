@@ -1,0 +1,363 @@
+package trace_test
+
+import "testing"
+
+func TestLossesAndWhatTheyLeadTo(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"a packet that was lost before the capture shows in the next one, and the NAK asks for it", `
+			a WRITE_FIRST psn=100 len=1024 dma=3000
+				= WRITE #1, packet 1 of 3: 3000 bytes to 0x1000, key 0x77
+			a WRITE_LAST psn=102 len=952 ack
+				= WRITE #1, packet 3 of 3: 952 bytes, asks for an acknowledgement
+				! gap PSN 101 is missing before this packet: lost on the way here, or missed by the capture
+			b ACKNOWLEDGE psn=101 syn=seq
+				= asks for PSN 101, packet 2 of WRITE #1: it is missing at the responder
+				! nak_sequence the responder misses PSN 101: it was lost before frame 2, which came in its place; all before...
+			a WRITE_MIDDLE psn=101 len=1024
+				role request flow=1 again=true
+				! again_after_nak PSN 101 is sent again because the sequence NAK in frame 3 asked for it; it comes here for the first time
+			a WRITE_LAST psn=102 len=952 ack
+				role request flow=1 again=true
+				! again_after_nak PSN 102 is sent again, too: the requester went back in frame 4...
+			b ACKNOWLEDGE psn=102
+				= acknowledges WRITE #1, 5ms after it was asked for
+			message WRITE #1 done
+			flow 1 lost=1 again=2 naks=1 timeouts=0 payload=3000 mtu=1024 packets=6 window=3 rtts=0`},
+		{"a packet that was lost behind the capture is named by the NAK", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence the responder misses PSN 5: frame 1 passed here and was lost behind this point...
+			a SEND_ONLY psn=5 len=9 ack
+				= SEND #1 of 9 bytes, again after a sequence NAK, asks for an acknowledgement
+				! again_after_nak PSN 5 is sent again because the sequence NAK in frame 3 asked for it
+			b ACKNOWLEDGE psn=5
+			flow 1 lost=0 again=1 payload=18`},
+		{"a requester that repeats one packet goes on where it was, and the responder had kept the rest", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=10 ack
+			a SEND_ONLY psn=7 len=11 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence the responder misses PSN 5: frame 1 passed here and was lost behind this point; all before it is acknowledged
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak PSN 5 is sent again because the sequence NAK in frame 4 asked for it
+			a SEND_ONLY psn=8 len=12 ack
+				role request flow=1 again=false
+			b ACKNOWLEDGE psn=8
+				! kept_early it acknowledges up to PSN 8, and what follows PSN 5 was not sent again: the responder had kept it (no go-back-N)
+				! ack_coalesced ...
+			a SEND_ONLY psn=9 len=1 ack
+			b ACKNOWLEDGE psn=9
+			flow 1 lost=0 again=1 naks=1 payload=43`},
+		{"the responder's next gap is asked for at once", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=10 ack
+			a SEND_ONLY psn=7 len=11 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak ...
+			b ACKNOWLEDGE psn=7 syn=seq
+				! kept_early it acknowledges up to PSN 6, and what follows PSN 5 was not sent again: the responder had kept it (no go-back-N)
+				! nak_sequence the responder misses PSN 7: frame 3 passed here and was lost behind this point; all before it is acknowledged
+			a SEND_ONLY psn=7 len=11 ack
+				! again_after_nak ...
+			b ACKNOWLEDGE psn=7
+			flow 1 lost=0 again=2 naks=2 payload=30`},
+		{"what is lost behind a packet that was repeated alone is missing, and no more", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=10 ack
+			a SEND_ONLY psn=7 len=11 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak ...
+			a SEND_ONLY psn=10 len=12 ack
+				! gap PSNs 8 to 9 are missing before this packet: lost on the way here, or missed by the capture
+			flow 1 lost=2 again=1`},
+		{"a packet with a wrong ICRC is what the NAK is about", `
+			a SEND_ONLY psn=4 len=9
+			a SEND_ONLY psn=5 len=9 ack bad
+				= SEND #2 of 9 bytes, asks for an acknowledgement
+				! icrc_wrong the ICRC is 0x00000001 and should be 0x00000002: the packet was changed on the way...
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence the responder misses PSN 5: frame 2 had a wrong ICRC, so it was dropped...
+			flow 1 payload=9`},
+		{"what else has a wrong ICRC says nothing", `
+			a SEND_ONLY psn=4 len=9
+			a SEND_ONLY psn=400 len=9 bad
+				= SEND with PSN 400 and a wrong ICRC: its receiver drops it
+				! icrc_wrong ...
+			a UC_SEND_ONLY psn=4 bad
+				! icrc_wrong ...
+			a UD_SEND_ONLY psn=4 bad
+				! icrc_wrong ...
+			a REQ comm=1 qpn=0x99 bad
+				= SEND with PSN 0 and a wrong ICRC: its receiver drops it
+				! icrc_wrong ...
+			a SEND_ONLY psn=5 len=9
+				role request flow=1 again=false
+			b ACKNOWLEDGE psn=5
+				! ack_coalesced ...
+			b ACKNOWLEDGE psn=3 syn=seq bad
+				= acknowledgement with PSN 3 and a wrong ICRC: its receiver drops it
+				! icrc_wrong ...
+			flow 1 lost=0 naks=0 packets=7`},
+		{"where all ICRCs of a host are wrong they are computed behind the capture, and say nothing", `
+			a SEND_ONLY psn=4 len=9 ack bad
+				! icrc_wrong the ICRC is 0x00000001 and should be 0x00000002, and no packet of 10.0.0.1 had a right one...
+			b ACKNOWLEDGE psn=4
+			a SEND_ONLY psn=5 len=9 ack bad
+				! icrc_wrong ...
+			b ACKNOWLEDGE psn=5
+			message SEND #1 done
+			message SEND #2 done`},
+		{"a repetition of what is long acknowledged is no message of its own", `
+			b ACKNOWLEDGE psn=99
+			a SEND_ONLY psn=100 len=9 ack
+			b ACKNOWLEDGE psn=100
+			a SEND_ONLY psn=99 len=9 ack
+				= SEND with PSN 99 again, of a message that was acknowledged before
+				! again_after_timeout ...
+			flow 1 messages=1 again=1`},
+		{"nobody asks, so it was the timer", `
+			a SEND_ONLY psn=5 len=9 ack
+			+67ms
+			a SEND_ONLY psn=5 len=9 ack
+				= SEND #1 of 9 bytes, again after a timeout, asks for an acknowledgement
+				! again_after_timeout PSN 5 is sent again 68ms after frame 1 without a NAK: the requester's timer ran out, though nothing is missing here up to PSN 5: the acknowledgement was late or lost
+			b ACKNOWLEDGE psn=5
+			flow 1 timeouts=1 again=1`},
+		{"the last packet was lost, and only the timer can tell", `
+			a SEND_FIRST psn=5 len=256
+			+67ms
+			a SEND_FIRST psn=5 len=256
+				! again_after_timeout PSN 5 is sent again 68ms after frame 1 ...
+			a SEND_LAST psn=6 len=1 ack
+			b ACKNOWLEDGE psn=6
+				= acknowledges SEND #1, 70ms after it was asked for
+			flow 1 timeouts=1 again=1`},
+		{"the requester goes back once for one NAK, so a second time it was the timer", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak ...
+			a SEND_ONLY psn=6 len=9 ack
+				! again_after_nak ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_timeout ...
+			flow 1 timeouts=1 again=3`},
+		{"what is lost of a repetition is lost again", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			a SEND_ONLY psn=7 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=6 len=9 ack
+				! again_after_nak PSN 6 is sent again because the sequence NAK in frame 4 asked for it
+				! gap PSN 5 is missing before this packet: lost again in the repetition, or missed by the capture
+			flow 1 lost=1`},
+		{"what was acknowledged meanwhile is not repeated, and not lost", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			a SEND_ONLY psn=7 len=9 ack
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_timeout ...
+			b ACKNOWLEDGE psn=6
+				= acknowledges SEND #1 to SEND #2
+				! ack_coalesced one acknowledgement for 2 messages, up to PSN 6
+			a SEND_ONLY psn=7 len=9 ack
+				! again_after_timeout PSN 7 is sent again, too...
+			flow 1 lost=0`},
+		{"a NAK that is not obeyed for long was lost itself", `
+			a SEND_ONLY psn=4 len=9 ack
+			b ACKNOWLEDGE psn=4
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			+67ms
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_timeout PSN 5 is sent again 70ms after frame 3: the requester's timer ran out; the sequence NAK in frame 5 asked for it 68ms before, so it was probably lost
+			flow 1 timeouts=1`},
+		{"a NAK for what was sent again before it came asks for nothing", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=7 len=9
+				! gap PSN 6 is missing...
+			a SEND_ONLY psn=6 len=9
+				! again_after_timeout PSN 6 is sent without a NAK although later packets came before: the requester's timer ran out
+			b ACKNOWLEDGE psn=6 syn=seq
+				! nak_sequence the responder misses PSN 6: it was lost before frame 2, and was sent again in frame 3 before this NAK came...
+			+20ms
+			a SEND_ONLY psn=6 len=9
+				! again_after_timeout ...`},
+		{"unless the requester obeys it at once", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=7 len=9
+				! gap PSN 6 is missing...
+			a SEND_ONLY psn=6 len=9
+				! again_after_timeout ...
+			b ACKNOWLEDGE psn=6 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=6 len=9
+				! again_after_nak PSN 6 is sent again because the sequence NAK in frame 4 asked for it`},
+		{"several that are missing are one finding", `
+			a SEND_ONLY psn=16777214 len=9
+			a SEND_ONLY psn=2 len=9
+				! gap PSNs 16777215 to 1 are missing before this packet: lost on the way here, or missed by the capture
+			flow 1 lost=3`},
+		{"a packet that others overtook was not sent again: its identification is older", `
+			a SEND_ONLY psn=5 len=9 id=500
+			a SEND_ONLY psn=7 len=9 id=502
+				! gap PSN 6 is missing...
+			a SEND_ONLY psn=6 len=9 id=501
+				role request flow=1 again=false
+				! reordered PSN 6 comes after frame 2, which was sent later: the network reordered them
+			a SEND_ONLY psn=8 len=9 id=503
+			flow 1 lost=0 again=0 timeouts=0`},
+		{"a copy that the network made has the same identification", `
+			a SEND_ONLY psn=5 len=9 id=500
+			a SEND_ONLY psn=5 len=9 id=500
+				role request flow=1 again=true
+				= SEND #1 of 9 bytes, a copy
+				! duplicate PSN 5 comes a second time after frame 1: the network made a copy of that packet
+			a SEND_ONLY psn=6 len=9 id=501
+			flow 1 again=0 timeouts=0`},
+		{"one PSN for two different packets", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=5 len=10
+				! again_after_timeout ...
+				! misnumbered PSN 5 was RC_SEND_ONLY with 9 bytes in frame 1 and is RC_SEND_ONLY with 10 bytes here`},
+	})
+}
+
+func TestReceiversThatAreNotReady(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"an RNR NAK tells how long to wait, and its repetition has that cause", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=rnr12
+				= not ready for PSN 5, SEND #1: no receive is posted; to be sent again after 640µs
+				! rnr_nak no receive is posted for the SEND of frame 1: the requester shall try again after 640µs
+			+4ms
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_rnr PSN 5 is sent again 5ms after the RNR NAK in frame 3, which asked for a wait of 640µs
+			a SEND_ONLY psn=6 len=9 ack
+				! again_after_rnr PSN 6 is sent again, too...
+			b ACKNOWLEDGE psn=6
+				! ack_coalesced ...
+			flow 1 rnrs=1 naks=0 again=2 payload=18`},
+		{"a NAK for what the receiver was not ready for is no loss", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=rnr0
+				! rnr_nak no receive is posted for the SEND of frame 1: the requester shall try again after 655ms
+			b ACKNOWLEDGE psn=5 syn=seq
+				= asks for PSN 5, for which it was not ready, once more
+				! nak_sequence PSN 5 is not lost: the responder was not ready for it in frame 3...
+			+655ms
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_rnr PSN 5 is sent again 657ms after the RNR NAK in frame 3, which asked for a wait of 655ms`},
+		{"a receiver that never gets ready", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=rnr1
+				! rnr_nak ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_rnr ...
+			b ACKNOWLEDGE psn=5 syn=rnr1
+				! rnr_nak ...(RNR NAK 2 in a row)
+			flow 1 rnrs=2 err=the_receiver_was_not_ready_2_times_in_a_row,_and_nothing_is_sent_after_that
+			message SEND #1 failed: the receiver was not ready 2 times in a row, and nothing is sent after that`},
+		{"a responder without credit", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=credit0
+				! no_credit no credit: the responder has no receive left...
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=6 syn=credit7
+				= acknowledges SEND #2, 1ms after it was asked for, credit for 12 more`},
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"a remote access error names address, length and key", `
+			a WRITE_ONLY psn=5 len=9 dma=9 va=0xabc0 rkey=0x1234 ack
+			a WRITE_ONLY psn=6 len=9 dma=9 ack
+			b ACKNOWLEDGE psn=5 syn=acc
+				! nak_error refuses the WRITE of frame 1 with NAK remote access error (9 bytes at address 0xabc0, R_Key 0x1234): the key is not valid...
+			flow 1 naks=1 err=NAK_remote_access_error_in_frame_3
+			message WRITE #1 failed: NAK remote access error
+			message WRITE #2 failed: the connection failed before it was answered`},
+		{"what a key reached before tells why it does not reach something else", `
+			a READ_REQUEST psn=5 dma=200 va=0x1000 rkey=0x5
+			b READ_RESPONSE_ONLY psn=5 len=200
+			a READ_REQUEST psn=6 dma=8 va=0x10c1 rkey=0x5
+			b ACKNOWLEDGE psn=6 syn=acc
+				! nak_error ...; key 0x5 has reached no more than 0x1000 to 0x10c8 before, last in frame 2, so this may be out of bounds;...
+			a FETCH_ADD psn=1000000 va=0x1008 rkey=0x5
+			b ACKNOWLEDGE psn=1000000 syn=acc
+				! nak_error ...; key 0x5 was good for another operation in frame 2, so it may not permit this one;...
+			a READ_REQUEST psn=2000000 dma=8 va=0x1008 rkey=0x5
+			b ACKNOWLEDGE psn=2000000 syn=acc
+				! nak_error ...; key 0x5 worked in frame 2, so it may have been invalidated since,...`},
+		{"an invalid request", `
+			a FETCH_ADD psn=5 va=0x1001 add=1 ack
+			b ACKNOWLEDGE psn=5 syn=inv
+				! nak_error refuses the FAA of frame 1 with NAK invalid request (8 bytes at address 0x1001, R_Key 0x77): the request breaks a rule...`},
+		{"what came before the refused one is acknowledged by it", `
+			a SEND_ONLY psn=5 len=9
+			a READ_REQUEST psn=6 dma=100 ack
+			b ACKNOWLEDGE psn=6 syn=acc
+				! nak_error refuses the READ...
+			message SEND #1 done
+			message READ #2 failed: NAK remote access error`},
+	})
+}
+
+func TestRespondersThatBreakTheRules(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"it acknowledges what it cannot have", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 msn=1
+			a SEND_ONLY psn=7 len=9 ack
+				! gap PSN 6 ...
+			b ACKNOWLEDGE psn=7
+				! responder_breaks_go_back_n it acknowledges PSN 7, but PSN 6 did not come here before: the capture missed that packet, or the responder breaks go-back-N
+			message SEND #2 done`},
+		{"unless it may have come before the capture began, as the MSN tells", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 msn=9
+			a SEND_ONLY psn=7 len=9 ack
+				! gap PSN 6 ...
+			b ACKNOWLEDGE psn=7`},
+		{"it asks for what it acknowledged", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5
+			b ACKNOWLEDGE psn=5 syn=seq
+				= asks for PSN 5, which was acknowledged before
+				! responder_breaks_go_back_n it asks for PSN 5, which was acknowledged in frame 3: that answer overtook this one, or the responder is wrong
+			flow 1 naks=1 lost=0`},
+		{"but what a NAK asks for may be on its way", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 msn=1
+			a SEND_ONLY psn=6 len=9
+			a SEND_ONLY psn=7 len=9 ack
+			b ACKNOWLEDGE psn=6 syn=seq
+				! nak_sequence ...
+			b ACKNOWLEDGE psn=7
+				! ack_coalesced ...`},
+		{"it answers what was not asked", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5
+			b ACKNOWLEDGE psn=9
+				! responder_breaks_go_back_n it answers PSN 9, but the newest request that passed here is PSN 5...
+			a SEND_ONLY psn=10 len=9 ack
+			b ACKNOWLEDGE psn=10
+				= acknowledges SEND #2, 1ms after it was asked for
+			flow 1 lost=0`},
+	})
+}

@@ -1,0 +1,268 @@
+package trace
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// line is the meaning of a packet while it is put together.
+type line struct {
+	b     []byte
+	quiet bool
+}
+
+func (l *line) reset() { l.b = l.b[:0] }
+
+func (l *line) s(s string) *line {
+	if !l.quiet {
+		l.b = append(l.b, s...)
+	}
+	return l
+}
+
+func (l *line) u(n uint64) *line {
+	if !l.quiet {
+		l.b = strconv.AppendUint(l.b, n, 10)
+	}
+	return l
+}
+
+func (l *line) n(n int) *line { return l.u(uint64(max(0, n))) }
+
+func (l *line) psn(p bth.PSN) *line { return l.u(uint64(p)) }
+
+func (l *line) hex(n uint64) *line {
+	if !l.quiet {
+		l.b = strconv.AppendUint(append(l.b, "0x"...), n, 16)
+	}
+	return l
+}
+
+// qpn writes a queue pair number as tools do, with six digits.
+func (l *line) qpn(q bth.QPN) *line {
+	if l.quiet {
+		return l
+	}
+	l.b = append(l.b, "0x"...)
+	for shift := 20; shift >= 0; shift -= 4 {
+		l.b = append(l.b, "0123456789abcdef"[q>>shift&0xf])
+	}
+	return l
+}
+
+// message names m, such as "WRITE #3".
+func (l *line) message(m *Message) *line { return l.s(m.Verb).s(" #").n(m.Number) }
+
+// op names the operation of an opcode, such as "READ response".
+func (l *line) op(info *bth.OpcodeInfo) *line {
+	switch info.Op {
+	case bth.OpReadResponse:
+		return l.s("READ response")
+	case bth.OpAtomicAck:
+		return l.s("answer to an atomic")
+	case bth.OpAck:
+		return l.s("acknowledgement")
+	}
+	return l.s(verb(info))
+}
+
+// latency says how long m took.
+func (l *line) latency(m *Message) *line {
+	if l.quiet || !m.Done {
+		return l
+	}
+	l.b = appendLasting(append(l.b, ", "...), int64(m.Latency()))
+	return l.s(" after it was asked for")
+}
+
+// lasting writes a time of ns nanoseconds with three digits.
+func lasting(ns int64) string { return string(appendLasting(nil, ns)) }
+
+func appendLasting(b []byte, ns int64) []byte {
+	if ns < 0 {
+		b, ns = append(b, '-'), -ns
+	}
+	ns = int64(min(uint64(ns), 1<<62)) // what no capture has must not overflow
+	digit := int64(1)
+	for ns/digit >= 1000 {
+		digit *= 10
+	}
+	ns = (ns + digit/2) / digit * digit
+	scale, unit := int64(time.Second), "s"
+	switch {
+	case ns < int64(time.Microsecond):
+		scale, unit = 1, "ns"
+	case ns < int64(time.Millisecond):
+		scale, unit = int64(time.Microsecond), "µs"
+	case ns < int64(time.Second):
+		scale, unit = int64(time.Millisecond), "ms"
+	}
+	b = strconv.AppendInt(b, ns/scale, 10)
+	if rest := ns % scale; rest != 0 {
+		b = append(b, '.')
+		for ; rest != 0; rest %= scale {
+			scale /= 10
+			b = append(b, byte('0'+rest/scale))
+		}
+	}
+	return append(b, unit...)
+}
+
+// psns names the PSNs from x to y.
+func psns(x, y bth.PSN) string {
+	if x == y {
+		return "PSN " + strconv.Itoa(int(x))
+	}
+	return "PSNs " + strconv.Itoa(int(x)) + " to " + strconv.Itoa(int(y))
+}
+
+// sayRequest says what the request packet in hand does.
+func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again bool) {
+	l, p := &a.line, a.p
+	if l.quiet {
+		return
+	}
+	l.message(w.m)
+	switch {
+	case w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd || w.op == bth.OpFlush || w.op == bth.OpAtomicWrite:
+		a.sayAsked(w)
+	default:
+		a.sayPart(w)
+	}
+	switch {
+	case again && st.back.on:
+		l.s(repetitions[st.back.kind])
+	case p.Again:
+		l.s(", a copy")
+	}
+	if p.BTH.Solicited {
+		l.s(", solicited")
+	}
+	if a.info.Headers&bth.HasImmDt != 0 {
+		l.s(", immediate ").hex(uint64(p.BTH.Imm))
+	}
+	if a.info.Headers&bth.HasIETH != 0 {
+		l.s(", invalidates key ").hex(uint64(p.BTH.InvalidateRKey))
+	}
+	if p.BTH.AckReq && a.info.Service == bth.ServiceRC && w.answerOp() == bth.OpAck {
+		l.s(", asks for an acknowledgement")
+	}
+}
+
+var repetitions = map[Kind]string{
+	AfterNAK: ", again after a sequence NAK", AfterTimeout: ", again after a timeout", AfterRNR: ", again after an RNR NAK",
+	ImpliedNAK: ", again after an implied NAK",
+}
+
+// sayAsked says what a request asks for that has a response of its own.
+func (a *Analyzer) sayAsked(w *work) {
+	l, b := &a.line, &a.p.BTH
+	switch w.op {
+	case bth.OpReadRequest:
+		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+		if n := int(w.end.Diff(b.PSN)); w.whole && n > 1 {
+			l.s(", in ").n(n).s(" responses")
+		}
+	case bth.OpCmpSwap:
+		l.s(" stores ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey)).s(", if it finds ").hex(b.AtomicETH.Compare)
+	case bth.OpFetchAdd:
+		l.s(" adds ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey))
+	case bth.OpFlush:
+		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey)).s(" to be flushed")
+	case bth.OpAtomicWrite:
+		l.s(" stores 8 bytes at once at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+	}
+}
+
+// sayPart says which part of a SEND or WRITE the packet is.
+func (a *Analyzer) sayPart(w *work) {
+	l, b := &a.line, &a.p.BTH
+	reth := a.info.Headers&bth.HasRETH != 0
+	switch {
+	case a.info.Pos == bth.Only:
+		l.s(" of ").n(a.size).s(" bytes")
+	case w.m.Partial:
+		l.s(", which began before the capture: ").n(a.size).s(" bytes")
+	default:
+		l.s(", packet ").n(int(b.PSN.Diff(w.first)) + 1)
+		if w.whole {
+			l.s(" of ").n(int(w.end.Diff(w.first)))
+		}
+		if !reth {
+			l.s(": ").n(a.size).s(" bytes")
+		}
+	}
+	if reth {
+		if a.info.Pos != bth.Only {
+			l.s(": ").u(uint64(b.RETH.DMALen)).s(" bytes")
+		}
+		l.s(" to ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+	}
+}
+
+// sayResponse says which part of the answer to w the packet in hand is.
+func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
+	l := &a.line
+	if l.quiet {
+		return
+	}
+	l.message(w.m)
+	if w.op != bth.OpReadRequest {
+		if l.s(" is answered"); a.answersNow(w) {
+			l.latency(w.m)
+		}
+		return
+	}
+	if w.whole && w.end == w.first.Add(1) {
+		l.s(" is answered: ").n(a.size).s(" bytes")
+	} else {
+		l.s(": response ").n(int(s.Diff(w.first)) + 1)
+		if w.whole {
+			l.s(" of ").n(int(w.end.Diff(w.first)))
+		}
+		l.s(", ").n(a.size).s(" bytes")
+	}
+	if a.p.Again {
+		l.s(", again")
+	}
+	if w.over && s.Add(1) == w.end && a.answersNow(w) {
+		l.latency(w.m)
+	}
+}
+
+// answersNow reports whether w is complete with the packet in hand.
+func (a *Analyzer) answersNow(w *work) bool { return w.m.Done && w.m.End.Equal(a.p.Time) }
+
+// sayAck says what an acknowledgement up to PSN s covers: messages from that with the index first on.
+func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
+	l := &a.line
+	if l.quiet {
+		return
+	}
+	q := &st.works
+	var one, last *Message
+	for i := first; i < q.n; i++ {
+		w := q.get(i)
+		if !w.m.Done || s.Diff(w.end) < -1 {
+			if w.first.Diff(s) <= 0 && one == nil {
+				l.s("acknowledges ").message(w.m).s(" up to packet ").n(int(s.Diff(w.first)) + 1)
+				return
+			}
+			break
+		}
+		if one == nil {
+			one = w.m
+		}
+		last = w.m
+	}
+	switch {
+	case one == nil:
+		l.s("acknowledges all up to PSN ").psn(s)
+	case one == last:
+		l.s("acknowledges ").message(one).latency(one)
+	default:
+		l.s("acknowledges ").message(one).s(" to ").message(last)
+	}
+}

@@ -1,0 +1,154 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// sequenceNAK takes a NAK that asks for PSN s and acknowledges all before.
+func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
+	p := a.p
+	c.NAKs++
+	if st.exact && s.Diff(st.una) < 0 {
+		a.note(NotGoBackN, Warning, fmt.Sprintf("it asks for PSN %d, which was acknowledged in frame %d: that answer overtook this one, or the responder is wrong", s, st.acked),
+			st.acked, p.Number)
+		a.line.s("asks for PSN ").psn(s).s(", which was acknowledged before")
+		return
+	}
+	a.acknowledgeBefore(c, st, s)
+	if n := &st.nak; n.fresh && n.syndrome.IsRNR() && n.psn == s {
+		a.note(SequenceNAK, Info, fmt.Sprintf(
+			"PSN %d is not lost: the responder was not ready for it in frame %d, and asks for it again because a later one came meanwhile, as Linux rxe does; the wait holds",
+			s, n.frame), n.frame, p.Number)
+		a.line.s("asks for PSN ").psn(s).s(", for which it was not ready, once more")
+		if w := st.works.find(s); w != nil {
+			p.Message = w.m
+		}
+		return
+	}
+	got := st.expect
+	st.expect = s
+	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
+	text, frames := fmt.Sprintf("the responder misses PSN %d", s), []int{p.Number}
+	r := st.at(s)
+	switch {
+	case r == nil || r.times == 0 && r.missed == 0:
+		text += ", which did not pass here"
+	case r.missed > 0 && r.missed == r.latest:
+		text += fmt.Sprintf(": frame %d had a wrong ICRC, so it was dropped", r.latest)
+		frames = []int{r.latest, p.Number}
+	case r.missed > r.latest:
+		text += fmt.Sprintf(": it was lost before frame %d, which came in its place", r.missed)
+		frames = []int{r.missed, p.Number}
+	case r.missed > 0:
+		text += fmt.Sprintf(": it was lost before frame %d, and was sent again in frame %d before this NAK came", r.missed, r.latest)
+		frames = []int{r.missed, r.latest, p.Number}
+		st.nak.late = true
+		st.expect = later(got, s)
+	default:
+		text += fmt.Sprintf(": frame %d passed here and was lost behind this point", r.latest)
+		frames = []int{r.latest, p.Number}
+	}
+	a.note(SequenceNAK, Warning, text+"; all before it is acknowledged", frames...)
+	a.line.s("asks for PSN ").psn(s)
+	if w := st.works.find(s); w != nil {
+		p.Message = w.m
+		a.line.s(", packet ").n(int(s.Diff(w.first)) + 1).s(" of ").message(w.m)
+	}
+	a.line.s(": it is missing at the responder")
+}
+
+// acknowledgeBefore takes what a NAK of PSN s says of the PSNs before.
+func (a *Analyzer) acknowledgeBefore(c *conn, st *stream, s bth.PSN) {
+	if st.exact && s.Diff(st.una) <= 0 {
+		return
+	}
+	a.beyond(c, st, s)
+	if missing, _ := a.complete(c, st, s); missing != nil {
+		a.impliedBy(c, st, missing)
+	}
+	a.advance(st)
+}
+
+// rnrNAK takes a receiver that is not ready for PSN s.
+func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
+	p := a.p
+	c.RNRs++
+	a.acknowledgeBefore(c, st, s)
+	st.expect = s
+	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
+	st.rnrs++
+	wait := lasting(bth.RNRDelay(p.BTH.AETH.Syndrome.RNRTimer()))
+	what, frames := fmt.Sprintf("PSN %d", s), []int{p.Number}
+	a.line.s("not ready for PSN ").psn(s)
+	if w := st.works.find(s); w != nil {
+		p.Message = w.m
+		what = fmt.Sprintf("the %s of frame %d", w.m.Verb, w.request)
+		frames = []int{w.request, p.Number}
+		a.line.s(", ").message(w.m)
+	}
+	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester shall try again after %s%s", what, wait, nth(st.rnrs)), frames...)
+	a.line.s(": no receive is posted; to be sent again after ").s(wait)
+}
+
+func nth(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (RNR NAK %d in a row)", n)
+}
+
+// errorNAK takes a NAK that ends the connection.
+func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
+	p, syn := a.p, a.p.BTH.AETH.Syndrome
+	c.NAKs++
+	a.acknowledgeBefore(c, st, s)
+	st.refused = true
+	text, hint, frames := fmt.Sprintf("refuses PSN %d: %s", s, syn), "", []int{p.Number}
+	if w := st.works.find(s); w != nil {
+		p.Message = w.m
+		text = fmt.Sprintf("refuses the %s of frame %d with %s%s: %s", w.m.Verb, w.m.Frames[0], syn, w.where(), refusal(syn, w))
+		hint = a.hint(syn, w)
+		frames = []int{w.m.Frames[0], p.Number}
+		if !w.over {
+			w.m.Failed = syn.String()
+			w.m.End = p.Time
+			w.m.Frames[1] = max(w.m.Frames[1], p.Number)
+			a.finish(w)
+		}
+	}
+	if c.Err == "" {
+		c.Err = fmt.Sprintf("%s in frame %d", syn, p.Number)
+	}
+	a.note(ErrorNAK, Error, text+hint+"; both queue pairs are in error now", frames...)
+	a.line.s(text)
+	a.advance(st)
+}
+
+// where says what memory w is about.
+func (w *work) where() string {
+	switch {
+	case w.reth:
+		return fmt.Sprintf(" (%d bytes at address %#x, R_Key %#x)", w.total, w.va, w.rkey)
+	case w.dataOp():
+		return fmt.Sprintf(" (8 bytes at address %#x, R_Key %#x)", w.va, w.rkey)
+	}
+	return fmt.Sprintf(" (%d bytes)", w.got)
+}
+
+// refusal says in words what an error NAK means for the message w.
+func refusal(syn bth.Syndrome, w *work) string {
+	switch syn {
+	case bth.NakInvalidRequest:
+		return "the request breaks a rule, or the queue pair does not allow this operation"
+	case bth.NakRemoteAccess:
+		return "the key is not valid, the range lies outside of its memory, or the memory does not permit this access"
+	case bth.NakRemoteOperational:
+		if w.op == bth.OpSend {
+			return "the responder could not carry it out (Linux rxe answers so where a message is longer than its receive)"
+		}
+		return "the responder could not carry it out"
+	}
+	return "a code that has no meaning here"
+}

@@ -1,0 +1,73 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	pcapHeaderLen = 24
+	pcapRecordLen = 16
+)
+
+// pcapMagic is how a pcap file begins, and what that says of the rest.
+type pcapMagic struct {
+	magic [4]byte
+	order order
+	unit  time.Duration // of the second part of a timestamp
+}
+
+var pcapMagics = []pcapMagic{
+	{[4]byte{0xa1, 0xb2, 0xc3, 0xd4}, bigEndian, time.Microsecond},
+	{[4]byte{0xd4, 0xc3, 0xb2, 0xa1}, !bigEndian, time.Microsecond},
+	{[4]byte{0xa1, 0xb2, 0x3c, 0x4d}, bigEndian, time.Nanosecond},
+	{[4]byte{0x4d, 0x3c, 0xb2, 0xa1}, !bigEndian, time.Nanosecond},
+}
+
+// pcap is the older format: one link type, and nothing of a frame but its time and lengths.
+type pcap struct {
+	src  *source
+	kind pcapMagic
+	link LinkType
+}
+
+func openPcap(src *source, m pcapMagic) (*pcap, error) {
+	b, err := src.take(pcapHeaderLen)
+	if err != nil {
+		return nil, incomplete("the header", len(b), pcapHeaderLen, err)
+	}
+	if v := m.order.u16(b[4:]); v != 2 {
+		return nil, fmt.Errorf("pcap of version %d.%d: 2.4 is the one in use", v, m.order.u16(b[6:]))
+	}
+	// The upper half says whether frames end with their FCS, which IP's own length leaves out.
+	return &pcap{src: src, kind: m, link: LinkType(m.order.u32(b[20:]))}, nil
+}
+
+func (p *pcap) next(f *Frame) (at int64, err error) {
+	at = p.src.at
+	b, err := p.src.take(pcapRecordLen)
+	if err == io.EOF {
+		return at, err
+	}
+	if err != nil {
+		return at, incomplete("the header of a frame", len(b), pcapRecordLen, err)
+	}
+	o := p.kind.order
+	seconds, rest := o.u32(b), o.u32(b[4:])
+	captured, length := o.u32(b[8:]), o.u32(b[12:])
+	if captured > maxFrame {
+		return at, tooLong(captured)
+	}
+	f.Time = time.Unix(int64(seconds), int64(rest)*int64(p.kind.unit)).UTC()
+	f.Link, f.Direction, f.Interface, f.Comments = p.link, Unknown, "", nil
+	if f.Data, err = p.src.take(int(captured)); err != nil {
+		return at, incomplete("a frame", len(f.Data), int(captured), err)
+	}
+	f.Length = max(int(min(length, 1<<30)), len(f.Data))
+	return at, nil
+}
+
+func tooLong(captured uint32) error {
+	return fmt.Errorf("%d bytes of the frame are said to be captured, and no frame has more than %d: the file is damaged here", captured, maxFrame)
+}

@@ -1,0 +1,166 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// response takes a response that is more than an acknowledgement, to a request of c's end to.
+func (a *Analyzer) response(c *conn, to int) {
+	p, st := a.p, &c.dir[to]
+	s := p.BTH.PSN
+	strange := a.meet(st, s, s.Add(1))
+	w := st.works.find(s)
+	if strange && w == nil {
+		w = st.reach(s)
+	}
+	if w == nil || w.answerOp() != a.info.Op {
+		a.line.op(a.info).s(" to a request that is not in the capture")
+		if !st.onlyAcks && s.Diff(st.began) >= 0 {
+			a.note(NotGoBackN, Warning, fmt.Sprintf(
+				"it answers PSN %d, where the capture has no such request: the capture missed it, or the responder is wrong", s), p.Number)
+		} else if st.onlyAcks && st.una.Diff(s) <= 0 {
+			st.una = s.Add(1)
+		}
+		return
+	}
+	p.Message = w.m
+	a.before(c, st, w)
+	if a.info.Op == bth.OpAtomicAck {
+		a.atomicAck(c, st, w)
+	} else {
+		a.readResponse(c, st, w)
+	}
+	st.acked, st.rnrs = p.Number, 0
+	a.advance(st)
+}
+
+// reach returns the newest READ if s can be one of its responses, whose number was not known.
+func (st *stream) reach(s bth.PSN) *work {
+	w := st.works.newest()
+	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.first) < 0 || uint64(s.Diff(w.first)) > w.total/256 {
+		return nil
+	}
+	return w
+}
+
+// before takes what a response says of the requests before its own: they are acknowledged, or a response was lost.
+func (a *Analyzer) before(c *conn, st *stream, w *work) {
+	if st.exact && w.first.Diff(st.una) <= 0 || w.over {
+		return
+	}
+	a.beyond(c, st, w.first)
+	if missing, _ := a.complete(c, st, w.first); missing != nil {
+		a.impliedBy(c, st, missing)
+	}
+}
+
+// readResponse takes one packet of a READ's data, or the empty one that answers FLUSH and ATOMIC WRITE.
+func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
+	p, m := a.p, w.m
+	s := p.BTH.PSN
+	a.learnMTU(c)
+	a.learnSpan(c, st, w)
+	if r := st.at(w.first); s == w.first && r != nil && r.times == 1 && s.Diff(w.high) >= 0 {
+		c.RTT.add(a.at - r.at)
+	}
+	switch d := s.Diff(w.high); {
+	case d < 0:
+		p.Again = true
+		c.Again++
+		m.Again++
+		if s.Diff(w.resp) < 0 {
+			a.note(Duplicate, Info, fmt.Sprintf("response PSN %d came before and was asked for again", s), p.Number)
+		}
+	default:
+		m.Packets++
+		w.got += uint64(a.size)
+		if d == 0 || s == w.resp {
+			c.Payload += uint64(a.size)
+		}
+		if d > 0 {
+			c.Lost += uint64(d)
+			a.note(Gap, Warning, fmt.Sprintf("%s of the responses to the READ of frame %d did not come before this packet: lost on the way here, or missed by the capture",
+				psns(w.high, s.Sub(1)), m.Frames[0]), m.Frames[0], p.Number)
+		}
+		w.high = s.Add(1)
+	}
+	if s.Diff(w.resp) > 0 && !w.over && a.good {
+		a.impliedBy(c, st, w)
+	}
+	if s == w.resp && a.good {
+		w.resp = s.Add(1)
+		if st.exact && st.una == s || !st.exact {
+			st.una, st.exact = s.Add(1), true
+		}
+		st.expect = later(st.expect, w.end)
+	}
+	m.Frames[1] = max(m.Frames[1], p.Number)
+	ends := w.whole && w.resp == w.end
+	if ends && !w.over {
+		a.checkRead(w)
+		a.answered(w)
+	}
+	a.sayResponse(w, s)
+}
+
+// learnSpan finds out how many responses a READ has, where the path MTU was not known when it was asked for.
+func (a *Analyzer) learnSpan(c *conn, st *stream, w *work) {
+	if w.whole || w.op != bth.OpReadRequest {
+		return
+	}
+	switch {
+	case a.info.Pos == bth.First || a.info.Pos == bth.Middle:
+		if n, ok := packets(w.total, c.MTU); ok {
+			st.grow(c, w, n)
+		}
+	case a.p.BTH.PSN == w.first, a.info.Pos == bth.Last:
+		st.grow(c, w, uint32(a.p.BTH.PSN.Diff(w.first))+1)
+	}
+}
+
+func later(x, y bth.PSN) bth.PSN {
+	if y.Diff(x) > 0 {
+		return y
+	}
+	return x
+}
+
+// atomicAck takes the answer to an atomic: what was in the memory before.
+func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
+	p := a.p
+	found := p.BTH.AtomicAck
+	w.answers++
+	switch {
+	case w.answers > 1 && found != w.value:
+		p.Again = true
+		a.note(AtomicReplay, Error, fmt.Sprintf(
+			"the repeated %s of frame %d found %#x and the first %#x: the responder executed it twice, or another one changed the memory",
+			w.m.Verb, w.m.Frames[0], found, w.value), w.m.Frames[0], p.Number)
+	case w.answers > 1:
+		p.Again = true
+		a.note(AtomicReplay, Info, fmt.Sprintf("the repeated %s is answered from memory and not executed again: the value is the same as the first time, %#x",
+			w.m.Verb, found), w.m.Frames[0], p.Number)
+	case w.m.Again > 0:
+		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was sent more than once; the responder executes it once and answers a repetition from memory",
+			w.m.Verb, w.m.Frames[0]), w.m.Frames[0], p.Number)
+	}
+	w.value = found
+	if r := st.at(w.first); r != nil && r.times == 1 && w.answers == 1 {
+		c.RTT.add(a.at - r.at)
+	}
+	if !w.over {
+		w.resp = w.end
+		a.answered(w)
+		st.una, st.exact = later(st.una, w.end), true
+		st.expect = later(st.expect, w.end)
+	}
+	a.line.message(w.m)
+	if w.op == bth.OpCmpSwap {
+		a.line.s(" is answered: the memory held ").hex(found)
+	} else {
+		a.line.s(" is answered: before the addition the memory held ").hex(found)
+	}
+	a.line.latency(w.m)
+}

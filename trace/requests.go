@@ -1,0 +1,261 @@
+package trace
+
+import (
+	"github.com/gorxe/gorxe/bth"
+)
+
+// far is how many PSNs apart two packets of one conversation are not.
+const far = 1 << 17
+
+// request takes a request packet of c's end from, or a packet of an unreliable connection.
+func (a *Analyzer) request(c *conn, from int) {
+	p, st := a.p, &c.dir[from]
+	s := p.BTH.PSN
+	st.settleRead(c, s)
+	a.enter(c, st, s)
+	a.learnMTU(c)
+	again := s.Diff(st.next) < 0
+	inTurn := true
+	switch d := s.Diff(st.pos); {
+	case (d > 0 || d == 0 && st.back.n == 1) && again && st.nak.fresh && s == st.nak.psn:
+		a.goBack(c, st, s) // from one repetition to the next
+	case d > 0:
+		a.skipped(c, st, s)
+	case d < 0:
+		inTurn = !a.strays(c, st, s)
+		if inTurn {
+			a.goBack(c, st, s)
+		}
+	}
+	if !again {
+		st.back.on = false
+	} else if st.exact && s.Diff(st.una) < 0 && st.works.find(s) == nil {
+		a.forgotten(c, st, s)
+		return
+	}
+	w := a.workOf(c, from, st, s)
+	n := a.span(c, w)
+	end := s.Add(n)
+	r := st.slot(s, &a.use)
+	a.compare(r)
+	a.repeated(c, st, w, r, again && inTurn)
+	if inTurn && st.back.on {
+		st.back.end = end
+		st.back.n++
+	}
+	a.take(c, st, w, r, again && r.missed == 0 && s.Diff(st.began) >= 0)
+	a.deliver(c, st, s, end)
+	if inTurn {
+		st.pos = end
+	}
+	if end.Diff(st.next) > 0 {
+		st.next = end
+	}
+	if a.info.Service == bth.ServiceRC {
+		c.Window = max(c.Window, int(st.next.Diff(st.una)))
+	}
+	st.id = p.IP.ID
+	p.Message = w.m
+	a.requested()
+	a.sayRequest(c, st, w, r, again)
+	if a.info.Service == bth.ServiceUC {
+		a.arrived(st, w)
+	}
+	a.bound(st)
+}
+
+// forgotten takes a packet of a message that was acknowledged too long ago to be remembered.
+func (a *Analyzer) forgotten(c *conn, st *stream, s bth.PSN) {
+	a.p.Again = true
+	c.Again++
+	st.pos = s.Add(1)
+	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(" again, of a message that was acknowledged before")
+}
+
+// enter makes st begin with PSN s if it has not begun, or if s is too far away to belong to what came before.
+func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
+	switch d := s.Diff(st.next); {
+	case !st.open, d > far, d < -far:
+		if st.open && !c.Exact {
+			c.MTU = 0
+		}
+		a.giveUp(st, "the connection began anew", false)
+		st.start(s)
+	case st.onlyAcks:
+		st.onlyAcks = false
+		if d := s.Diff(st.una); d < 0 || d > maxUnder {
+			st.start(s)
+			return
+		}
+		st.began, st.pos, st.next, st.expect, st.count = s, s, s, s, s
+	}
+}
+
+// settleRead sets the end of a READ whose number of responses was not known, from the PSN of what follows it.
+func (st *stream) settleRead(c *conn, s bth.PSN) {
+	w := st.works.newest()
+	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.end) < 0 {
+		return
+	}
+	n := uint64(s.Diff(w.first))
+	for mtu := uint64(256); mtu <= bth.MaxPayload; mtu *= 2 {
+		if (w.total+mtu-1)/mtu == n {
+			c.MTU = max(c.MTU, int(mtu))
+			st.grow(c, w, uint32(n))
+			return
+		}
+	}
+}
+
+// grow makes w take n PSNs.
+func (st *stream) grow(c *conn, w *work, n uint32) {
+	was := w.end
+	w.end, w.whole = w.first.Add(n), true
+	w.m.Last = w.end.Sub(1)
+	for _, x := range [...]*bth.PSN{&st.pos, &st.next, &st.expect, &st.count} {
+		if *x == was {
+			*x = w.end
+		}
+	}
+	c.Window = max(c.Window, int(st.next.Diff(st.una)))
+}
+
+// workOf returns the message that the packet in hand belongs to.
+func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
+	w := st.works.newest()
+	if w == nil || s.Diff(w.first) < 0 {
+		w = st.works.find(s)
+	} else if s.Diff(w.end) >= 0 {
+		if w.open && !a.info.Starts() && w.op == a.info.Op {
+			w.end = s.Add(1)
+			return w
+		}
+		if w.open {
+			w.open, w.end = false, s
+		}
+		w = nil
+	}
+	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest) {
+		return w
+	}
+	end := s.Add(1)
+	if w != nil { // the end of one and the beginning of another were lost
+		if a.info.Pos == bth.First {
+			end = w.end
+		}
+		w.end, w.whole = s, true
+	}
+	w = st.works.insert(s)
+	a.use.works++
+	w.end = end
+	a.create(c, from, w)
+	return w
+}
+
+// create makes the message of which the packet in hand is the first that was seen.
+func (a *Analyzer) create(c *conn, from int, w *work) {
+	p, b := a.p, &a.p.BTH
+	c.Messages++
+	w.op = a.info.Op
+	w.open = a.info.Pos == bth.First || a.info.Pos == bth.Middle
+	w.request = p.Number
+	w.m = &Message{
+		Number: int(c.Messages), Flow: &c.Flow, From: from, Op: w.op, Verb: verb(a.info),
+		First: w.first, Last: w.end.Sub(1), Begin: p.Time, Frames: [2]int{p.Number, p.Number}, Partial: !a.info.Starts(),
+	}
+	switch {
+	case a.info.Headers&bth.HasRETH != 0:
+		w.reth, w.total, w.va, w.rkey = true, uint64(b.RETH.DMALen), b.RETH.VA, b.RETH.RKey
+		w.m.Bytes = w.total
+		if n, ok := packets(w.total, c.MTU); ok && w.op == bth.OpWrite && n <= maxSpan {
+			w.end, w.whole = w.first.Add(n), true
+			w.m.Last = w.end.Sub(1)
+		}
+	case a.info.Headers&bth.HasAtomicETH != 0:
+		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
+		w.total, w.m.Bytes = 8, 8
+	}
+}
+
+// maxSpan is the most PSNs that one message takes: 2^31 bytes at the smallest path MTU.
+const maxSpan = 1 << 23
+
+// packets returns how many PSNs n bytes take; ok is false where the path MTU must be known for that and is not.
+func packets(n uint64, mtu int) (count uint32, ok bool) {
+	switch {
+	case mtu > 0:
+		return max(1, uint32((n+uint64(mtu)-1)/uint64(mtu))), true
+	case n <= 256:
+		return 1, true
+	}
+	return 1, false
+}
+
+// span returns how many PSNs the packet in hand, of w, takes.
+func (a *Analyzer) span(c *conn, w *work) uint32 {
+	if a.info.Op != bth.OpReadRequest {
+		return 1
+	}
+	n, ok := packets(uint64(a.p.BTH.RETH.DMALen), c.MTU)
+	if n >= maxSpan/2 {
+		n, ok = 1, false
+	}
+	if w.op == bth.OpReadRequest && w.first == a.p.BTH.PSN {
+		w.end, w.whole = w.first.Add(n), ok
+		w.m.Last = w.end.Sub(1)
+	}
+	return n
+}
+
+// take counts the packet in hand to its message. known means that it was counted before, if it is not remembered.
+func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
+	p, m := a.p, w.m
+	first := r.times == 0 && !known
+	r.times++
+	if r.times == 1 {
+		r.first, r.op, r.size = p.Number, p.BTH.Opcode, uint16(a.size)
+	}
+	r.latest, r.at, r.id, r.ackReq = p.Number, a.at, p.IP.ID, p.BTH.AckReq
+	if !a.good {
+		r.missed = p.Number
+	}
+	m.Frames[1] = p.Number
+	w.request = p.Number
+	if w.op == bth.OpReadRequest {
+		return
+	}
+	if first {
+		m.Packets++
+		w.got += uint64(a.size)
+		if !w.reth {
+			m.Bytes = max(w.got, m.Bytes)
+		}
+	}
+	if s := p.BTH.PSN; s.Diff(m.Last) > 0 {
+		m.Last = s
+	}
+	if a.info.Ends() && w.op == a.info.Op {
+		w.open = false
+		if !w.whole {
+			w.end, w.whole = p.BTH.PSN.Add(1), true
+		}
+		m.Last = p.BTH.PSN
+		m.Verb = verb(a.info)
+	}
+	a.checkLengths(c, w)
+}
+
+// deliver moves the responder's expected PSN if the packet in hand is what it waits for.
+func (a *Analyzer) deliver(c *conn, st *stream, s, end bth.PSN) {
+	if c.Service == bth.ServiceUC {
+		st.expect = end
+	} else if !a.good || s != st.expect {
+		return
+	} else {
+		st.expect = end
+	}
+	if s.Diff(st.count) >= 0 {
+		c.Payload += uint64(a.size)
+		st.count = end
+	}
+}

@@ -1,0 +1,220 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+// meet makes st begin before PSN s of an answer, where the capture has no request yet.
+func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
+	d := s.Diff(st.next)
+	switch {
+	case !st.open:
+		st.start(una)
+		st.onlyAcks, st.exact = true, true
+	case st.onlyAcks:
+		if d >= 0 || d < -far {
+			st.una, st.expect, st.pos, st.next, st.count = una, una, una, una, una
+		}
+	case d >= 0:
+		return true
+	}
+	return false
+}
+
+// acknowledgement takes an ACK, NAK or RNR NAK of the requests of c's end to.
+func (a *Analyzer) acknowledgement(c *conn, to int) {
+	p, st := a.p, &c.dir[to]
+	s, syn := p.BTH.PSN, p.BTH.AETH.Syndrome
+	end := s.Add(1)
+	if !syn.IsAck() {
+		end = s
+	}
+	if a.meet(st, s, end) {
+		a.note(NotGoBackN, Warning, fmt.Sprintf(
+			"it answers PSN %d, but the newest request that passed here is PSN %d: the capture missed requests, or the responder is wrong", s, st.next.Sub(1)), p.Number)
+		if s.Diff(st.next) > maxUnder {
+			a.line.s("answers PSN ").psn(s).s(", which no request here has")
+			return
+		}
+		st.expect, st.pos, st.next, st.count = end, end, end, end
+	}
+	switch {
+	case syn.IsAck():
+		a.ack(c, st, s)
+	case syn.IsRNR():
+		a.rnrNAK(c, st, s)
+	case syn == bth.NakPSNSequence:
+		a.sequenceNAK(c, st, s)
+	default:
+		a.errorNAK(c, st, s)
+	}
+}
+
+// ack takes a positive acknowledgement up to PSN s.
+func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
+	p, end := a.p, s.Add(1)
+	a.credit(st)
+	if st.onlyAcks {
+		a.line.s("acknowledges all up to PSN ").psn(s)
+		return
+	}
+	if st.exact && end.Diff(st.una) <= 0 {
+		st.acks++
+		a.line.s("acknowledges up to PSN ").psn(s).s(" again")
+		if end == st.una {
+			a.line.s(": a duplicate came")
+		}
+		if w := st.works.find(s); w != nil {
+			p.Message = w.m
+		}
+		return
+	}
+	a.beyond(c, st, end)
+	exact := st.exact
+	first := st.works.done
+	missing, asked := a.complete(c, st, end)
+	if !exact {
+		st.whole = a.p.BTH.AETH.MSN == uint32(asked)
+	}
+	if w := st.works.find(s); w != nil && (asked <= 1 || w.open) {
+		p.Message = w.m
+	}
+	if missing != nil {
+		a.line.s("acknowledges up to PSN ").psn(s).s(", which is past ").message(missing.m).s(", whose answer did not come")
+	} else {
+		a.sayAck(st, s, first)
+	}
+	a.sayCredit()
+	st.acked, st.acks, st.rnrs = p.Number, 0, 0
+	if asked > 1 {
+		a.note(AckCoalesced, Info, fmt.Sprintf("one acknowledgement for %d messages, up to PSN %d", asked, s), p.Number)
+	}
+	if missing != nil {
+		a.impliedBy(c, st, missing)
+	}
+	a.advance(st)
+}
+
+// beyond takes an acknowledgement that reaches end, as far as that is more than what came in order: the responder has kept what
+// came early, or has what cannot have come as far as the capture shows.
+func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
+	if end.Diff(st.expect) <= 0 {
+		return
+	}
+	was := st.expect
+	st.expect = end
+	a.early(c, st, was, end)
+	if b := &st.back; b.kind == AfterNAK && b.n == 1 && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
+		a.note(KeptEarly, Info, fmt.Sprintf("it acknowledges up to PSN %d, and what follows PSN %d was not sent again: the responder had kept it (no go-back-N)",
+			end.Sub(1), b.end.Sub(1)), b.frame, a.p.Number)
+		b.end = b.until
+	}
+	if !st.exact || !st.whole && st.una.Diff(st.began) < maxUnder {
+		return // it may have come before the capture began
+	}
+	for n := 0; was != end && n < firstRecords; n++ {
+		if r := st.at(was); r != nil && r.missed > r.latest {
+			a.note(NotGoBackN, Warning, fmt.Sprintf(
+				"it acknowledges PSN %d, but PSN %d did not come here before: the capture missed that packet, or the responder breaks go-back-N", end.Sub(1), was),
+				r.missed, a.p.Number)
+			return
+		}
+		was = was.Add(1)
+	}
+}
+
+// early counts the payload from PSN from up to end, of packets that came before their turn and were kept.
+func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
+	if st.count.Diff(from) > 0 {
+		from = st.count
+	}
+	for n := int(end.Diff(from)); n > 0 && n <= len(st.recs); n = int(end.Diff(from)) {
+		if r := st.at(from); r != nil && r.times > 0 {
+			c.Payload += uint64(r.size)
+		}
+		from = from.Add(1)
+		st.count = from
+	}
+}
+
+// complete takes all before end as acknowledged. It returns the READ or atomic before which it stopped, because its data did not
+// come, and how many messages are done by it.
+func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, done int) {
+	if r := st.at(end.Sub(1)); r != nil && r.times == 1 && r.ackReq && st.una.Diff(end) < 0 {
+		c.RTT.add(a.at - r.at)
+	}
+	q := &st.works
+	for i := q.done; i < q.n; i++ {
+		w := q.get(i)
+		if w.first.Diff(end) >= 0 || w.open {
+			break
+		}
+		if w.over {
+			continue
+		}
+		if w.end.Diff(end) > 0 && !w.dataOp() {
+			break
+		}
+		if w.dataOp() {
+			if end.Diff(w.first) > 0 {
+				st.una, st.exact = w.resp, true
+				return w, done
+			}
+			break
+		}
+		a.answered(w)
+		done++
+	}
+	if !st.exact || end.Diff(st.una) > 0 {
+		st.una, st.exact = end, true
+	}
+	return nil, done
+}
+
+// answered ends a message with success.
+func (a *Analyzer) answered(w *work) {
+	w.m.Done, w.m.End = true, a.p.Time
+	a.reached(w)
+	w.m.Frames[1] = max(w.m.Frames[1], a.p.Number)
+	a.finish(w)
+}
+
+// impliedBy notes that the packet in hand answers what comes after w, whose own answer did not come.
+func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
+	if st.implied.fresh && st.implied.psn == w.resp {
+		return
+	}
+	st.implied = implied{fresh: true, psn: w.resp, frame: a.p.Number}
+	what := "the response to the " + w.m.Verb
+	if w.resp != w.first {
+		what = fmt.Sprintf("response %d to the %s", w.resp.Diff(w.first)+1, w.m.Verb)
+	}
+	a.note(ImpliedNAK, Warning, fmt.Sprintf(
+		"it answers what came after PSN %d, but %s of frame %d did not come: the requester takes that as a NAK and asks again (implied NAK)",
+		w.resp, what, w.m.Frames[0]), w.m.Frames[0], a.p.Number)
+}
+
+// creditCounts are the credits that the codes 0 to 30 stand for.
+var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+	12288, 16384, 24576, 32768}
+
+// sayCredit says how many more requests may be sent, where the responder limits them.
+func (a *Analyzer) sayCredit() {
+	if code := int(a.p.BTH.AETH.Syndrome.Credits()); code < len(creditCounts) {
+		a.line.s(", credit for ").n(creditCounts[code]).s(" more")
+	}
+}
+
+// credit notes that the responder limits what may be sent.
+func (a *Analyzer) credit(st *stream) {
+	if a.p.BTH.AETH.Syndrome.Credits() != 0 {
+		st.waits = 0
+		return
+	}
+	if st.waits == 0 {
+		st.waits = a.at
+		a.note(NoCredit, Warning, "no credit: the responder has no receive left, so the requester may send one request and then has to wait", a.p.Number)
+	}
+}

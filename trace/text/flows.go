@@ -1,0 +1,143 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Flows writes a line a connection: who, the exchange of the connection manager, path MTU, throughput, round trips, losses, window,
+// RNR NAKs and errors. Its method Write is what [trace.Options].Flow takes.
+type Flows struct {
+	w     *bufio.Writer
+	paint paint
+}
+
+// NewFlows returns a writer of flows. coloured asks for escape sequences for a terminal.
+func NewFlows(w io.Writer, coloured bool) *Flows {
+	return &Flows{w: bufio.NewWriterSize(w, 1<<16), paint: paint(coloured)}
+}
+
+// Write writes the line of f. Errors of the writer are those of Flush.
+func (t *Flows) Write(f *trace.Flow) {
+	parts := []string{fmt.Sprintf("flow %d", f.Number), f.Service.String(), end(f.Ends[0]) + arrow + end(f.Ends[1])}
+	parts = append(parts, t.began(f)...)
+	if f.MTU > 0 {
+		how := "seen"
+		if f.Exact {
+			how = "agreed"
+		}
+		parts = append(parts, fmt.Sprintf("MTU %d %s", f.MTU, how))
+	}
+	parts = append(parts, throughput(f))
+	if r := f.RTT; r.Count > 0 {
+		parts = append(parts, fmt.Sprintf("RTT min %s avg %s max %s of %d", short(r.Min), short(r.Sum/time.Duration(r.Count)), short(r.Max), r.Count))
+	}
+	if f.Window > 0 {
+		parts = append(parts, fmt.Sprintf("window %d", f.Window))
+	}
+	parts = append(parts, t.troubles(f)...)
+	fmt.Fprintln(t.w, strings.Join(parts, "  "))
+}
+
+// Flush writes what is not written yet and returns the first error of the writer.
+func (t *Flows) Flush() error { return t.w.Flush() }
+
+// began says how the connection came to be, as far as the capture tells.
+func (t *Flows) began(f *trace.Flow) []string {
+	m := f.Managed
+	switch {
+	case m == nil && f.Running:
+		return []string{"running when the capture began"}
+	case m == nil:
+		return nil
+	}
+	s := "CM"
+	if m.ServiceID != 0 {
+		s += " to " + cm.ServiceID(m.ServiceID).String()
+	}
+	switch {
+	case m.Rejected != "":
+		s += " rejected"
+	case m.Took > 0:
+		s += " in " + short(m.Took)
+	case f.Ends[1].QPN == 0:
+		s += " not answered"
+	}
+	if m.Retries > 0 {
+		s += t.paint.warn(" with " + count(m.Retries, "message") + " sent again")
+	}
+	if m.Ended {
+		s += ", ended"
+	}
+	return []string{s}
+}
+
+// throughput says how much was carried how fast.
+func throughput(f *trace.Flow) string {
+	s := count(f.Messages, "message") + ", " + count(f.Packets, "packet") + ", " + size(f.Payload)
+	took := f.Last.Sub(f.Begin)
+	if took <= 0 {
+		return s
+	}
+	s += " in " + short(took)
+	if f.Payload == 0 {
+		return s
+	}
+	return s + ": " + rate(float64(f.Payload)*8/took.Seconds())
+}
+
+func size(n uint64) string {
+	switch {
+	case n < 10_000:
+		return count(n, "byte")
+	case n < 10_000_000:
+		return fmt.Sprintf("%.4g kB", float64(n)/1e3)
+	case n < 10_000_000_000:
+		return fmt.Sprintf("%.4g MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.4g GB", float64(n)/1e9)
+}
+
+func rate(bits float64) string {
+	switch {
+	case bits < 1e6:
+		return fmt.Sprintf("%.3g kbit/s", bits/1e3)
+	case bits < 1e9:
+		return fmt.Sprintf("%.3g Mbit/s", bits/1e6)
+	}
+	return fmt.Sprintf("%.3g Gbit/s", bits/1e9)
+}
+
+// troubles are what is not as it should be with f.
+func (t *Flows) troubles(f *trace.Flow) []string {
+	var r []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+		rest string
+	}{
+		{f.Lost, "packet", " lost"}, {f.Again, "packet", " sent again"}, {f.Timeouts, "timeout", ""},
+		{f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""}, {f.CNPs, "CNP", ""},
+	} {
+		if x.n > 0 {
+			r = append(r, t.paint.warn(count(x.n, x.what)+x.rest))
+		}
+	}
+	if len(r) == 0 && f.Service == bth.ServiceRC && f.Messages > 0 {
+		r = append(r, "nothing lost")
+	}
+	if f.Cut {
+		r = append(r, t.paint.warn("given up: too many flows at a time"))
+	}
+	if f.Err != "" {
+		r = append(r, t.paint.fail("failed: "+f.Err))
+	}
+	return r
+}

@@ -1,0 +1,296 @@
+package text
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Columns. Those of the addresses grow to the longest so far.
+const (
+	numberWidth = 7
+	timeWidth   = 12
+	minEnds     = len("198.18.0.2 → 198.18.0.3")
+	arrow       = " → "
+)
+
+// line writes where and when a packet was, and what it means or, where nobody has found that out, what stands in it.
+func (w *Writer) line(p *trace.Packet) {
+	w.start(dim)
+	w.number(p)
+	w.s("  ")
+	w.time(p)
+	w.stop()
+	w.s("  ")
+	w.addresses(p)
+	w.s("  ")
+	w.start(colourOf(p))
+	if p.Doubt {
+		w.s("UDP from port ")
+		w.u(uint64(p.Src.Port()))
+		w.s("  ")
+		w.u(uint64(p.Len))
+		w.s(" bytes")
+	} else {
+		if len(p.Bytes) >= bth.BTHLen {
+			w.where(p)
+		}
+		if p.Meaning != "" {
+			w.plain(p.Meaning)
+		} else if len(p.Bytes) >= bth.BTHLen {
+			w.summary(p)
+		}
+	}
+	w.stop()
+	w.faults(p)
+	w.b = append(w.b, '\n')
+	w.findings(p)
+}
+
+// colourOf tells those who ask from those who answer.
+func colourOf(p *trace.Packet) colour {
+	info := p.BTH.Opcode.Info()
+	switch {
+	case p.Err != nil || p.ICRC.Verdict == trace.Wrong:
+		return red
+	case info.Op == bth.OpAck && !p.BTH.AETH.Syndrome.IsAck():
+		return red
+	case p.Again || info.Op == bth.OpCNP:
+		return yellow
+	case info.Response():
+		return green
+	}
+	return cyan
+}
+
+// number is that of the frame, and of the packet in it if there are several.
+func (w *Writer) number(p *trace.Packet) {
+	from := len(w.b)
+	w.b = strconv.AppendInt(w.b, int64(p.Number), 10)
+	if p.Parts > 1 {
+		w.b = append(w.b, '.')
+		w.b = strconv.AppendInt(w.b, int64(p.Part), 10)
+	}
+	w.right(from, numberWidth)
+}
+
+// time is in seconds since the first packet.
+func (w *Writer) time(p *trace.Packet) {
+	from := len(w.b)
+	d := p.Time.Sub(w.begin)
+	if d < 0 { // a capture of several interfaces may go back
+		w.b = append(w.b, '-')
+		d = -d
+	}
+	w.b = strconv.AppendInt(w.b, int64(d/time.Second), 10)
+	w.b = append(w.b, '.')
+	micros := int(d % time.Second / time.Microsecond)
+	for unit := 100000; unit > 0; unit /= 10 {
+		w.b = append(w.b, byte('0'+micros/unit%10))
+	}
+	w.right(from, timeWidth)
+}
+
+// right moves what was written from there to the right end of its column.
+func (w *Writer) right(from, width int) {
+	n := width - (len(w.b) - from)
+	if n <= 0 {
+		return
+	}
+	text := len(w.b) - from
+	for range n {
+		w.b = append(w.b, ' ')
+	}
+	copy(w.b[from+n:], w.b[from:from+text])
+	for i := range n {
+		w.b[from+i] = ' '
+	}
+}
+
+func (w *Writer) addresses(p *trace.Packet) {
+	from := len(w.b)
+	w.b = p.Src.Addr().AppendTo(w.b)
+	w.s(arrow)
+	w.b = p.Dst.Addr().AppendTo(w.b)
+	used := len(w.b) - from
+	w.ends = max(w.ends, used)
+	for range w.ends - used {
+		w.b = append(w.b, ' ')
+	}
+}
+
+// where names the queue pair and the PSN, which a meaning need not.
+func (w *Writer) where(p *trace.Packet) {
+	w.s("QP ")
+	w.qpn(p.BTH.DestQP)
+	w.s("  PSN ")
+	from := len(w.b)
+	w.u(uint64(p.BTH.PSN))
+	w.right(from, len("16777215"))
+	w.s("  ")
+}
+
+func (w *Writer) u(v uint64) { w.b = strconv.AppendUint(w.b, v, 10) }
+
+func (w *Writer) hex(v uint64, digits int) {
+	const alphabet = "0123456789abcdef"
+	w.s("0x")
+	for i := digits - 1; i >= 0; i-- {
+		w.b = append(w.b, alphabet[v>>(4*i)&15])
+	}
+}
+
+func (w *Writer) qpn(q bth.QPN) { w.hex(uint64(q), 6) }
+
+// summary is what stands in the headers of a packet.
+func (w *Writer) summary(p *trace.Packet) {
+	b := &p.BTH
+	info := b.Opcode.Info()
+	w.s(info.Name)
+	if !info.Valid || b.Version != 0 || len(p.Bytes) < info.HeaderLen {
+		return
+	}
+	w.headers(b, info.Headers)
+	if p.MAD != nil {
+		w.mad(p.MAD)
+	} else if n := p.Len - info.HeaderLen - bth.ICRCLen - int(b.Pad); n > 0 {
+		w.s("  ")
+		w.u(uint64(n))
+		w.s(" bytes")
+	}
+	if b.Solicited {
+		w.s("  SE")
+	}
+	if b.AckReq {
+		w.s("  AckReq")
+	}
+}
+
+func (w *Writer) headers(b *bth.Packet, h bth.Headers) {
+	if h&bth.HasDETH != 0 {
+		w.s("  from QP ")
+		w.qpn(b.DETH.SrcQP)
+		w.s(" Q_Key ")
+		w.hex(uint64(b.DETH.QKey), 8)
+	}
+	if h&bth.HasRETH != 0 {
+		w.memory(b.RETH.VA, b.RETH.RKey)
+		w.s(" length ")
+		w.u(uint64(b.RETH.DMALen))
+	}
+	if h&bth.HasAtomicETH != 0 {
+		w.memory(b.AtomicETH.VA, b.AtomicETH.RKey)
+		if b.Opcode == bth.RCCmpSwap {
+			w.s(" compare ")
+			w.u(b.AtomicETH.Compare)
+			w.s(" swap ")
+		} else {
+			w.s(" add ")
+		}
+		w.u(b.AtomicETH.SwapAdd)
+	}
+	if h&bth.HasAETH != 0 {
+		w.s("  ")
+		w.s(b.AETH.Syndrome.String())
+		w.s(", MSN ")
+		w.u(uint64(b.AETH.MSN))
+	}
+	if h&bth.HasAtomicAckETH != 0 {
+		w.s("  original ")
+		w.u(b.AtomicAck)
+	}
+	if h&bth.HasImmDt != 0 {
+		w.s("  immediate ")
+		w.hex(uint64(b.Imm), 8)
+	}
+	if h&bth.HasIETH != 0 {
+		w.s("  invalidates R_Key ")
+		w.hex(uint64(b.InvalidateRKey), 8)
+	}
+}
+
+func (w *Writer) memory(va uint64, key uint32) {
+	w.s("  VA ")
+	w.hex(va, 16)
+	w.s(" R_Key ")
+	w.hex(uint64(key), 8)
+}
+
+// mad is which message of the connection manager it is, and what about.
+func (w *Writer) mad(m *cm.MAD) {
+	w.s("  CM ")
+	w.s(m.Attribute.String())
+	switch m.Attribute {
+	case cm.AttrREQ:
+		w.s(" to ")
+		w.s(m.REQ.ServiceID.String())
+		w.s(" for QP ")
+		w.qpn(m.REQ.LocalQPN)
+	case cm.AttrREP:
+		w.s(" for QP ")
+		w.qpn(m.REP.LocalQPN)
+	case cm.AttrREJ:
+		w.s(": ")
+		w.s(m.REJ.Reason.String())
+	case cm.AttrSIDRREQ:
+		w.s(" to ")
+		w.s(m.SIDRREQ.ServiceID.String())
+	case cm.AttrSIDRREP:
+		w.s(": ")
+		w.s(m.SIDRREP.Status.String())
+	}
+}
+
+// faults are what is wrong with the packet itself.
+func (w *Writer) faults(p *trace.Packet) {
+	if len(p.Bytes) < p.Len {
+		w.start(dim)
+		w.s("  [")
+		w.u(uint64(len(p.Bytes)))
+		w.s(" of ")
+		w.u(uint64(p.Len))
+		w.s(" bytes captured]")
+		w.stop()
+	}
+	if p.ICRC.Verdict == trace.Wrong || p.ICRC.Verdict == trace.RightAsRxe {
+		w.start(red)
+		w.s("  [ICRC ")
+		w.s(p.ICRC.Verdict.String())
+		w.s("]")
+		w.stop()
+	}
+	if p.Err == nil {
+		return
+	}
+	// A meaning may have said it already.
+	if text := p.Err.Error(); p.Doubt || !strings.Contains(p.Meaning, text) && !strings.Contains(p.Meaning, trimmed(text)) {
+		w.start(red)
+		w.s("  [")
+		w.plain(trimmed(text))
+		w.s("]")
+		w.stop()
+	}
+}
+
+// findings that cost time or break a rule have lines of their own; the others stand there with the fields.
+func (w *Writer) findings(p *trace.Packet) {
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		if f.Level == trace.Info && !w.o.Fields || f.Kind == trace.WrongICRC || f.Kind == trace.Malformed {
+			continue
+		}
+		for range numberWidth + 2 {
+			w.b = append(w.b, ' ')
+		}
+		w.start([...]colour{dim, yellow, red}[min(f.Level, trace.Error)])
+		w.s(f.Level.String())
+		w.s(": ")
+		w.plain(f.Text)
+		w.stop()
+		w.b = append(w.b, '\n')
+	}
+}

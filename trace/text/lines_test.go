@@ -1,0 +1,92 @@
+package text_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/text"
+)
+
+var updateLines = flag.Bool("update-lines", false, "write the golden lines of messages and flows anew")
+
+// lines are what is written of the messages and of the flows of a capture.
+func lines(t *testing.T, name string, color bool) string {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var b, flows bytes.Buffer
+	m, f := text.NewMessages(&b, color), text.NewFlows(&flows, color)
+	a := trace.NewAnalyzer(trace.Options{Message: m.Write, Flow: f.Write, NoMeaning: true})
+	r, err := trace.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d trace.Decoder
+	for frame, err := range r.Frames() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Decode(frame, a.Add)
+	}
+	a.Finish()
+	if err := errors.Join(m.Flush(), f.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + "\n" + flows.String()
+}
+
+func TestMessagesAndFlowsAreALineEach(t *testing.T) {
+	for _, name := range []string{"rcops", "loss_write"} {
+		t.Run(name, func(t *testing.T) {
+			got, golden := lines(t, filepath.Join("..", "testdata", name+".pcap.gz"), false), filepath.Join("testdata", name+"_lines.txt")
+			if *updateLines {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Error(diff)
+			}
+			if plain := strip(lines(t, filepath.Join("..", "testdata", name+".pcap.gz"), true)); plain != got {
+				t.Errorf("without its colours it is another text:\n%s", cmp.Diff(got, plain))
+			}
+		})
+	}
+}
+
+// strip takes the colours out of s.
+func strip(s string) string {
+	for _, code := range []string{"\x1b[31m", "\x1b[33m", "\x1b[0m"} {
+		s = strings.ReplaceAll(s, code, "")
+	}
+	return s
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+func TestAnErrorOfTheWriterIsTold(t *testing.T) {
+	m, f := text.NewMessages(full{}, false), text.NewFlows(full{}, false)
+	flow := &trace.Flow{}
+	m.Write(&trace.Message{Flow: flow})
+	f.Write(flow)
+	if m.Flush() == nil || f.Flush() == nil {
+		t.Error("it is lost")
+	}
+}

@@ -1,0 +1,124 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// Messages writes a line a message: when it began, verb, size, packets, latency, repetitions, and how it ended. Its method Write
+// is what [trace.Options].Message takes. The lines come in the order in which messages end.
+type Messages struct {
+	w     *bufio.Writer
+	paint paint
+	begin time.Time
+}
+
+// NewMessages returns a writer of messages, which begins with a line of headings. coloured asks for escape sequences for a terminal.
+func NewMessages(w io.Writer, coloured bool) *Messages {
+	return &Messages{w: bufio.NewWriterSize(w, 1<<16), paint: paint(coloured)}
+}
+
+const messageColumns = "%-8s %12s  %-21s %-43s %10s %7s %10s  %-13s %s"
+
+// Write writes the line of m. Errors of the writer are those of Flush.
+func (t *Messages) Write(m *trace.Message) {
+	if t.begin.IsZero() {
+		t.begin = m.Flow.Begin
+		t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames", "")
+	}
+	from, to := m.Flow.Ends[m.From], m.Flow.Ends[1-m.From]
+	latency := "-"
+	if m.Done {
+		latency = short(m.Latency())
+	}
+	t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()), m.Verb, end(from)+arrow+end(to),
+		fmt.Sprint(m.Bytes), fmt.Sprint(m.Packets), latency, frames(m.Frames), t.remarks(m))
+}
+
+func (t *Messages) line(columns ...any) {
+	fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(messageColumns, columns...), " "))
+}
+
+// Flush writes what is not written yet and returns the first error of the writer.
+func (t *Messages) Flush() error { return t.w.Flush() }
+
+// remarks are what is not as it should be with m.
+func (t *Messages) remarks(m *trace.Message) string {
+	var r []string
+	if m.Partial {
+		r = append(r, "its beginning is not in the capture")
+	}
+	if m.Again > 0 {
+		what := "sent again"
+		if m.Op == bth.OpReadRequest {
+			what = "asked for or answered again"
+		}
+		r = append(r, t.paint.warn(fmt.Sprintf("%s %s", count(m.Again, "packet"), what)))
+	}
+	switch {
+	case m.Failed != "":
+		r = append(r, t.paint.fail("failed: "+m.Failed))
+	case m.Cut:
+		r = append(r, t.paint.warn("given up: too many messages or flows at a time"))
+	case !m.Done && m.Flow.Service == bth.ServiceRC:
+		r = append(r, t.paint.warn("no answer in the capture"))
+	}
+	if m.WR != "" {
+		r = append(r, m.WR)
+	}
+	if m.WC != "" {
+		r = append(r, "→ "+m.WC)
+	}
+	return strings.Join(r, "; ")
+}
+
+func frames(f [2]int) string {
+	if f[0] == f[1] {
+		return fmt.Sprint(f[0])
+	}
+	return fmt.Sprintf("%d-%d", f[0], f[1])
+}
+
+// end names a queue pair.
+func end(e trace.End) string {
+	if e.QPN == 0 {
+		return e.Addr.String() + "/?"
+	}
+	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
+}
+
+// count writes a number and what is counted; the plural has an s.
+func count[N int | uint64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// short writes a duration with three digits.
+func short(d time.Duration) string {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// paint says whether lines have colours.
+type paint bool
+
+func (p paint) warn(s string) string { return p.in(yellow, s) }
+func (p paint) fail(s string) string { return p.in(red, s) }
+
+func (p paint) in(c colour, s string) string {
+	if !p {
+		return s
+	}
+	return string(c) + s + reset
+}
