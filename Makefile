@@ -4,15 +4,23 @@ FUZZTIME   ?= 30s
 FUZZ       ?=
 DURATION   ?= 1m
 PER        ?= 3
+ROUND      ?= 5m
 LEVEL      ?= ci
 RUN        ?=
 # rxe's requester can number a repeated message wrongly on a busy machine: see conformance/rxelab/README.md.
 RETRIES    ?= 2
+BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+ROUNDS     ?= 5
+BENCH      ?= .
+PKGS       ?= ./...
+A          ?= HEAD~1
+B          ?= HEAD
+COUNT      ?= 6
 
-.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon pairs bench fuzz cover mutants soak
+.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: ## the gorxe command into bin/
 	go build -o bin/gorxe ./cmd/gorxe
@@ -46,11 +54,34 @@ interop-cm:
 interop-daemon:
 	go run ./conformance/rxelab/cmd/rxelab -group daemon -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
 
-pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth
+interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of the packets is lost and some clients are killed
+	go run ./conformance/rxelab/cmd/rxelab -soak $(DURATION) -round $(ROUND) -kernel trixie
+
+pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
 
-bench: ## benchmarks of every package, with allocations
-	go test -run '^$$' -bench . -benchmem ./...
+bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, ROUNDS times in turn; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
+	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf; } >/dev/null || \
+		apt-get install -y -qq --no-install-recommends iperf3 qperf >/dev/null || echo "iperf3 and qperf: not installed, left out"
+	bin/gorxe bench --revision "$$(git describe --always --dirty --abbrev=12)" --rounds $(ROUNDS) $(if $(RUN),--run '$(RUN)',--json docs/performance.json --doc docs/performance.md)
+
+bench-vm: ## gorxe beside rxe in two virtual machines, ROUNDS times in turn; writes docs/performance-vm.md, its chart and all that was measured unless others disturbed it, or prints what RUN matches
+	go run ./conformance/rxelab/cmd/rxelab -rivals $(ROUNDS) -kernel trixie $(if $(RUN),-run '$(RUN)',-doc docs/performance-vm.md)
+
+gobench: ## Go benchmarks of every package, with allocations; BENCH for some, of the packages PKGS
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)
+
+bench-compare: ## Go benchmarks of the revisions A and B, COUNT times in turn, and benchstat's verdict; BENCH for some, of the packages PKGS
+	@dir=$$(mktemp -d); \
+	trap 'for r in a b; do git worktree remove --force $$dir/$$r 2>/dev/null; done; rm -rf $$dir' EXIT; trap 'exit 130' INT TERM; \
+	git worktree add -q --detach $$dir/a "$(A)" && git worktree add -q --detach $$dir/b "$(B)" || exit 1; \
+	for i in $$(seq $(COUNT)); do \
+		for r in a b; do \
+			echo "$$i of $(COUNT): $$r" >&2; \
+			(cd $$dir/$$r && go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKGS)) >>$$dir/$$r.txt || { tail -20 $$dir/$$r.txt; exit 1; }; \
+		done; \
+	done; \
+	go run $(BENCHSTAT) "$(A)=$$dir/a.txt" "$(B)=$$dir/b.txt"
 
 fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends with how often each ran
 	@counts=$$(mktemp); log=$$(mktemp); trap 'rm -f $$counts $$log' EXIT; \

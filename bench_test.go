@@ -2,6 +2,7 @@ package gorxe_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/gorxe/gorxe"
@@ -140,6 +141,51 @@ func BenchmarkPostOneByOne(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
 	c := x.dev.Counters()
 	b.ReportMetric(float64(c["tx_packets"])/float64(c["link_tx_calls"]), "packets/call")
+}
+
+// BenchmarkManyQPs is a WRITE of 64 bytes on one of so many connected queue pairs after the other, in memory: what having more of
+// them costs each. B/QP is what one holds.
+func BenchmarkManyQPs(b *testing.B) {
+	for _, count := range []int{1, 100, 1000, 10_000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			cfg := pipeLinks(b)
+			x, y := openNode(b, cfg[0], 4096), openNode(b, cfg[1], 4096)
+			before := heap()
+			qps := make([]*gorxe.QP, count)
+			peers := make([]*gorxe.QP, count)
+			for i := range qps {
+				var xi, yi gorxe.ConnInfo
+				qps[i], xi = x.newQP()
+				peers[i], yi = y.newQP()
+				connectQPs(b, qps[i], peers[i], xi, yi)
+			}
+			wr := x.oneSided(gorxe.WRWrite, y, 64)
+			var wc [depth]gorxe.WC
+			next, outstanding := 0, 0
+			step := func() {
+				for ; outstanding < depth; outstanding++ {
+					if err := qps[next%count].PostSend(wr); err != nil {
+						b.Fatal(err)
+					}
+					next++
+				}
+				x.wait(1, wc[:1])
+				outstanding--
+			}
+			for range 2*count + depth {
+				step()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				step()
+			}
+			b.StopTimer()
+			x.wait(outstanding, wc[:])
+			b.ReportMetric(float64(heap()-before)/float64(2*count), "B/QP")
+			runtime.KeepAlive(peers)
+		})
+	}
 }
 
 // BenchmarkIdleQP prints what a connected queue pair costs that was used once and is idle.

@@ -62,8 +62,10 @@ func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	return out, nil
 }
 
-// Poll moves the oldest completions to wc, as many as fit, and returns how many. It never
-// waits.
+// Poll moves the oldest completions to wc, as many as fit, and returns how many. It does not
+// wait for one. When there is none it looks whether packets have come, and if so deals with them
+// on the spot: a program that polls has its completions sooner and with less work than one that
+// waits. What is to be answered is sent as by [QP.PostSend].
 func (c *CQ) Poll(wc []WC) int { return c.cq.Poll(wc) }
 
 // Wait is Poll that sleeps until there is at least one completion. With none it returns

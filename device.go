@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/gorxe/gorxe/internal/engine"
 	"github.com/gorxe/gorxe/mr"
@@ -21,13 +22,18 @@ type Config struct {
 	Name string
 	// Device is a network interface ("eth0"), of which every address becomes an entry of
 	// the GID table, or one local address ("192.0.2.1", "127.0.0.2"). The device listens
-	// on UDP port 4791 of these addresses. It needs Linux, and no privileges.
+	// on UDP port 4791 of these addresses. It needs Linux, and no privileges but those that Link says.
 	Device string
+	// Link is the kind of the links that are opened on the addresses of Device. "udp", which "" stands for,
+	// is [packet.ListenUDP]; "raw" is [packet.ListenRaw] and takes the capability CAP_NET_RAW; "xdp" is [packet.ListenXDP],
+	// takes root and offers path MTU 2048 where the kernel has no frames in several buffers; "auto" is
+	// [packet.Choose], and [Device.LinkChoices] says why. Links are as they are.
+	Link string
 	// Follow lets the device follow the host: an address that Device gets becomes an entry of
 	// the GID table, one that it loses goes from it, and a changed MTU counts for what is
 	// connected from then on. An interface or address that does not exist yet, or not any
 	// more, is waited for, with the port down. See [Device.GIDs] for what becomes of what is
-	// connected. It needs Linux, and no privileges.
+	// connected. It needs Linux, and no privileges but those of Link.
 	Follow bool
 	// Links are used instead of Device: each is one entry of the GID table, in this order.
 	// The device closes them.
@@ -47,6 +53,11 @@ type Config struct {
 	// MaxQP and MaxMR limit how many queue pairs and regions can exist at one time;
 	// 0 means 1,048,560 and 524,288.
 	MaxQP, MaxMR int
+	// Spin is for how long a receiver that has dealt with packets looks for the next ones before it
+	// sleeps: 0 means 50 µs, a negative value not at all, 1 ms is the most. It looks only while packets mostly
+	// come that soon, so an idle device uses no processor. Latency and message rate gain, in
+	// virtual machines the most; who counts every cycle of a busy but slow link sets it to -1.
+	Spin time.Duration
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig
 	// Seed makes queue pair numbers and keys repeatable, for tests. 0 takes a random one:
@@ -55,6 +66,9 @@ type Config struct {
 	// ConnManager starts the connection manager with the device, so that it answers requests
 	// though nobody listens. Otherwise it starts with the first Listen or Dial.
 	ConnManager bool
+	// Observer, if set, is told which work requests packets belong to and what comes of them, for traces. It costs time;
+	// without it nothing does.
+	Observer Observer
 	// Logger gets what no call could report, such as packets the host refuses to send.
 	// nil is silence.
 	Logger *slog.Logger
@@ -72,6 +86,7 @@ type Device struct {
 	pds     atomic.Uint32
 
 	onHost      bool // its addresses are the host's: it was opened by Config.Device
+	choices     linkChoices
 	connections connections
 	watching    func() // ends what watchPort or follow began
 	closing     sync.Once
@@ -108,7 +123,7 @@ func Open(cfg Config) (*Device, error) {
 	d.engine, err = engine.Open(engine.Config{
 		Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
-		MTU: cfg.MTU, Peers: cfg.Peers,
+		MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Observer: cfg.Observer,
 	})
 	if err != nil {
 		closeLinks(links)
@@ -132,7 +147,24 @@ func Open(cfg Config) (*Device, error) {
 	return d, nil
 }
 
-// links returns those of cfg, or opens a UDP link on each address of its device, and says
+const (
+	// DefaultSpin is what 0 means as [Config.Spin].
+	DefaultSpin = 50 * time.Microsecond
+	// MaxSpin is the most that it can be.
+	MaxSpin = time.Millisecond
+)
+
+func spin(d time.Duration) time.Duration {
+	switch {
+	case d < 0:
+		return 0
+	case d == 0:
+		return DefaultSpin
+	}
+	return min(d, MaxSpin)
+}
+
+// links returns those of cfg, or opens a link on each address of its device, and says
 // who follows it.
 func (d *Device) links(cfg *Config) ([]packet.Link, *follower, error) {
 	switch {
@@ -144,7 +176,11 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *follower, error) {
 		return nil, nil, errors.New("Config has Follow and Links: only what Device names can be followed")
 	case cfg.Device == "":
 		return slices.Clone(cfg.Links), nil, nil
-	case cfg.Follow:
+	}
+	if err := packet.CheckKind(cfg.Link); err != nil {
+		return nil, nil, fmt.Errorf("Config.Link: %w", err)
+	}
+	if cfg.Follow {
 		return d.follow(cfg)
 	}
 	links, err := d.linksOn(cfg)
@@ -159,7 +195,7 @@ func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !cfg.Admit(a) })
 }
 
-// linksOn opens a UDP link on each address that cfg.Device has.
+// linksOn opens a link on each address that cfg.Device has.
 func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	device := cfg.Device
 	addrs, _, ifname, err := packet.HostAddrs(device)
@@ -173,7 +209,7 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	var links []packet.Link
 	var left []error
 	for _, a := range addrs {
-		l, err := packet.ListenUDP(a, packet.UDPOptions{})
+		l, err := d.openLink(cfg.Link, a)
 		switch {
 		case err == nil:
 			links = append(links, l)

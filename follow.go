@@ -20,6 +20,7 @@ import (
 // order.
 type follower struct {
 	dev   *Device
+	kind  string // of links
 	wrap  func(packet.Link) packet.Link
 	admit func(netip.Addr) bool // nil admits all
 	watch *netdev.Watcher
@@ -60,7 +61,7 @@ func (d *Device) follow(cfg *Config) ([]packet.Link, *follower, error) {
 		return nil, nil, err
 	}
 	f := &follower{
-		dev: d, wrap: cfg.Wrap, admit: cfg.Admit, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
+		dev: d, kind: cfg.Link, wrap: cfg.Wrap, admit: cfg.Admit, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
 		stop: make(chan struct{}), over: make(chan struct{}),
 	}
 	links, err := f.first()
@@ -82,7 +83,7 @@ func (f *follower) first() (links []packet.Link, err error) {
 	for _, a := range f.state.Addrs {
 		if err = f.refusal(&a); err == nil {
 			var l packet.Link
-			if l, err = packet.ListenUDP(a.Addr, packet.UDPOptions{}); err == nil {
+			if l, err = f.dev.openLink(f.kind, a.Addr); err == nil {
 				f.links[a.Addr] = &followed{index: len(links), link: l, mtu: l.Caps().MTU}
 				links = append(links, l)
 				continue
@@ -246,6 +247,7 @@ func (f *follower) removeAll(why string) {
 func (f *follower) remove(addr netip.Addr, why error) {
 	index := f.links[addr].index
 	delete(f.links, addr)
+	f.dev.choices.forget(addr)
 	if err := f.dev.engine.RemoveLink(index); err != nil && !errors.Is(err, engine.ErrClosed) {
 		f.dev.log.Warn("closing a link failed", "device", f.dev.name, "address", addr, "error", err)
 	}
@@ -253,7 +255,7 @@ func (f *follower) remove(addr netip.Addr, why error) {
 }
 
 func (f *follower) add(addr netip.Addr) error {
-	l, err := packet.ListenUDP(addr, packet.UDPOptions{})
+	l, err := f.dev.openLink(f.kind, addr)
 	if err != nil {
 		return err
 	}

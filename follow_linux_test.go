@@ -24,10 +24,16 @@ var followCable = testnet.Cable{
 }
 
 // followIn opens a device that follows what device names on a host.
-func followIn(t *testing.T, ns netns.NsHandle, device string) (n *testNode) {
+func followIn(t *testing.T, ns netns.NsHandle, device string) *testNode {
+	t.Helper()
+	return followBy(t, ns, device, "")
+}
+
+// followBy is followIn with links of a kind.
+func followBy(t *testing.T, ns netns.NsHandle, device, link string) (n *testNode) {
 	t.Helper()
 	testnet.In(t, ns, func() error {
-		dev, err := gorxe.Open(gorxe.Config{Device: device, Follow: true})
+		dev, err := gorxe.Open(gorxe.Config{Device: device, Link: link, Follow: true})
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type GIDEntry struct {
 	NetDev string     // network interface, "" where the link has none
 	Link   string     // kind of link, such as "udp" or "pipe"
 	MTU    MTU        // largest path MTU
+	Detail string     // what else there is to know of the link, "" for most
 }
 
 // GIDs returns the entries of the GID table whose addresses the device has now, by index.
@@ -33,7 +34,7 @@ func (d *Device) GIDs() []GIDEntry {
 	for _, g := range d.engine.GIDs() {
 		out = append(out, GIDEntry{
 			Index: g.Index, GID: qp.GIDFromAddr(g.Addr), Addr: g.Addr, Type: "RoCE v2",
-			NetDev: netdev, Link: g.Caps.Name, MTU: g.MTU,
+			NetDev: netdev, Link: g.Caps.Name, MTU: g.MTU, Detail: g.Caps.Detail,
 		})
 	}
 	return out

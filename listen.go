@@ -27,8 +27,9 @@ const defaultBacklog = 128
 
 // Listen takes requests at a port of the port space TCP, for connections, or UDP, for datagram
 // queue pairs. An address that is invalid or unspecified stands for all of the device, port 0
-// for any that is free. As many requests as backlog wait for [Listener.Next], 0 means 128;
-// further ones are dropped, and their senders try again.
+// for any that is free. As many requests as backlog wait for the program's answer, 0 means 128,
+// and, where some peers fill that, as many again of others, each up to its share. What is more is
+// dropped and counted, and its sender tries again.
 func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Listener, error) {
 	l, err := d.listen(ps, local, backlog)
 	if err != nil {
@@ -109,7 +110,7 @@ func (l *Listener) take() *ConnRequest {
 		return nil
 	}
 	r := l.queue[0]
-	l.queue = slices.Delete(l.queue, 0, 1)
+	r.leave()
 	if len(l.queue) > 0 {
 		l.wake()
 	}
@@ -133,6 +134,10 @@ func (l *Listener) Close() error {
 	_, open := l.cm.listeners[l.id]
 	delete(l.cm.listeners, l.id)
 	waiting := l.queue
+	for _, r := range waiting {
+		r.waits = nil
+		delete(l.cm.conns, r.id)
+	}
 	l.queue = nil
 	l.cm.mu.Unlock()
 	if !open {
@@ -146,17 +151,45 @@ func (l *Listener) Close() error {
 	return nil
 }
 
+// leave takes the request from its listener's queue. The lock is held.
+func (r *ConnRequest) leave() {
+	l := r.waits
+	if l == nil {
+		return
+	}
+	r.waits = nil
+	delete(r.cm.conns, r.id)
+	if i := slices.Index(l.queue, r); i >= 0 {
+		l.queue = slices.Delete(l.queue, i, i+1)
+	}
+}
+
+// event takes the end of a request that waits for the program, which does not get to see it.
+func (r *ConnRequest) event(*cm.Event) {
+	r.cm.mu.Lock()
+	defer r.cm.mu.Unlock()
+	r.leave()
+}
+
 // request takes a request from the wire to its listener, unless it cannot be accepted by any
 // program. It runs in the manager's goroutine.
 func (c *connections) request(e *cm.Event) {
 	r := &ConnRequest{cm: c, id: e.ID, peer: e.Peer, req: e.REQ, sidr: e.SIDRREQ}
-	if reason, ari, ok := r.check(); !ok {
-		_ = r.refuse(reason, ari, nil)
+	if reason, ari, distrust := r.check(); reason != 0 {
+		// An error says that its sender has given up.
+		_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+			if distrust != nil {
+				m.Counters().Distrusted(distrust)
+			}
+			return r.decline(now, m, reason, ari, nil)
+		})
 		return
 	}
 	c.mu.Lock()
 	l := c.listeners[e.Listener]
 	if l != nil {
+		r.waits = l
+		c.conns[r.id] = r
 		l.queue = append(l.queue, r)
 		l.wake()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -54,6 +55,10 @@ var testCap = gorxe.QPCap{MaxSendWR: 256, MaxRecvWR: 256, MaxSendSGE: 2, MaxRecv
 func openNode(t testing.TB, cfg gorxe.Config, size int) *testNode {
 	t.Helper()
 	n := &testNode{TB: t, buf: make([]byte, size)}
+	if _, measured := t.(*testing.B); !measured && cfg.Wrap == nil {
+		recent := recordtest.Keep(t)
+		cfg.Wrap = func(l packet.Link) packet.Link { return recent.Wrap("", l) }
+	}
 	var err error
 	if n.dev, err = gorxe.Open(cfg); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {

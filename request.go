@@ -20,6 +20,8 @@ type ConnRequest struct {
 	sidr          *cm.SIDRREQ // nil for a connection
 	local, remote netip.AddrPort
 	private       []byte
+
+	waits *Listener // in whose queue it is, nil once it is out; guarded by cm.mu
 }
 
 // Local and Remote return the two ends' addresses and ports.
@@ -27,8 +29,8 @@ func (r *ConnRequest) Local() netip.AddrPort  { return r.local }
 func (r *ConnRequest) Remote() netip.AddrPort { return r.remote }
 
 // RemoteGID returns where the request came from, which is where the packets of the connection
-// come from as well. The address of Remote is what the peer says of itself, and nothing checks it:
-// who may connect is to be decided by RemoteGID.
+// come from as well. Its address is that of Remote: a request that says another is refused before
+// a program sees it.
 func (r *ConnRequest) RemoteGID() GID { return r.peer.GID }
 
 // PrivateData returns what the peer's program sent along: 56 bytes, 180 for a datagram queue pair.
@@ -48,17 +50,18 @@ func (r *ConnRequest) Peer() ConnAttr {
 	}
 }
 
-// check says whether any program could accept the request, and reads who sent it.
-func (r *ConnRequest) check() (reason RejectReason, ari []byte, ok bool) {
+// check says whether any program could accept the request, and reads who sent it. With a reason
+// that is not 0 nobody can, and distrust is what is wrong with its IP header, if that is it.
+func (r *ConnRequest) check() (reason RejectReason, ari []byte, distrust error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
-		return cm.RejectInvalidGID, nil, false
+		return cm.RejectInvalidGID, nil, nil
 	}
 	var private []byte
 	var service cm.ServiceID
 	if r.req != nil {
 		if refuse, ok := r.req.Check(r.peer.GID, g.GID, g.MTU); !ok {
-			return refuse.Reason, refuse.ARI(), false
+			return refuse.Reason, refuse.ARI(), nil
 		}
 		private, service = r.req.PrivateData, r.req.ServiceID
 	} else {
@@ -67,17 +70,23 @@ func (r *ConnRequest) check() (reason RejectReason, ari []byte, ok bool) {
 	var h cm.IPHeader
 	r.private, err = h.Decode(private)
 	// Between two programs of one host it is right that the addresses are its loopback's.
-	here := h.Source == r.peer.GID.Addr() && h.Destination == g.Addr.WithZone("")
+	here := gidOf(h.Source) == r.peer.GID && h.Destination == g.Addr.WithZone("")
 	if err == nil && !here {
 		err = h.Check()
 	}
+	if err == nil {
+		err = h.CheckSender(r.peer.GID)
+	}
 	if err != nil {
-		return cm.RejectConsumerDefined, nil, false
+		// So Linux refuses the addresses that it does not believe, whatever the field. An invalid
+		// GID (12) would be of this side's, and have its sender look for another path.
+		return cm.RejectConsumerDefined, nil, err
 	}
 	_, port, _ := service.IP()
-	r.remote = netip.AddrPortFrom(h.Source.WithZone(zoneFor(h.Source, g.Addr)), h.SourcePort)
+	from := r.peer.GID.Addr()
+	r.remote = netip.AddrPortFrom(from.WithZone(zoneFor(from, g.Addr)), h.SourcePort)
 	r.local = netip.AddrPortFrom(g.Addr, port)
-	return 0, nil, true
+	return 0, nil, nil
 }
 
 // zoneFor is the zone of a link-local peer: that of the address it came to.
@@ -162,10 +171,13 @@ func (r *ConnRequest) Reject(private []byte) error {
 }
 
 func (r *ConnRequest) refuse(reason RejectReason, ari, private []byte) error {
-	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		if r.req == nil {
-			return m.Answer(now, r.id, &cm.SIDRREP{Status: cm.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
-		}
-		return m.Reject(r.id, reason, ari, private)
-	})
+	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, ari, private) })
+}
+
+// decline is refuse with the manager in hand.
+func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, ari, private []byte) error {
+	if r.req == nil {
+		return m.Answer(now, r.id, &cm.SIDRREP{Status: cm.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
+	}
+	return m.Reject(r.id, reason, ari, private)
 }

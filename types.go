@@ -2,6 +2,7 @@ package gorxe
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/engine"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -9,14 +10,15 @@ import (
 
 // Names for what the packages below define; see there.
 type (
-	QPN           = bth.QPN  // queue pair number, 24 bits
-	PSN           = bth.PSN  // packet sequence number, 24 bits
-	GID           = qp.GID   // address of a port
-	MTU           = qp.MTU   // path MTU in bytes, 256 to 4096
-	QPType        = qp.Type  // service of a queue pair
-	QPState       = qp.State // RESET to ERR
-	QPCap         = qp.Cap   // sizes of a queue pair
-	QPAttr        = qp.Attr  // attributes of a queue pair, as ibv_qp_attr
+	Observer      = engine.Observer // of what the queue pairs of a device do
+	QPN           = bth.QPN         // queue pair number, 24 bits
+	PSN           = bth.PSN         // packet sequence number, 24 bits
+	GID           = qp.GID          // address of a port
+	MTU           = qp.MTU          // path MTU in bytes, 256 to 4096
+	QPType        = qp.Type         // service of a queue pair
+	QPState       = qp.State        // RESET to ERR
+	QPCap         = qp.Cap          // sizes of a queue pair
+	QPAttr        = qp.Attr         // attributes of a queue pair, as ibv_qp_attr
 	QPAttrMask    = qp.AttrMask
 	AddressVector = qp.AddressVector
 	Access        = mr.Access // rights on a region or a queue pair

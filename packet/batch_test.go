@@ -2,6 +2,7 @@ package packet
 
 import (
 	"testing"
+	"unsafe"
 )
 
 func TestBatchHoldsItsCapacity(t *testing.T) {
@@ -88,3 +89,77 @@ func TestFillingABatchAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations to fill a batch, want 0", n)
 	}
 }
+
+func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
+	b := NewBatch(2)
+	fill := func() {
+		for range 2 {
+			f := b.Next()
+			f.Header = append(f.Header, "head"...)
+			f.Payload = append(f.Payload, []byte("pay"), nil, []byte("load"))
+			f.Trailer = append(f.Trailer, 0)
+			f.Join(4)
+		}
+	}
+	fill()
+	for i := range b.Len() {
+		f := b.At(i)
+		f.Trailer = append(f.Trailer, "icrc"...)
+		if len(f.Payload) != 0 {
+			t.Errorf("frame %d still borrows %q", i, f.Payload)
+		}
+	}
+	// What was appended to the first is not where the second begins.
+	for i := range b.Len() {
+		if got, want := string(b.At(i).AppendTo(nil)), "headpayload\x00icrc"; got != want {
+			t.Errorf("frame %d is %q, want %q", i, got, want)
+		}
+	}
+	payload := [][]byte{[]byte("pay")}
+	if n := testing.AllocsPerRun(100, func() {
+		b.Reset()
+		f := b.Next()
+		f.Payload = append(f.Payload, payload...)
+		f.Join(4)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestRimKeepsBytesRoomAndPayload(t *testing.T) {
+	b := NewBatch(3)
+	fill := func() {
+		for b.Next() != nil {
+			f := b.At(b.Len() - 1)
+			f.Header = append(f.Header, "head"...)
+			f.Payload = append(f.Payload, payloadOfRim)
+			f.Trailer = append(f.Trailer, 0)
+			f.Rim(4)
+		}
+		for i := range b.Len() {
+			f := b.At(i)
+			f.Trailer = append(f.Trailer, "icrc"...)
+		}
+	}
+	fill()
+	for i := range b.Len() {
+		f := b.At(i)
+		if got, want := string(f.AppendTo(nil)), "headpayload\x00icrc"; got != want {
+			t.Errorf("frame %d is %q, want %q", i, got, want)
+		}
+		if len(f.Payload) != 1 || &f.Payload[0][0] != &payloadOfRim[0] {
+			t.Errorf("the payload of frame %d was moved", i)
+		}
+		if i > 0 && unsafe.Add(unsafe.Pointer(&b.At(i - 1).Trailer[0]), 5) != unsafe.Pointer(&f.Header[0]) {
+			t.Errorf("the trailer of frame %d is not right before the next header", i-1)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		b.Reset()
+		fill()
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+var payloadOfRim = []byte("payload")

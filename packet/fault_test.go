@@ -79,6 +79,58 @@ func TestFaultDrop(t *testing.T) {
 	}
 }
 
+// A link below that is told of what it prepares; it cannot send trains on its own.
+type preparedLink struct {
+	packet.Link
+	lone []bool
+}
+
+func (l *preparedLink) Caps() packet.Caps {
+	c := l.Link.Caps()
+	c.GSO = true
+	return c
+}
+
+func (l *preparedLink) Prepare(b *packet.Batch) {
+	l.lone = append(l.lone, b.Lone)
+	l.Link.Prepare(b)
+}
+
+// Faults in what arrives do not keep a link from sending trains; faults in what is sent do.
+func TestFaultsInOneDirectionLeaveTheOtherAlone(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		send, recv packet.FaultConfig
+		lone       bool
+	}{
+		{"none", packet.FaultConfig{}, packet.FaultConfig{}, false},
+		{"in what arrives", packet.FaultConfig{}, packet.FaultConfig{Drop: 0.5}, false},
+		{"in what is sent", packet.FaultConfig{Duplicate: 0.5}, packet.FaultConfig{}, true},
+	} {
+		n := packet.NewPipeNet()
+		below := &preparedLink{Link: openPipe(t, n, "192.0.2.1")}
+		l, peer := packet.FaultBoth(below, test.send, test.recv), openPipe(t, n, "192.0.2.2")
+		mustSend(t, l, peer.Local(), "one", "two")
+		if got := l.Caps().GSO; got == test.lone {
+			t.Errorf("%s: GSO is %v", test.name, got)
+		}
+		if diff := cmp.Diff([]bool{test.lone}, below.lone); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+		if sent, _ := l.Counters(); sent.Frames != 2 {
+			t.Errorf("%s: %d frames counted, want 2", test.name, sent.Frames)
+		}
+		if got := recvTexts(t, peer, 2); got[0] != "one" {
+			t.Errorf("%s: %q arrived", test.name, got)
+		}
+		l.Close()
+		if err := sendTo(t, l, peer.Local(), "three"); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: after Close: %v", test.name, err)
+		}
+		peer.Close()
+	}
+}
+
 func TestFaultDuplicate(t *testing.T) {
 	const frames = 1000
 	got, c := faultRun(t, packet.FaultConfig{Seed: 1, Duplicate: 0.25}, frames, 100, 0)

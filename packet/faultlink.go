@@ -43,7 +43,8 @@ var errFaultClosed = fmt.Errorf("packet: fault: %w", net.ErrClosed)
 // faultBatch is how many frames a FaultLink hands down at a time.
 const faultBatch = 64
 
-// Fault returns l with faults in what is sent. Frames then leave one by one, never in segment trains.
+// Fault returns l with faults in what is sent. Frames then leave one by one, never in segment trains, unless nothing is
+// ever done to them.
 func Fault(l Link, send FaultConfig) *FaultLink { return FaultBoth(l, send, FaultConfig{}) }
 
 // FaultBoth returns l with faults in what is sent and in what is received.
@@ -51,11 +52,11 @@ func FaultBoth(l Link, send, receive FaultConfig) *FaultLink {
 	return &FaultLink{Link: l, tx: newFates(send, 0), rx: newFates(receive, 1), out: NewBatch(faultBatch)}
 }
 
-// Caps are those of the link below, without GSO.
+// Caps are those of the link below, without GSO if frames are harmed when they are sent.
 func (l *FaultLink) Caps() Caps {
 	c := l.Link.Caps()
 	c.Name = "fault(" + c.Name + ")"
-	c.GSO = false
+	c.GSO = c.GSO && l.tx.idle()
 	return c
 }
 
@@ -75,12 +76,15 @@ func (l *FaultLink) Counters() (sent, received FaultCounters) {
 
 // Prepare lets every frame leave alone: what it announces for a frame is then true whatever happens to the others.
 func (l *FaultLink) Prepare(b *Batch) {
-	b.Lone = true
+	b.Lone = b.Lone || !l.tx.idle()
 	l.Link.Prepare(b)
 }
 
 // Send tells of frames that the link below refused as *SendError does, with the index in the order they went down.
 func (l *FaultLink) Send(b *Batch) error {
+	if l.tx.idle() {
+		return l.pass(b)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -103,6 +107,16 @@ func (l *FaultLink) Send(b *Batch) error {
 	}
 	l.arm(now)
 	return refused.result()
+}
+
+// pass sends what nothing is done to.
+func (l *FaultLink) pass(b *Batch) error {
+	before := b.Sent
+	err := l.Link.Send(b)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tx.count.Frames += uint64(b.Sent - before)
+	return err
 }
 
 // send deals with one frame.

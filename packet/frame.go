@@ -51,6 +51,32 @@ func (f *Frame) Len() int {
 // It is for payload that cannot be borrowed from where it lives.
 func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
 
+// Join moves header, payload and trailer into one stretch of the batch's memory, where seal bytes more may be appended to the
+// trailer. Frames that are joined one after the other lie one behind the other, so that a train of them is a single piece
+// for who gathers it. That is worth the copy where the payload is short: some hundred bytes.
+func (f *Frame) Join(seal int) {
+	b := f.Alloc(f.Len() + seal)
+	n := copy(b, f.Header)
+	for _, p := range f.Payload {
+		n += copy(b[n:], p)
+	}
+	end := n + copy(b[n:], f.Trailer)
+	f.Header, f.Trailer = b[:n:n], b[n:end]
+	clear(f.Payload)
+	f.Payload = f.Payload[:0]
+}
+
+// Rim moves header and trailer next to each other into the batch's memory, where seal bytes more may be appended to the trailer.
+// Of frames that are treated so one after the other, each trailer lies right before the next header, so that a train of them has
+// a piece less for each.
+func (f *Frame) Rim(seal int) {
+	n, m := len(f.Header), len(f.Trailer)
+	b := f.Alloc(n + m + seal)
+	copy(b, f.Header)
+	copy(b[n:], f.Trailer)
+	f.Header, f.Trailer = b[:n:n], b[n:n+m]
+}
+
 // AppendTo appends the bytes of the frame, gathered, to dst.
 func (f *Frame) AppendTo(dst []byte) []byte {
 	dst = append(dst, f.Header...)

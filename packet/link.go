@@ -14,10 +14,12 @@ type Caps struct {
 	MTU int
 	// Batch is the number of frames that the link sends or receives best in one call.
 	Batch int
-	// SeesHeader says that received frames come with HeaderSeen set.
+	// SeesHeader says that received frames come with HeaderSeen set, but for those of an IPv4 train behind its first.
 	SeesHeader bool
 	// GSO says that equal-sized frames to one path leave in one go.
 	GSO bool
+	// Detail is what else there is to know of the link, for people; "" for most.
+	Detail string
 }
 
 // Link carries frames from and to one local address. Prepare, Send and Recv may be called from several goroutines
@@ -55,7 +57,7 @@ type Stats struct {
 	RxFrames, RxBytes uint64 // handed to the caller of Recv
 	RxCalls           uint64 // calls into the host that brought at least one
 	RxDropped         uint64 // dropped for want of room in the receive queue, as far as the host tells
-	RxMalformed       uint64 // dropped as cut short
+	RxMalformed       uint64 // dropped as cut short or as having headers that cannot be
 }
 
 // Add adds o to s, count by count.

@@ -1,9 +1,12 @@
 package packet_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 )
 
 // The two hosts of these tests and their addresses.
@@ -21,4 +24,22 @@ func newTestNet(t testing.TB, mtu, segments int) *testnet.Hosts {
 		Left:  []string{leftIPv4 + "/24", leftIPv6 + "/64", "fe80::44:1/64"},
 		Right: []string{rightIPv4 + "/24", rightIPv6 + "/64", "fe80::44:2/64"},
 	})
+}
+
+// joinIn joins groups in the namespace of the link, of which a membership is.
+func joinIn(hosts *testnet.Hosts, left string) linktest.Option {
+	return linktest.WithJoin(func(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
+		ns := hosts.Right
+		if l.Local() == netip.MustParseAddr(left) {
+			ns = hosts.Left
+		}
+		testnet.In(t, ns, func() error { r, err = packet.Join(l, group); return nil })
+		return r, err
+	})
+}
+
+var pairs = []struct{ name, left, right string }{
+	{"IPv4", leftIPv4, rightIPv4},
+	{"IPv6", leftIPv6, rightIPv6},
+	{"link-local", leftLocal, rightLocal},
 }

@@ -176,20 +176,56 @@ func (l *pipe) grow() {
 func (l *pipe) Recv(rb *RecvBatch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.await()
+	return l.take(rb)
+}
+
+// RecvLocked waits without mu, so that what it waited for may be gone when it has it.
+func (l *pipe) RecvLocked(rb *RecvBatch, mu *sync.Mutex) error {
+	for {
+		l.mu.Lock()
+		l.await()
+		l.mu.Unlock()
+		mu.Lock()
+		if err := l.TryRecv(rb); err != nil || len(rb.Frames) > 0 {
+			if err != nil {
+				mu.Unlock()
+			}
+			return err
+		}
+		mu.Unlock()
+	}
+}
+
+func (l *pipe) TryRecv(rb *RecvBatch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = false
+	return l.take(rb)
+}
+
+// await waits until the queue is not empty or the link closed. The lock is held.
+func (l *pipe) await() {
 	for l.used == 0 && !l.closed {
 		l.taken = false
 		l.ready.Wait()
 	}
-	if l.closed {
-		rb.Frames = rb.Frames[:0]
+}
+
+// take moves what has come to rb. The lock is held.
+func (l *pipe) take(rb *RecvBatch) error {
+	rb.Frames = rb.Frames[:0]
+	switch {
+	case l.closed:
 		return fmt.Errorf("packet: pipe %v: %w", l.addr, net.ErrClosed)
+	case l.used == 0:
+		return nil
 	}
 	st, ok := rb.state.(*pipeRecv)
 	if !ok {
 		st = &pipeRecv{bufs: make([][]byte, rb.capacity)}
 		rb.state = st
 	}
-	rb.Frames = rb.Frames[:0]
 	l.taken = true
 	bytes := 0
 	for i := range min(l.used, rb.capacity) {

@@ -44,20 +44,25 @@ func (b *Batch) train(i, maxLen int) int {
 	return n
 }
 
+// trainAt is how many frames Prepare joined to the train that frame i leads.
+func (b *Batch) trainAt(i int) int { return min(max(b.At(i).train, 1), b.Len()-i) }
+
 // appendSegments appends msg to dst as the frames it consists of: segments of size bytes, the last perhaps shorter.
-// size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in.
+// size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in, counting from that of
+// msg, which is the only one that may have been seen.
 func appendSegments(dst []Received, msg Received, size int) []Received {
 	if size <= 0 || size >= len(msg.Data) {
 		return append(dst, msg)
 	}
 	data, v4 := msg.Data, msg.Dst.Is4()
-	for i := uint16(0); len(data) > 0; i++ {
+	for len(data) > 0 {
 		n := min(size, len(data))
 		msg.Data, data = data[:n:n], data[n:]
-		if v4 {
-			msg.ID = i
-		}
 		dst = append(dst, msg)
+		if v4 {
+			msg.ID++
+			msg.HeaderSeen = false
+		}
 	}
 	return dst
 }

@@ -3,6 +3,7 @@ package packet
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // Direction says which way a frame went through a tap.
@@ -39,10 +40,17 @@ func Tap(l Link, see func(Direction, TapFrame)) Link {
 	return &tap{Link: l, see: see, src: l.Local().WithZone("")}
 }
 
+// TapWhile is [Tap] that sees something only while on is set, which may change at any time. While it is not, the link costs what
+// looking at on costs, once a batch. The name of the link does not tell that there is a tap.
+func TapWhile(l Link, on *atomic.Bool, see func(Direction, TapFrame)) Link {
+	return &tap{Link: l, see: see, src: l.Local().WithZone(""), on: on}
+}
+
 type tap struct {
 	Link
 	see func(Direction, TapFrame)
 	src netip.Addr
+	on  *atomic.Bool // nil is always
 
 	mu  sync.Mutex
 	buf []byte
@@ -50,13 +58,21 @@ type tap struct {
 
 func (t *tap) Caps() Caps {
 	c := t.Link.Caps()
-	c.Name = "tap(" + c.Name + ")"
+	if t.on == nil {
+		c.Name = "tap(" + c.Name + ")"
+	}
 	return c
 }
+
+// off reports that nobody looks.
+func (t *tap) off() bool { return t.on != nil && !t.on.Load() }
 
 func (t *tap) Stats() Stats { return statsOf(t.Link) }
 
 func (t *tap) Send(b *Batch) error {
+	if t.off() {
+		return t.Link.Send(b)
+	}
 	// Holding the lock while sending keeps answers from being seen first.
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,6 +126,9 @@ func (r *tapReceiver) Recv(rb *RecvBatch) error {
 }
 
 func (t *tap) seeAll(rb *RecvBatch) {
+	if t.off() {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range rb.Frames {

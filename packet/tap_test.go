@@ -2,6 +2,7 @@ package packet_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +67,26 @@ func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"first", "second"}, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestATapSeesOnlyWhileItIsOn(t *testing.T) {
+	n := packet.NewPipeNet()
+	var on atomic.Bool
+	var seen []string
+	a, b := openPipe(t, n, "192.0.2.1"), openPipe(t, n, "192.0.2.2")
+	l := packet.TapWhile(a, &on, func(d packet.Direction, f packet.TapFrame) { seen = append(seen, fmt.Sprintf("%v %s", d, f.Data)) })
+	for _, text := range []string{"first", "second", "third"} {
+		on.Store(text == "second")
+		mustSend(t, l, b.Local(), text)
+		recvTexts(t, b, 1)
+		mustSend(t, b, a.Local(), text)
+		recvTexts(t, l, 1)
+	}
+	if diff := cmp.Diff([]string{"out second", "in second"}, seen); diff != "" {
+		t.Error(diff)
+	}
+	if got := l.Caps().Name; got != "pipe" {
+		t.Errorf("name %q", got)
 	}
 }

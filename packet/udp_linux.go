@@ -30,11 +30,20 @@ const (
 // Path.FlowLabel is left to the host. A link-local addr needs its zone. While the link-layer address of the next hop is
 // unknown Linux keeps some 200 KB of frames for it and drops the rest without telling anybody.
 func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
+	l, err := listenUDP(addr, opts, false)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// listenUDP opens a link. One that is deaf only sends: what comes to its port is dropped.
+func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
 	}
-	l := &udp{opts: opts, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
+	l := &udp{opts: opts, deaf: deaf, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
 	l.SetMTU(1500)
 	network, host := "udp4", addr.String()
 	if addr.Is6() {
@@ -106,6 +115,7 @@ type udp struct {
 	ifname string // network interface of addr, "" if that is not known
 	mtu    atomic.Int32
 	opts   UDPOptions
+	deaf   bool
 	gso    atomic.Int32 // a gsoState
 	tx     udpTx
 	zones  sync.Map // zone name to interface index, of link-local destinations
@@ -147,7 +157,23 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 			l.gso.Store(gsoOn)
 		}
 	}
+	if l.deaf {
+		return dropAll(fd)
+	}
 	return l.receive(fd, opts)
+}
+
+// dropAll makes a socket that is not bound yet one that owns its port, so that the kernel answers nobody that it is
+// unreachable, and takes nothing.
+func dropAll(fd int) error {
+	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
+		return fmt.Errorf("socket option SO_ATTACH_FILTER: %w", err)
+	}
+	// Otherwise the kernel would cut up every train for the filter. It also lets a network device join datagrams to trains,
+	// which a packet socket beside this one receives in one piece.
+	_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
+	return nil
 }
 
 // receive sets the options that have to do with receiving.

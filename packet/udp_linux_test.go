@@ -67,11 +67,7 @@ func TestUDPVeth(t *testing.T) {
 	} {
 		t.Run(n.name, func(t *testing.T) {
 			hosts := newTestNet(t, n.mtu, n.segments)
-			for _, pair := range []struct{ name, left, right string }{
-				{"IPv4", leftIPv4, rightIPv4},
-				{"IPv6", leftIPv6, rightIPv6},
-				{"link-local", leftLocal, rightLocal},
-			} {
+			for _, pair := range pairs {
 				t.Run(pair.name, func(t *testing.T) {
 					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
 						a = listenIn(t, hosts.Left, pair.left, packet.UDPOptions{})
@@ -83,15 +79,7 @@ func TestUDPVeth(t *testing.T) {
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
-					}), linktest.WithJoin(func(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
-						// A membership is of the namespace in which it is entered.
-						ns := hosts.Right
-						if l.Local() == netip.MustParseAddr(pair.left) {
-							ns = hosts.Left
-						}
-						testnet.In(t, ns, func() error { r, err = packet.Join(l, group); return nil })
-						return r, err
-					}))
+					}), joinIn(hosts, pair.left))
 				})
 			}
 		})

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,9 +28,15 @@ type udpRecv struct {
 	size  int // of the buffers
 
 	want, got int // messages
+	armed     int // messages that were readied once
 	errno     unix.Errno
 	from      *udpPending           // of the socket that is read
 	read      func(fd uintptr) bool // readReady, made once
+
+	// What follows is for several receivers.
+	mu     *sync.Mutex
+	locked func(fd uintptr) bool // readLocked, made once
+	try    func(fd uintptr)      // readNow, made once
 }
 
 func newUDPRecv(capacity, size int) *udpRecv {
@@ -41,42 +48,77 @@ func newUDPRecv(capacity, size int) *udpRecv {
 		size:  size,
 		want:  min(recvFirst, capacity),
 	}
-	s.read = s.readReady
+	s.read, s.locked, s.try = s.readReady, s.readLocked, s.readNow
 	return s
 }
 
-func (l *udpSocket) Recv(rb *RecvBatch) error {
-	size := datagramBuffer
-	if l.gro {
-		size = trainBuffer
-	}
+// buffers returns the state of rb for buffers of size bytes, and empties rb.
+func (p *udpPending) buffers(rb *RecvBatch, size int) *udpRecv {
 	s, ok := rb.state.(*udpRecv)
 	if !ok || s.size != size {
 		s = newUDPRecv(rb.capacity, size)
 		rb.state = s
 	}
 	rb.Frames = rb.Frames[:0]
-	s.from = &l.pending
+	s.from = p
+	return s
+}
+
+// bufferSize is how long what comes in one piece may be.
+func (l *udpSocket) bufferSize() int {
+	if l.gro {
+		return trainBuffer
+	}
+	return datagramBuffer
+}
+
+// tryRecv is Recv without waiting: there may be no frame.
+func (l *udpSocket) tryRecv(rb *RecvBatch, fd uintptr) error {
+	s := l.pending.buffers(rb, l.bufferSize())
+	s.arm()
+	if !s.readReady(fd) {
+		return nil
+	}
+	return l.took(rb, s)
+}
+
+func (l *udpSocket) Recv(rb *RecvBatch) error {
+	s := l.pending.buffers(rb, l.bufferSize())
 	for len(rb.Frames) == 0 {
 		s.arm()
 		if err := l.raw.Read(s.read); err != nil {
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 		}
-		if s.errno != 0 {
-			if pendingError(s.errno) {
-				continue
-			}
-			return fmt.Errorf("packet: udp %v: recvmmsg: %w", l.addr, s.errno)
+		if err := l.took(rb, s); err != nil {
+			return err
 		}
-		l.take(rb, s)
 	}
 	return nil
 }
 
-// arm readies the messages that the next call asks for.
+// took deals with what a call has brought: messages, an error, or nothing.
+func (l *udpSocket) took(rb *RecvBatch, s *udpRecv) error {
+	switch {
+	case s.got > 0:
+		l.take(rb, s)
+	case s.errno != 0 && !pendingError(s.errno):
+		return fmt.Errorf("packet: udp %v: recvmmsg: %w", l.addr, s.errno)
+	}
+	return nil
+}
+
+// arm readies the messages that the next call asks for: those that the last one did not use still are.
 func (s *udpRecv) arm() {
+	used := min(s.got, s.want)
 	s.got, s.errno = 0, 0
-	for i := range s.want {
+	s.ready(0, used)
+	s.ready(s.armed, s.want)
+	s.armed = max(s.armed, s.want)
+}
+
+// ready readies the messages from from up to to.
+func (s *udpRecv) ready(from, to int) {
+	for i := from; i < to; i++ {
 		if s.iov[i].Base == nil {
 			buf := make([]byte, s.size)
 			s.iov[i].Base = &buf[0]

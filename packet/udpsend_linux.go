@@ -14,19 +14,13 @@ const sendMessages = 64
 
 // udpTx is the sending half of a udp link: one system call's worth of messages, built in place.
 type udpTx struct {
-	mu       sync.Mutex
-	sendmmsg func(fd uintptr, msgs []mmsghdr) (int, unix.Errno)
-	write    func(fd uintptr) bool // the writer, made once
+	mu sync.Mutex
+	sendQueue
 
-	msgs  []mmsghdr
 	meta  []sendMeta
 	names []sockaddr
 	ctl   []control
 	iov   []unix.Iovec
-
-	count, next int        // messages built, and how many of them are done with
-	calls       int        // system calls made
-	errno       unix.Errno // why message next was refused
 
 	// What gsoTrial waits for: a lone frame like those of the refused train.
 	trialDst netip.Addr
@@ -42,9 +36,7 @@ type sendMeta struct {
 }
 
 func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno)) {
-	t.sendmmsg = send
-	t.write = t.writeReady
-	t.msgs = make([]mmsghdr, sendMessages)
+	t.sendQueue.init(send)
 	t.meta = make([]sendMeta, sendMessages)
 	t.names = make([]sockaddr, sendMessages)
 	t.ctl = make([]control, sendMessages)
@@ -77,39 +69,46 @@ func (l *udp) Prepare(b *Batch) {
 }
 
 func (l *udp) Send(b *Batch) error {
+	var refused *SendError
+	if err := l.send(b, b.Len(), &refused); err != nil {
+		return err
+	}
+	return refused.result()
+}
+
+// send sends the frames from b.Sent up to end, which is not inside a train.
+func (l *udp) send(b *Batch, end int, refused **SendError) error {
 	t := &l.tx
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var refused *SendError
-	for b.Sent < b.Len() {
-		bad, err := l.build(b)
+	for b.Sent < end {
+		bad, err := l.build(b, end)
 		if t.count > 0 {
-			err = l.flush(b, &refused)
+			err = l.flush(b, refused)
 			bad = 0
 		}
 		switch {
 		case err == nil:
 		case bad > 0:
-			refused = refused.refuse(b, b.Sent, bad, err)
+			*refused = (*refused).refuse(b, b.Sent, bad, err)
 			l.stats.txRefused.Add(uint64(bad))
 			b.Sent += bad
 		default:
 			return err
 		}
 	}
-	return refused.result()
+	return nil
 }
 
-// build makes messages of the frames from b.Sent on, up to the first frame that cannot be sent. When that is the very
+// build makes messages of the frames from b.Sent to end, up to the first frame that cannot be sent. When that is the very
 // first, it returns why, and with how many frames it is to be skipped (0: not at all).
-func (l *udp) build(b *Batch) (bad int, err error) {
+func (l *udp) build(b *Batch, end int) (bad int, err error) {
 	t := &l.tx
 	t.count, t.next, t.calls = 0, 0, 0
 	clear(t.iov)
 	t.iov = t.iov[:0]
-	for i := b.Sent; i < b.Len() && t.count < sendMessages; {
-		n := max(b.At(i).train, 1)
-		n = min(n, b.Len()-i)
+	for i := b.Sent; i < end && t.count < sendMessages; {
+		n := b.trainAt(i)
 		if n > 1 && l.gso.Load() != gsoOn {
 			bad, err = 0, ErrReprepare
 			break
@@ -150,7 +149,7 @@ func (l *udp) message(b *Batch, i, n int) error {
 		if f.pieces() > maxPieces {
 			f.flatten()
 		}
-		size := t.gather(f)
+		size := t.gather(f, m.iov)
 		m.bytes += size
 		switch {
 		case k == 0:
@@ -188,22 +187,37 @@ func (l *udp) message(b *Batch, i, n int) error {
 	return nil
 }
 
-// gather appends the pieces of f to t.iov and returns its length.
-func (t *udpTx) gather(f *Frame) int {
-	n := t.piece(f.Header)
-	for _, p := range f.Payload {
-		n += t.piece(p)
-	}
-	return n + t.piece(f.Trailer)
+// gather appends the pieces of f to t.iov, of a message that begins at from there, and returns its length.
+func (t *udpTx) gather(f *Frame, from int) (n int) {
+	t.iov, n = appendPieces(t.iov, from, f)
+	return n
 }
 
-func (t *udpTx) piece(p []byte) int {
-	if len(p) > 0 {
-		v := unix.Iovec{Base: &p[0]}
-		v.SetLen(len(p))
-		t.iov = append(t.iov, v)
+// appendPieces appends the pieces of f to those of its message, which begin at iov[from], and returns its length.
+func appendPieces(iov []unix.Iovec, from int, f *Frame) ([]unix.Iovec, int) {
+	iov = appendPiece(iov, from, f.Header)
+	n := len(f.Header) + len(f.Trailer)
+	for _, p := range f.Payload {
+		iov = appendPiece(iov, from, p)
+		n += len(p)
 	}
-	return len(p)
+	return appendPiece(iov, from, f.Trailer), n
+}
+
+// appendPiece makes p the longer end of the last piece of its message if it lies right behind it.
+func appendPiece(iov []unix.Iovec, from int, p []byte) []unix.Iovec {
+	if len(p) == 0 {
+		return iov
+	}
+	if i := len(iov) - 1; i >= from {
+		if last := &iov[i]; uintptr(unsafe.Pointer(last.Base))+uintptr(last.Len) == uintptr(unsafe.Pointer(&p[0])) {
+			last.SetLen(int(last.Len) + len(p))
+			return iov
+		}
+	}
+	v := unix.Iovec{Base: &p[0]}
+	v.SetLen(len(p))
+	return append(iov, v)
 }
 
 // flush sends the messages that were built and moves b.Sent past them.
@@ -251,6 +265,16 @@ func (l *udp) sent(b *Batch, from int) {
 	t.calls = 0
 }
 
+// tries is true while a trial of GSO waits for a frame to dst.
+func (l *udp) tries(dst netip.Addr) bool {
+	if l.gso.Load() != gsoTrial {
+		return false
+	}
+	l.tx.mu.Lock()
+	defer l.tx.mu.Unlock()
+	return l.tx.trialDst == dst
+}
+
 // tried ends a trial of GSO when message m is what it waits for: a frame like those of the refused train, alone. If that
 // goes, the host refuses trains; if not, it refused the frames.
 func (l *udp) tried(b *Batch, m *sendMeta, went bool) {
@@ -263,25 +287,6 @@ func (l *udp) tried(b *Batch, m *sendMeta, went bool) {
 	} else {
 		l.gso.Store(gsoOn)
 	}
-}
-
-// writeReady sends messages until all are gone or one is refused. It returns false to wait for room.
-func (t *udpTx) writeReady(fd uintptr) bool {
-	for t.next < t.count {
-		n, errno := t.sendmmsg(fd, t.msgs[t.next:t.count])
-		t.calls++
-		switch errno {
-		case 0:
-			t.next += n
-		case unix.EINTR:
-		case unix.EAGAIN:
-			return false
-		default:
-			t.errno = errno
-			return true
-		}
-	}
-	return true
 }
 
 // refusesTrain reports whether errno may mean that the host does not segment.

@@ -313,3 +313,37 @@ func TestUDPPortIsInNetworkByteOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestUDPTrainOfJoinedFramesIsOnePiece(t *testing.T) {
+	k := new(kernel)
+	l := k.link("192.0.2.1")
+	b := NewBatch(4)
+	path := &Path{Dst: netip.MustParseAddr("192.0.2.2")}
+	// The last is longer than those before it, and so a message of its own.
+	for _, s := range []string{"12", "34", "56", "789"} {
+		f := b.Next()
+		f.Path = path
+		f.Header = append(f.Header, "h"...)
+		f.Payload = append(f.Payload, []byte(s[:1]), []byte(s[1:]))
+		f.Trailer = append(f.Trailer, 'p')
+	}
+	l.Prepare(b)
+	for i := range b.Len() {
+		f := b.At(i)
+		f.Join(4)
+		f.Trailer = append(f.Trailer, "icrc"...)
+	}
+	if err := l.Send(b); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, m := range k.got {
+		got = append(got, m.data)
+		if n := l.tx.meta[i].pieces; n != 1 {
+			t.Errorf("message %d is gathered from %d pieces, want 1", i, n)
+		}
+	}
+	if diff := cmp.Diff([]string{"h12picrch34picrch56picrc", "h789picrc"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

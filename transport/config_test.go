@@ -7,14 +7,24 @@ import (
 
 func TestConfigFillsWhatIsNotSet(t *testing.T) {
 	want := DefaultConfig()
-	for _, c := range []Config{{}, {Window: -1, WindowBytes: -1, AckEvery: -1, BackoffLimit: -1}} {
+	for _, c := range []Config{{}, {Window: -1, WindowBytes: -1, AckEvery: -1, BackoffLimit: -1, ProbeAfter: -1}} {
 		if got := c.withDefaults(); got != want {
 			t.Errorf("%+v becomes %+v, not %+v", c, got, want)
 		}
 	}
-	least := Config{Window: 1, WindowBytes: 1, AckEvery: 1, ReadChunk: 1, BackoffLimit: 1}
+	least := Config{Window: 1, MaxWindow: 1, WindowBytes: 1, MaxWindowBytes: 1, AckEvery: 1, ReadChunk: 1, BackoffLimit: 1, ProbeAfter: 1}
 	if got := least.withDefaults(); got != least {
 		t.Errorf("%+v becomes %+v", least, got)
+	}
+	for _, c := range []struct{ given, want Config }{
+		{Config{Window: 16}, Config{Window: 16, MaxWindow: 16}},
+		{Config{Window: 16, MaxWindow: 4}, Config{Window: 16, MaxWindow: 16}},
+		{Config{MaxWindow: 40}, Config{Window: 40, MaxWindow: 40}},
+		{Config{MaxWindow: 4000}, Config{Window: 128, MaxWindow: 4000}},
+	} {
+		if got := c.given.withDefaults(); got.Window != c.want.Window || got.MaxWindow != c.want.MaxWindow {
+			t.Errorf("%+v becomes %+v", c.given, got)
+		}
 	}
 	most := Config{Window: math.MaxInt, WindowBytes: math.MaxInt, AckEvery: math.MaxInt, BackoffLimit: math.MaxInt}
 	if got := most.withDefaults(); got.Window != 1<<22 || got.BackoffLimit != 4 {

@@ -7,6 +7,7 @@ type Counters struct {
 	ReceivedPackets   uint64 // all packets given to Receive
 	Retransmitted     uint64 // request packets sent again
 	Timeouts          uint64 // local ACK timeouts
+	Probes            uint64 // packets sent again because no answer came when it should have
 	ImpliedNAKs       uint64 // gaps in READ responses seen by the requester
 	SequenceNAKsSent  uint64
 	SequenceNAKsTaken uint64
@@ -16,6 +17,8 @@ type Counters struct {
 	ErrorNAKsTaken    uint64
 	DuplicateRequests uint64
 	OutOfSequence     uint64
+	EarlyKept         uint64 // request packets kept until what was missing before them came
+	EarlyDropped      uint64 // those that were not: too far ahead, there already, or no room
 	RetryExceeded     uint64
 	RNRRetryExceeded  uint64
 	ReadsReplayed     uint64
@@ -29,6 +32,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("rcvd_pkts", c.ReceivedPackets)
 	f("retransmitted_pkts", c.Retransmitted)
 	f("ack_timeouts", c.Timeouts)
+	f("ack_probes", c.Probes)
 	f("implied_naks", c.ImpliedNAKs)
 	f("sent_seq_err", c.SequenceNAKsSent)
 	f("rcvd_seq_err", c.SequenceNAKsTaken)
@@ -38,6 +42,8 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("rcvd_error_naks", c.ErrorNAKsTaken)
 	f("duplicate_request", c.DuplicateRequests)
 	f("out_of_seq_request", c.OutOfSequence)
+	f("early_kept", c.EarlyKept)
+	f("early_dropped", c.EarlyDropped)
 	f("retry_exceeded_err", c.RetryExceeded)
 	f("retry_rnr_exceeded_err", c.RNRRetryExceeded)
 	f("replayed_reads", c.ReadsReplayed)
@@ -51,6 +57,7 @@ func (c *Counters) Add(o *Counters) {
 	c.ReceivedPackets += o.ReceivedPackets
 	c.Retransmitted += o.Retransmitted
 	c.Timeouts += o.Timeouts
+	c.Probes += o.Probes
 	c.ImpliedNAKs += o.ImpliedNAKs
 	c.SequenceNAKsSent += o.SequenceNAKsSent
 	c.SequenceNAKsTaken += o.SequenceNAKsTaken
@@ -60,6 +67,8 @@ func (c *Counters) Add(o *Counters) {
 	c.ErrorNAKsTaken += o.ErrorNAKsTaken
 	c.DuplicateRequests += o.DuplicateRequests
 	c.OutOfSequence += o.OutOfSequence
+	c.EarlyKept += o.EarlyKept
+	c.EarlyDropped += o.EarlyDropped
 	c.RetryExceeded += o.RetryExceeded
 	c.RNRRetryExceeded += o.RNRRetryExceeded
 	c.ReadsReplayed += o.ReadsReplayed

@@ -15,7 +15,9 @@ func (b *bench) responsePacket(op bth.Opcode) *bth.Packet {
 	p.PSN = pick(b, r.una, r.una, r.send, r.next).Add(pick[uint32](b, 0, 0, 0xffffff, 1, 0xfffffe, 2, 3, 1<<23))
 	p.AETH.Syndrome = pick(b, bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0), bth.NakInvalidRequest,
 		bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x9f, 0x00)
-	p.AtomicAck = uint64(b.byte() &^ 0x80) // not the secret: it lands in memory that is sent later
+	v := b.byte()
+	p.AtomicAck = uint64(v &^ 0x80) // not the secret: it lands in memory that is sent later
+	p.MigReq = v&0x80 == 0          // or it comes from Linux rxe
 	n := pick(b, -1, -1, -1, 0, 1, benchMTU-1, benchMTU, benchMTU+1)
 	if n < 0 {
 		n = b.rightLength(p.PSN)
@@ -57,6 +59,11 @@ func FuzzRequester(f *testing.F) {
 	f.Add(slices.Concat(post(0, 0), post(1, 0), post(0, 0), send, []byte{0, 0, 3, 6, 0, 0}, post(0, 0)))
 	f.Add(slices.Concat(post(2, 0), post(0, 0), send, []byte{0, 3, 2, 0, 0, 0}, send, []byte{4, 0, 0, 0, 0, 0}))
 	f.Add(slices.Concat(post(1, 5), send, []byte{0x86, 0}, []byte{0, 0, 3, 0, 0, 0}, send))
+	// A repair, what was kept, a packet that is not answered, two probes.
+	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 3, 2, 0, 0, 0}, post(1, 0), send, []byte{0, 0, 0, 0, 0, 0},
+		post(1, 5), send, timeout, send, timeout, send, timeout, send))
+	// Repairs in vain.
+	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 0, 2, 0, 0}, send, []byte{0, 0, 0, 2, 0, 0}, send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 0, 0, 0, 0, 0}, send))
 
 	f.Fuzz(func(t *testing.T, program []byte) {
 		newBench(qp.RC, program).run(t, func(b *bench) {

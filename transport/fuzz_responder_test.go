@@ -70,6 +70,10 @@ func FuzzResponder(f *testing.F) {
 	f.Add(slices.Concat(packet(bth.RCSendOnly), send, recv, packet(bth.RCSendOnly), packet(bth.RCSendOnlyInv, 0, 1, 0), send))
 	f.Add(slices.Concat(packet(bth.RCWriteLast), []byte{0xc7, 2}, send))
 	f.Add(slices.Concat(packet(bth.RCFlush, 0, 2, 0), send))
+	// Two gaps, and what closes them; then a SEND that was kept and finds no receive.
+	f.Add(slices.Concat(packet(bth.RCWriteOnly, 4, 1, 0, 0, 0, 0, 4), packet(bth.RCFetchAdd, 8, 2, 2, 0, 0, 0, 4), send,
+		packet(bth.RCWriteOnly, 0, 1, 0, 0, 0, 0, 4), send, packet(bth.RCReadRequest, 0, 2, 0, 0, 0, 0, 4), send,
+		packet(bth.RCSendOnly, 4, 1, 0, 0, 0, 0, 4), packet(bth.RCWriteOnly, 0, 1, 0, 0, 0, 0, 4), send))
 	f.Add(slices.Concat(packet(bth.RCAtomicWrite, 0, 1, 0), send))
 
 	f.Fuzz(func(t *testing.T, program []byte) { runRequests(t, qp.RC, requests, program) })

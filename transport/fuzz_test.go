@@ -281,11 +281,17 @@ func (b *bench) check() {
 	if r.started && distance(r.una, r.send) > distance(r.una, r.next) {
 		b.fail("una %d, send %d, next %d", r.una, r.send, r.next)
 	}
-	if d := distance(r.una, r.next); r.started && d > b.c.window {
+	if d := distance(r.una, r.next); r.started && d > 2*b.c.window {
 		b.fail("%d PSNs are outstanding, the window has %d", d, b.c.window)
 	}
 	if r.started && (r.window < 1 || r.window > b.c.window) {
 		b.fail("%d PSNs may be outstanding, the window has %d", r.window, b.c.window)
+	}
+	if r.started && r.due && r.una == r.send {
+		b.fail("a repair is due where nothing is outstanding")
+	}
+	if e := &b.c.rsp.early; e.pool != nil && (e.pool.lent > int(2*b.c.window) || (e.pool.lent == 0) != (e.first == nil)) {
+		b.fail("%d packets are kept, at most %d may be", e.pool.lent, 2*b.c.window)
 	}
 	if r.reads < 0 || r.reads > 3 {
 		b.fail("%d READs and atomics are outstanding, max_rd_atomic is 3", r.reads)
@@ -316,6 +322,9 @@ func (b *bench) run(t *testing.T, step func(*bench)) {
 	}
 	if b.done != [2]uint64{b.sends, b.recvs} {
 		t.Fatalf("%v of %d sends and %d receives completed", b.done, b.sends, b.recvs)
+	}
+	if b.c != nil && b.c.rsp.early.first != nil {
+		t.Fatal("packets are kept in ERR")
 	}
 	if n := b.q.SQ.Len() + b.q.RQ.Len(); n != 0 {
 		t.Fatalf("%d work requests are left in the queues", n)

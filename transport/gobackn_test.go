@@ -11,7 +11,8 @@ import (
 // goBackN watches a requester from outside, as a tester on the wire would: every request
 // packet has the PSN after the one before it, except where a cause was delivered (a
 // sequence NAK, an RNR NAK, a gap in READ responses, a timeout), after which sending goes
-// on at the oldest PSN that was not acknowledged.
+// on at the oldest PSN that was not acknowledged. Where the peer keeps what comes after a
+// gap, that one packet may be sent alone.
 type goBackN struct {
 	t         *testing.T
 	mtu       uint32
@@ -19,6 +20,9 @@ type goBackN struct {
 	una, next bth.PSN
 	end       bth.PSN // highest PSN sent so far, plus one
 	cause     bool    // something told the requester to go back
+	rxe       bool    // the peer is one that is always sent everything again
+	alone     bool    // the last packet was that at una, and perhaps alone
+	resume    bth.PSN // what follows then
 	jumps     int
 }
 
@@ -29,17 +33,24 @@ func (g *goBackN) sent(p *bth.Packet) {
 	if p.Opcode == bth.RCReadRequest {
 		n = packets(uint64(p.RETH.DMALen), g.mtu)
 	}
+	alone := false
 	switch {
 	case g.cause && p.PSN == g.una:
 		if p.PSN != g.next {
 			g.jumps++
+			if alone = !g.rxe; !g.alone {
+				g.resume = g.next
+			}
 		}
 		g.cause = false
 	case p.PSN == g.next:
+	case g.alone && p.PSN == g.resume:
+		g.alone = false
 	case p.PSN == g.una && g.una.Diff(g.next) > 0: // an ACK overtook the repetition
 	default:
 		g.t.Fatalf("PSN %d after a packet that made %d the next; the oldest unacknowledged is %d", p.PSN, g.next, g.una)
 	}
+	g.alone = alone || g.alone && p.PSN == g.una
 	g.next = p.PSN.Add(n)
 	if g.next.Diff(g.end) > 0 {
 		g.end = g.next
@@ -70,25 +81,27 @@ func (g *goBackN) answered(p *bth.Packet) {
 
 func TestGoBackN(t *testing.T) {
 	for name, op := range map[string]qp.WROpcode{"WRITE": qp.WRWrite, "SEND": qp.WRSend, "READ": qp.WRRead} {
-		t.Run(name, func(t *testing.T) {
-			jumps := 0
-			for seed := range uint64(60) {
-				jumps += lossyRun(t, op, seed)
-			}
-			if jumps < 60 {
-				t.Errorf("the requester went back %d times in 60 runs: the losses should have made it do so more often", jumps)
-			}
-		})
+		for _, rxe := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " to rxe"}[rxe], func(t *testing.T) {
+				jumps := 0
+				for seed := range uint64(60) {
+					jumps += lossyRun(t, op, seed, rxe)
+				}
+				if jumps < 60 {
+					t.Errorf("the requester went back %d times in 60 runs: the losses should have made it do so more often", jumps)
+				}
+			})
+		}
 	}
 }
 
 // lossyRun moves ten messages over a wire that loses a tenth of all packets, and returns
-// how often the requester went back.
-func lossyRun(t *testing.T, op qp.WROpcode, seed uint64) int {
+// how often the requester went back. Both ends may take each other for Linux rxe.
+func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 	t.Helper()
 	w := newPump(256)
 	rng := rand.New(rand.NewPCG(seed, 7))
-	g := &goBackN{t: t, mtu: 256, reads: op == qp.WRRead}
+	g := &goBackN{t: t, mtu: 256, reads: op == qp.WRRead, rxe: rxe}
 	for i := range 10 {
 		n := uint32(rng.IntN(8 * 256))
 		wr := qp.SendWR{ID: uint64(i), Opcode: op, RKey: w.reg[1].RKey(), SGList: []qp.SGE{{Length: n, LKey: w.reg[0].LKey()}}}
@@ -107,6 +120,7 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64) int {
 				if err := w.p.Decode(w.raw); err != nil {
 					t.Fatal(err)
 				}
+				w.p.MigReq = !rxe
 				if i == 0 {
 					g.sent(&w.p)
 				}
@@ -138,6 +152,9 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64) int {
 		if wc.Status != qp.WCSuccess {
 			t.Fatalf("seed %d: request %d ended with %s", seed, wc.WRID, wc.Status.Name())
 		}
+	}
+	if kept := w.rc[1].Counters().EarlyKept; rxe && kept > 0 {
+		t.Fatalf("seed %d: %d packets were kept", seed, kept)
 	}
 	return g.jumps
 }

@@ -55,7 +55,7 @@ func TestLocalOperations(t *testing.T) {
 			post bind id=2 key=w2 to=bindable va=0x300000 n=64
 			post send id=3 len=1
 			> SEND_ONLY psn=101 len=1 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_ONLY psn=100 len=1 ack
 			> SEND_ONLY psn=101 len=1 ack
 			advance 67108864ns

@@ -11,7 +11,8 @@ import (
 type RC struct {
 	core
 	cfg    Config
-	window uint32 // PSNs, from Config and the path MTU; the requester's is at most that
+	window uint32 // PSNs, from Config and the path MTU; the requester's begins with that
+	most   uint32 // the same, that it may grow to
 	chunk  uint32 // PSNs of one READ request
 
 	peer peer
@@ -41,7 +42,8 @@ func (c *RC) Modified(now Time) {
 	}
 	switch c.state {
 	case qp.RESET:
-		c.req, c.rsp, c.peer = requester{}, responder{}, peerUnknown
+		c.rsp.early.drop()
+		c.req, c.rsp, c.peer = requester{}, responder{early: c.rsp.early}, peerUnknown
 		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
@@ -66,6 +68,7 @@ func (c *RC) Modified(now Time) {
 func (c *RC) setPath(mtu uint32) {
 	c.mtu = mtu
 	c.window = uint32(min(c.cfg.Window, max(1, c.cfg.WindowBytes/int(mtu))))
+	c.most = uint32(min(c.cfg.MaxWindow, max(1, c.cfg.MaxWindowBytes/int(mtu))))
 	switch {
 	case c.cfg.ReadChunk > 0:
 		c.chunk = min(uint32(c.cfg.ReadChunk), c.window)
@@ -129,6 +132,8 @@ func (c *RC) NextTimeout() (Time, bool) {
 	switch {
 	case r.waiting:
 		return r.rnrUntil, true
+	case r.armed && r.probeAt != 0:
+		return r.probeAt, true
 	case r.armed:
 		return r.deadline, true
 	}
@@ -141,7 +146,10 @@ func (c *RC) Timeout(now Time) {
 	if r.waiting && now >= r.rnrUntil {
 		r.waiting = false
 	}
-	if r.armed && now >= r.deadline {
+	switch {
+	case r.armed && now >= r.deadline:
 		c.ackTimeout(now)
+	case r.armed && r.probeAt != 0 && now >= r.probeAt:
+		c.probe(now)
 	}
 }

@@ -16,14 +16,18 @@ type requester struct {
 	cur             uint32
 	started         bool // PSNs are valid: the QP reached RTS
 
-	window   uint32 // PSNs that may be outstanding at the moment
-	reads    int    // READ and atomic requests sent whose responses are not complete
-	sinceAck int    // request packets since the last AckReq
+	window uint32 // PSNs that may be outstanding at the moment
+	growth
+	reads    int // READ and atomic requests sent whose responses are not complete
+	sinceAck int // request packets since the last AckReq
 
 	retryCnt, rnrRetry uint8 // the QP's budgets
 	retries, rnrTries  uint8 // what is left of them since the last progress
 	wentBack           bool  // a NAK was obeyed and nothing has moved since
 	backoff            uint8 // timeouts since the last progress
+
+	repairs
+	pace
 
 	armed    bool
 	deadline Time
@@ -38,6 +42,7 @@ func (r *requester) start(psn bth.PSN, head, window uint32, retryCnt, rnrRetry u
 	*r = requester{
 		una: psn, send: psn, next: psn, started: true, cur: head, window: window,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
+		repairs: repairs{faith: faith},
 	}
 }
 
@@ -57,7 +62,7 @@ func (r *requester) halt() {
 
 // wants reports whether the requester could use room in a batch.
 func (r *requester) wants(c *RC) bool {
-	return r.started && !r.waiting && r.cur != c.qp.SQ.Tail()
+	return r.started && !r.waiting && (r.due || r.cur != c.qp.SQ.Tail())
 }
 
 // inFlight reports whether psn was sent and is not acknowledged.
@@ -93,6 +98,7 @@ func (c *RC) goBack() {
 	r.cur = c.qp.SQ.Head()
 	r.reads = 0
 	r.sinceAck = 0
+	r.due, r.asked, r.heard, r.timing = false, false, false, false
 }
 
 // spendRetry takes one from the retry budget and reports whether there was one; if
@@ -112,6 +118,10 @@ func (c *RC) spendRetry() bool {
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
 	c.widen(n)
+	r.moved()
+	r.answered(now)
+	r.lone = r.probes > 0 && n == 1
+	r.probes = 0
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
 	r.wentBack = false
 	r.backoff = 0
@@ -137,6 +147,7 @@ func (c *RC) arm(now Time) {
 	t *= Time(min(1<<min(c.req.backoff, 2), c.cfg.BackoffLimit))
 	c.req.armed = true
 	c.req.deadline = now + t
+	c.plan(now)
 }
 
 // ackTimeout handles the expiry of the local ACK timer (IBA 9.7.6.1.3).

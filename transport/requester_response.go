@@ -71,6 +71,9 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	if !c.acknowledge(now, psn.Add(1)) {
 		return c.impliedNAK()
 	}
+	if c.req.inVain() {
+		c.goBack()
+	}
 	return Accepted
 }
 
@@ -82,6 +85,7 @@ func (c *RC) impliedNAK() Verdict {
 	}
 	c.count.ImpliedNAKs++
 	if c.spendRetry() {
+		c.shed()
 		c.goBack()
 		c.req.wentBack = true
 	}
@@ -94,11 +98,13 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++
 	c.acknowledge(now, psn)
+	vain := r.inVain()
 	if r.waiting || r.wentBack || r.send == r.una {
 		return SequenceNAK
 	}
 	if c.spendRetry() {
-		c.goBack()
+		c.shed()
+		c.obey(vain)
 		r.wentBack = true
 	}
 	return SequenceNAK

@@ -37,6 +37,9 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 func (c *RC) send(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
+	if r.due && !r.waiting && !c.sendRepair(x) {
+		return
+	}
 	for r.started && !r.waiting && r.cur != sq.Tail() {
 		w := sq.At(r.cur)
 		if !w.Started {
@@ -59,19 +62,7 @@ func (c *RC) send(x *transmission) {
 			r.cur++
 			continue
 		}
-		var took uint32
-		switch {
-		case w.Opcode == qp.WRRead:
-			took = c.sendRead(x, w, i)
-		case isAtomic(w):
-			took = c.sendAtomic(x, w)
-		case w.Opcode == qp.WRAtomicWrite:
-			took = c.sendAtomicWrite(x, w)
-		case w.Opcode == qp.WRFlush:
-			took = c.sendFlush(x, w)
-		default:
-			took = c.sendPacket(x, w, i)
-		}
+		took := c.emit(x, w, i)
 		if took == 0 {
 			return
 		}
@@ -79,13 +70,31 @@ func (c *RC) send(x *transmission) {
 	}
 }
 
+// emit puts packet i of w into the batch and returns the PSNs taken, 0 if it cannot leave.
+func (c *RC) emit(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+	switch {
+	case w.Opcode == qp.WRRead:
+		return c.sendRead(x, w, i)
+	case isAtomic(w):
+		return c.sendAtomic(x, w)
+	case w.Opcode == qp.WRAtomicWrite:
+		return c.sendAtomicWrite(x, w)
+	case w.Opcode == qp.WRFlush:
+		return c.sendFlush(x, w)
+	}
+	return c.sendPacket(x, w, i)
+}
+
 // sent moves the requester past n PSNs that were just put into a batch.
 func (c *RC) sent(now Time, n uint32) {
 	r := &c.req
 	if r.send != r.next {
 		c.count.Retransmitted++
+	} else if r.sinceAck == 0 {
+		r.time(now, r.send)
 	}
 	r.send = r.send.Add(n)
+	r.full = r.full || distance(r.una, r.send) >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
 	}
@@ -130,7 +139,7 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 // sendPacket emits packet i of a SEND or WRITE and returns the PSNs taken, 0 or 1.
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	r := &c.req
-	room := r.room()
+	room := r.space()
 	if room == 0 {
 		return 0
 	}
@@ -138,7 +147,7 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	n := min(w.Length-off, uint64(c.mtu))
 	last := i == w.Packets-1
 	p := c.packetOf(requestOps[w.Opcode].pick(i == 0, last), r.send)
-	p.AckReq = last || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
+	p.AckReq = last || r.due || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
 	c.requestHeaders(p, w, last)
 	f := x.frame(p, n)
 	if f == nil {

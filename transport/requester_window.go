@@ -9,13 +9,60 @@ func (r *requester) room() uint32 {
 	return r.window - used
 }
 
+// maxOutstanding is the most PSNs of which one can still be told from a duplicate.
+const maxOutstanding = 1<<23 - 1
+
+// space returns how many more packets of SENDs and WRITEs may be. While one is repaired, a
+// peer that keeps has what came after it, which is not on its way any more: as many again may be.
+func (r *requester) space() uint32 {
+	used, most := distance(r.una, r.send), r.window
+	if r.asked && r.proven {
+		most = min(2*most, maxOutstanding)
+	}
+	if used >= most {
+		return 0
+	}
+	return most - used
+}
+
 // fits reports whether the request for a READ chunk of n PSNs may leave. A chunk cannot be
 // made smaller, so one is always allowed where nothing is outstanding.
 func (r *requester) fits(n uint32) bool { return n <= r.room() || r.send == r.una }
 
 // narrow halves what may be outstanding, measured by what is: not even the last of it was
 // answered, so the peer, or something on the way to it, may be taking less than it is sent.
-func (r *requester) narrow() { r.window = max(1, distance(r.una, r.send)/2) }
+func (r *requester) narrow() { r.window, r.lost = max(1, distance(r.una, r.send)/2), true }
 
-// widen lets as many more PSNs be outstanding as were acknowledged, up to the whole window.
-func (c *RC) widen(acked uint32) { c.req.window = min(c.req.window+acked, c.window) }
+// growth is how the window goes on beyond what every peer is granted.
+type growth struct {
+	full  bool   // all of the window was outstanding
+	lost  bool   // something was: it grows slowly
+	acked uint32 // since it last grew slowly
+}
+
+// widen lets as many more PSNs be outstanding as were acknowledged, up to the whole window. A window that was full, and that
+// the peer has room for, grows beyond: what is under way while both ends sleep and are woken is more than a window of rxe's.
+func (c *RC) widen(acked uint32) {
+	r := &c.req
+	switch {
+	case r.window < c.window:
+		r.window = min(r.window+acked, c.window)
+	case !r.full || r.window >= c.most || c.peer == peerRxe:
+	case !r.lost:
+		r.full, r.window = false, min(r.window+acked, c.most)
+	default:
+		if r.acked += acked; r.acked >= r.window {
+			r.full, r.acked = false, 0
+			r.window = min(r.window+max(1, c.window/16), c.most)
+		}
+	}
+}
+
+// shed answers a loss that the peer told of: it hears, but may have room for less than it was sent.
+func (c *RC) shed() {
+	r := &c.req
+	r.lost, r.acked = true, 0
+	if r.window > c.window {
+		r.window = max(c.window, r.window/2)
+	}
+}

@@ -11,7 +11,7 @@ type responder struct {
 	expected bth.PSN
 	msn      uint32
 	started  bool
-	nakSent  bool // the gap, or the missing receive, before expected was reported
+	nak      nakKind // what was reported of the packet at expected
 
 	op     bth.Operation // of the message in progress
 	inside bool          // between the FIRST and the LAST packet of a message
@@ -24,13 +24,24 @@ type responder struct {
 
 	reply reply
 	reads resources
+	early early
 }
+
+// nakKind is why a responder has sent a NAK that asks for a packet.
+type nakKind uint8
+
+const (
+	nakNone    nakKind = iota
+	nakGap             // it did not come
+	nakUnready         // there was no receive for it
+)
 
 // maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1).
 const maxMessage = 1 << 31
 
 func (r *responder) start(psn bth.PSN) {
-	*r = responder{expected: psn, started: true, reads: r.reads}
+	r.early.drop()
+	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
 	r.reads.reset()
 }
 
@@ -38,6 +49,7 @@ func (r *responder) start(psn bth.PSN) {
 func (r *responder) halt() {
 	r.inside = false
 	r.reads.drop()
+	r.early.drop()
 	if r.reply.kind != replyError {
 		r.reply.kind = replyNone
 	}
@@ -57,9 +69,22 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		c.count.DuplicateRequests++
 		return c.duplicate(p, info)
 	case d > 0:
-		return c.missed()
+		return c.ahead(p)
 	}
 	c.communicates()
+	v := c.perform(p, info)
+	if r.early.first != nil {
+		if v == Accepted {
+			c.catchUp()
+		} else if v != OutOfSequence {
+			r.early.drop()
+		}
+	}
+	return v
+}
+
+// perform executes the packet at expected.
+func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !c.inOrder(p, info) {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -81,15 +106,13 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // missed asks for the packet at expected, once until it comes.
-func (c *RC) missed() Verdict {
+func (c *RC) missed() {
 	r := &c.rsp
-	c.count.OutOfSequence++
-	if !r.nakSent {
-		r.nakSent = true
+	if r.nak == nakNone {
+		r.nak = nakGap
 		c.count.SequenceNAKsSent++
 		r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.NakPSNSequence}
 	}
-	return OutOfSequence
 }
 
 // inOrder checks that the packet continues or begins a message as the one before
@@ -118,7 +141,7 @@ func fits(pos bth.Position, n int, mtu uint32) bool {
 func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	r.expected = r.expected.Add(1)
-	r.nakSent = false
+	r.nak = nakNone
 	r.op = info.Op
 	r.inside = info.Pos == bth.First || info.Pos == bth.Middle
 	if !r.inside {
@@ -159,7 +182,7 @@ func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 // without a further NAK: the peer will come back to this PSN anyway.
 func (c *RC) notReady() Verdict {
 	r := &c.rsp
-	r.nakSent = true
+	r.nak = nakUnready
 	c.count.RNRNAKsSent++
 	r.reply = reply{kind: replyNAK, psn: r.expected, syndrome: bth.RNR(c.qp.Attr.MinRNRTimer)}
 	return NoReceive

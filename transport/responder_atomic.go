@@ -46,7 +46,7 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
 	r.expected = r.expected.Add(n)
-	r.nakSent = false
+	r.nak = nakNone
 	r.msn = (r.msn + 1) & 0xffffff
 	v.first, v.end, v.msn, v.valid = p.PSN, r.expected, r.msn, true
 	*res = v

@@ -31,7 +31,9 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	reads := &c.rsp.reads
 	res := reads.claim(&reads.flushes, flushSlots)
 	if res == nil {
-		return c.missed()
+		c.count.OutOfSequence++
+		c.missed()
+		return OutOfSequence
 	}
 	var err error
 	persist := typ&qp.FlushToPersistent != 0

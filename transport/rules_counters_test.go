@@ -69,7 +69,7 @@ func TestCountersTellWhatHappened(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=102 len=0
 			< RDMA_WRITE_ONLY psn=99 len=0
 			> ACKNOWLEDGE psn=99 syn=ack msn=0
-			counts sent_seq_err=1 duplicate_request=1 out_of_seq_request=2`},
+			counts sent_seq_err=1 duplicate_request=1 out_of_seq_request=2 early_kept=2`},
 		{"RNR NAKs sent", nil, `
 			< SEND_ONLY psn=100 len=1
 			> ACKNOWLEDGE psn=100 syn=rnr12 msn=0

@@ -16,16 +16,16 @@ func TestRequesterGoesBack(t *testing.T) {
 	`
 	runScenarios(t, []scenario{
 		{"a sequence NAK acknowledges all before its PSN and is answered from there, inside the message (9.7.5.2)", nil, twoPackets + `
-			< ACKNOWLEDGE psn=101 syn=seq
+			< ACKNOWLEDGE psn=101 syn=seq rxe
 			verdict sequence_nak
 			> SEND_LAST psn=101 len=256 ack
 			< ACKNOWLEDGE psn=101
 			wc 1 SUCCESS SEND`},
 		{"a second NAK for the same PSN before any progress is not answered again", nil, twoPackets + `
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_FIRST psn=100 len=256
 			> SEND_LAST psn=101 len=256 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			< ACKNOWLEDGE psn=101
 			wc 1 SUCCESS SEND`},
 		{"a gap in READ responses is asked for again from the gap, once (9.7.5.1.2)", nil, `

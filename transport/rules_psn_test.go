@@ -23,10 +23,20 @@ func TestResponderSortsRequestsByPSN(t *testing.T) {
 			> ACKNOWLEDGE psn=100 syn=seq msn=0
 			< RDMA_WRITE_ONLY psn=103 len=0 ack
 			< RDMA_WRITE_ONLY psn=100 len=0
-			< RDMA_WRITE_ONLY psn=102 len=0 ack
 			> ACKNOWLEDGE psn=101 syn=seq msn=1
+			< RDMA_WRITE_ONLY psn=102 len=0 ack
 			< RDMA_WRITE_ONLY psn=101 len=0 ack
-			> ACKNOWLEDGE psn=101 syn=ack msn=2`},
+			> ACKNOWLEDGE psn=103 syn=ack msn=4`},
+		{"of Linux rxe, which repeats everything, nothing is kept", nil, `
+			< RDMA_WRITE_ONLY psn=102 len=0 ack rxe
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+			< RDMA_WRITE_ONLY psn=103 len=0 ack rxe
+			< RDMA_WRITE_ONLY psn=100 len=0 rxe
+			< RDMA_WRITE_ONLY psn=102 len=0 ack rxe
+			> ACKNOWLEDGE psn=101 syn=seq msn=1
+			< RDMA_WRITE_ONLY psn=101 len=0 ack rxe
+			> ACKNOWLEDGE psn=101 syn=ack msn=2
+			counts sent_seq_err=2 out_of_seq_request=3`},
 		{"2^23 - 1 ahead is a gap, 2^23 ahead is a duplicate", nil, `
 			< RDMA_WRITE_ONLY psn=8388707 len=0 ack
 			verdict out_of_sequence
@@ -59,8 +69,6 @@ func TestResponderSortsRequestsByPSN(t *testing.T) {
 			verdict out_of_sequence
 			> ACKNOWLEDGE psn=16777215 syn=seq msn=0
 			< RDMA_WRITE_ONLY psn=16777215 len=0 ack
-			> ACKNOWLEDGE psn=16777215 syn=ack msn=1
-			< RDMA_WRITE_ONLY psn=0 len=0 ack
 			> ACKNOWLEDGE psn=0 syn=ack msn=2
 			< RDMA_WRITE_ONLY psn=16777215 len=0
 			verdict duplicate

@@ -57,28 +57,28 @@ func TestOutstandingReadsAreCountedOnce(t *testing.T) {
 			< RDMA_READ_RESPONSE_ONLY psn=102 len=1
 			wc 3 SUCCESS RDMA_READ`},
 		{"the answer of a READ that comes after going back frees no other place", nil, readOne + `
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=1
 			wc 1 SUCCESS RDMA_READ` + third},
 		{"nor does that of an atomic", nil, `
 			post faa id=1 len=8 add=1
 			> FETCH_ADD psn=100 va=0x40000 add=1 cmp=0 ack
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			< ATOMIC_ACKNOWLEDGE psn=100
 			wc 1 SUCCESS FETCH_ADD` + third},
 		{"nor that of an ATOMIC WRITE", nil, `
 			post atomwrite id=1 len=8
 			> ATOMIC_WRITE psn=100 len=8 va=0x40000 dma=8 ack
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS ATOMIC_WRITE` + third},
 		{"a NAK for what is about to be repeated costs nothing", retries(1), `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			<+ ACKNOWLEDGE psn=100 syn=rnr1
 			verdict rnr_wait
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100 syn=rnr1
 			advance 10us

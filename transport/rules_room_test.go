@@ -18,7 +18,7 @@ func TestTransmitKeepsToItsLimit(t *testing.T) {
 			> SEND_FIRST psn=100 len=256
 			> SEND_MIDDLE psn=101 len=256
 			> SEND_LAST psn=102 len=88 ack
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			send 2 more
 			> SEND_FIRST psn=100 len=256
 			> SEND_MIDDLE psn=101 len=256
@@ -29,7 +29,7 @@ func TestTransmitKeepsToItsLimit(t *testing.T) {
 			> SEND_FIRST psn=100 len=256
 			> SEND_MIDDLE psn=101 len=256
 			> SEND_LAST psn=102 len=88 ack
-			<+ ACKNOWLEDGE psn=100 syn=seq
+			<+ ACKNOWLEDGE psn=100 syn=seq rxe
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=2048 rkey=rw ack
 			send 4 more
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1

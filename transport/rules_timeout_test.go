@@ -77,7 +77,7 @@ func TestRequesterTimesOut(t *testing.T) {
 			post send id=2 len=1
 			> SEND_ONLY psn=101 len=1 ack
 			advance 67108863ns
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_ONLY psn=100 len=1 ack
 			> SEND_ONLY psn=101 len=1 ack
 			advance 67108863ns
@@ -116,11 +116,11 @@ func TestRequesterTimesOut(t *testing.T) {
 		{"a NAK after a timeout is obeyed, also when one was obeyed before it", func(a *qp.Attr, _ *Config) { a.RetryCnt = 7 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_ONLY psn=100 len=1 ack
 			advance 67108864ns
 			> SEND_ONLY psn=100 len=1 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},

@@ -108,7 +108,7 @@ func TestWindowFollowsThePeer(t *testing.T) {
 			> SEND_MIDDLE psn=101 len=256
 			> SEND_MIDDLE psn=102 len=256
 			> SEND_LAST psn=103 len=256 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> SEND_FIRST psn=100 len=256
 			> SEND_MIDDLE psn=101 len=256
 			> SEND_MIDDLE psn=102 len=256
@@ -155,5 +155,64 @@ func TestWindowFollowsThePeer(t *testing.T) {
 			< RDMA_READ_RESPONSE_MIDDLE psn=106 len=256
 			< RDMA_READ_RESPONSE_LAST psn=107 len=256
 			wc 1 SUCCESS RDMA_READ`},
+	})
+}
+
+// Beyond what rxe's own window is, the window follows what the peer has room for.
+func TestWindowGrowsWhereItWasFull(t *testing.T) {
+	grows := func(a *qp.Attr, c *Config) { a.RetryCnt = 7; c.Window, c.MaxWindow = 2, 4 }
+	const begins = `
+			post write id=1 len=2560
+			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=2560
+			> RDMA_WRITE_MIDDLE psn=101 len=256 ack
+`
+	const grown = begins + `
+			< ACKNOWLEDGE psn=101
+			> RDMA_WRITE_MIDDLE psn=102 len=256
+			> RDMA_WRITE_MIDDLE psn=103 len=256
+			> RDMA_WRITE_MIDDLE psn=104 len=256
+			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
+`
+	runScenarios(t, []scenario{
+		{"it grows by what is acknowledged, up to the most", grows, grown + `
+			< ACKNOWLEDGE psn=105
+			> RDMA_WRITE_MIDDLE psn=106 len=256
+			> RDMA_WRITE_MIDDLE psn=107 len=256
+			> RDMA_WRITE_MIDDLE psn=108 len=256
+			> RDMA_WRITE_LAST psn=109 len=256 ack
+			< ACKNOWLEDGE psn=109
+			wc 1 SUCCESS RDMA_WRITE`},
+		{"it does not towards rxe", grows, begins + `
+			< ACKNOWLEDGE psn=101 rxe
+			> RDMA_WRITE_MIDDLE psn=102 len=256
+			> RDMA_WRITE_MIDDLE psn=103 len=256 ack`},
+		{"where it was not full it stays", grows, `
+			post write id=1 len=256
+			> RDMA_WRITE_ONLY psn=100 len=256 va=0x40000 dma=256 ack
+			< ACKNOWLEDGE psn=100
+			wc 1 SUCCESS RDMA_WRITE
+			post write id=2 len=1024
+			> RDMA_WRITE_FIRST psn=101 len=256 va=0x40000 dma=1024
+			> RDMA_WRITE_MIDDLE psn=102 len=256 ack`},
+		{"a sequence NAK halves it, and from then on it grows slowly", grows, grown + `
+			< ACKNOWLEDGE psn=102 syn=seq
+			> RDMA_WRITE_MIDDLE psn=102 len=256 ack
+			< ACKNOWLEDGE psn=105
+			> RDMA_WRITE_MIDDLE psn=106 len=256
+			> RDMA_WRITE_MIDDLE psn=107 len=256
+			> RDMA_WRITE_MIDDLE psn=108 len=256 ack
+			< ACKNOWLEDGE psn=107
+			> RDMA_WRITE_LAST psn=109 len=256 ack`},
+		{"a gap in READ responses does as well", func(a *qp.Attr, c *Config) { grows(a, c); c.ReadChunk = 1; a.MaxRdAtomic = 16 }, `
+			post read id=1 len=2560
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=256 ack
+			> RDMA_READ_REQUEST psn=101 va=0x40100 dma=256 ack
+			< RDMA_READ_RESPONSE_ONLY psn=100 len=256
+			> RDMA_READ_REQUEST psn=102 va=0x40200 dma=256 ack
+			> RDMA_READ_REQUEST psn=103 va=0x40300 dma=256 ack
+			< RDMA_READ_RESPONSE_ONLY psn=102 len=256
+			verdict out_of_sequence
+			> RDMA_READ_REQUEST psn=101 va=0x40100 dma=256 ack
+			> RDMA_READ_REQUEST psn=102 va=0x40200 dma=256 ack`},
 	})
 }

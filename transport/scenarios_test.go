@@ -102,7 +102,7 @@ func TestKnownScenariosOfTheRequester(t *testing.T) {
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
 			post read id=2 len=1
 			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=1 ack
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
 			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=1 ack
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=1
@@ -110,7 +110,7 @@ func TestKnownScenariosOfTheRequester(t *testing.T) {
 			< RDMA_READ_RESPONSE_ONLY psn=101 len=1
 			wc 2 SUCCESS RDMA_READ`},
 		{"PSN sequence error, retry exceeded", retries(0), readOne + `
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			wc 1 RETRY_EXC_ERR
 			state ERR`},
 		{"RNR, retry not exceeded", retries(1), `
@@ -176,7 +176,7 @@ func TestKnownScenariosOfTheRequester(t *testing.T) {
 			> RDMA_WRITE_MIDDLE psn=101 len=256
 			> RDMA_WRITE_MIDDLE psn=102 len=256
 			> RDMA_WRITE_LAST psn=103 len=256 ack
-			< ACKNOWLEDGE psn=101 syn=seq
+			< ACKNOWLEDGE psn=101 syn=seq rxe
 			> RDMA_WRITE_MIDDLE psn=101 len=256
 			> RDMA_WRITE_MIDDLE psn=102 len=256
 			> RDMA_WRITE_LAST psn=103 len=256 ack
@@ -231,7 +231,7 @@ func TestKnownScenariosOfTheResponder(t *testing.T) {
 		{"ghost ACK for an end that sent nothing", nil, `
 			< ACKNOWLEDGE psn=100
 			verdict ghost_response
-			< ACKNOWLEDGE psn=100 syn=seq
+			< ACKNOWLEDGE psn=100 syn=seq rxe
 			verdict ghost_response
 			< ACKNOWLEDGE psn=100 syn=acc
 			verdict ghost_response
@@ -244,7 +244,9 @@ func TestKnownScenariosOfTheResponder(t *testing.T) {
 			> ACKNOWLEDGE psn=100 syn=seq msn=0
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
 			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
+			verdict duplicate
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2`},
 		{"RNR, retry not exceeded", nil, `
 			< SEND_ONLY psn=100 len=1 ack

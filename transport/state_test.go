@@ -40,7 +40,7 @@ func TestSendQueueDrained(t *testing.T) {
 			post read id=2 len=10
 			> RDMA_READ_REQUEST psn=102 va=0x40000 dma=10 ack
 			modify SQD notify
-			< ACKNOWLEDGE psn=101 syn=seq
+			< ACKNOWLEDGE psn=101 syn=seq rxe
 			> SEND_LAST psn=101 len=44 ack
 			> RDMA_READ_REQUEST psn=102 va=0x40000 dma=10 ack
 			< ACKNOWLEDGE psn=101

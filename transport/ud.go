@@ -69,6 +69,7 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 		if ah.link != link || !c.sendDatagram(&x, w, ah) {
 			break
 		}
+		w.Started, w.FirstPSN, w.Packets = true, c.next, 1
 		c.next = c.next.Add(1)
 		c.cur++
 		c.sent = c.cur

@@ -225,12 +225,14 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 		case strings.HasPrefix(line, "gorxe region"):
 			line = strings.ReplaceAll(line, "192.0.2.1", "127.55.11.5") + " -I 127.55.11.6"
 			if strings.Contains(line, "watch") {
-				p.watchRegion(line, "gorxe region write 127.55.11.5/scratch gorxe.toml -I 127.55.11.7")
+				p.watchWhile(line, "watching 4096 bytes", "gorxe region write 127.55.11.5/scratch gorxe.toml -I 127.55.11.7", "|[log]")
 				continue
 			}
 			if out, err := p.run(line); err != nil || !strings.Contains(out, said[strings.Fields(line)[2]]) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
+		case strings.HasPrefix(line, "gorxe trace --daemon"):
+			p.watchWhile(line+" --socket "+own, "the packets of the daemon", "gorxe rping -c -a 127.55.11.5 -I 127.55.11.6 -C 1", "REQ: asks for a connection")
 		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
 			p.watch(line + " --socket " + own)
 		case strings.HasPrefix(line, "gorxe"):
@@ -283,9 +285,9 @@ func (p *place) files(page string) {
 	}
 }
 
-// watchRegion runs a command that watches a region, changes the region, and interrupts the watch
-// when it has told.
-func (p *place) watchRegion(line, change string) {
+// watchWhile runs a command that says on stderr what it watches, beginning with says, and goes on; runs another, which the first has
+// to tell of in a line with tells; and interrupts the first.
+func (p *place) watchWhile(line, says, cause, tells string) {
 	p.t.Helper()
 	c := p.command(line)
 	out, err := c.StdoutPipe()
@@ -299,14 +301,14 @@ func (p *place) watchRegion(line, change string) {
 	if err := c.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	if first, err := bufio.NewReader(news).ReadString('\n'); err != nil || !strings.HasPrefix(first, "watching 4096 bytes") {
+	if first, err := bufio.NewReader(news).ReadString('\n'); err != nil || !strings.HasPrefix(first, says) {
 		p.t.Errorf("%s: %q, %v", line, first, err)
 	}
-	if out, err := p.run(change); err != nil {
-		p.t.Errorf("%s: %v\n%s", change, err, out)
+	if out, err := p.run(cause); err != nil {
+		p.t.Errorf("%s: %v\n%s", cause, err, out)
 	}
 	r := bufio.NewReader(out)
-	if first, err := r.ReadString('\n'); err != nil || !strings.Contains(first, "|[log]") {
+	if first, err := r.ReadString('\n'); err != nil || !strings.Contains(first, tells) {
 		p.t.Errorf("%s: %q, %v", line, first, err)
 	}
 	if err := c.Process.Signal(unix.SIGINT); err != nil {
@@ -314,7 +316,7 @@ func (p *place) watchRegion(line, change string) {
 	}
 	_, _ = io.Copy(io.Discard, r)
 	if err := c.Wait(); err != nil {
-		p.t.Errorf("%s: %v", line, err)
+		p.t.Errorf("%s: interrupted it ends with %v", line, err)
 	}
 }
 

@@ -28,6 +28,9 @@ func exchanged(p Params) int {
 	return max(1, p.Conns) * (handshake + 2*p.Iters*segments(p.Size))
 }
 
+// stepped counts the connections of cmtime that keeps step: one to warm up, and all of them twice.
+func stepped(p Params) int { return handshake * (1 + 2*max(1, p.Conns)) }
+
 // looked counts SIDR_REQ, SIDR_REP and the messages in both directions of all queue pairs.
 func looked(p Params) int { return max(1, p.Conns) * (2 + 2*p.Iters) }
 
@@ -64,6 +67,19 @@ func matose() Tool {
 		GorxeServer: "cm -s -b {local} -n {connections}" + parameters, GorxeClient: "cm -c {remote} -n {connections}" + parameters,
 		ServerSays: says, ClientSays: says, Packets: exchanged,
 	})
+}
+
+// inStep is cmtime of rdma-core 52 to 58, which keeps step over a TCP connection of its own and measures twice. Its server ends.
+func inStep() Tool {
+	const parameters = " -p {port}"
+	says := Says{Must: `(?s)qp_conn +{connections}\n.*cm_conn +{connections}\n.*destroy qp `, Never: `event: |(?i:fail|error|unhandled)`}
+	t := talking("cmtime, in step", hundred, Talk{
+		Server: "cmtime -b {local} -c {connections}" + parameters, Client: "cmtime -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections} --step" + parameters, GorxeClient: "cm -c {remote} -n {connections} --step" + parameters,
+		ServerSays: says, ClientSays: says, Packets: stepped,
+	})
+	t.Suites, t.IPv6Suites = []string{"trixie"}, []string{}
+	return still(t)
 }
 
 // udaddyPort is where udaddy listens: its -p is something else.
@@ -104,13 +120,14 @@ var cmTools = []Tool{
 		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
 		ServerSays: Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
 	})),
-	// Since rdma-core 50 cmtime has a TCP connection besides, over which it keeps step.
+	// On trixie's kernel for what trixie's own cannot do: its TCP connection is IPv4 only.
 	still(of("bookworm", talking("cmtime", hundred, Talk{
 		Server: "cmtime -b {local} -p {port}", Client: "cmtime -s {remote} -p {port} -c {connections}",
 		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
 		ServerSays: Says{Never: `(?i:fail|error)`}, ClientSays: Says{Must: `disconnect +: `, Never: `event: |(?i:fail|error)`},
 		Packets: exchanged, Endless: true,
 	}))),
+	inStep(),
 	managed(managedBW, perftest("ib_write_bw", "write_bw", Bandwidth)),
 	managed(managedBW[:1], perftest("ib_read_bw", "read_bw", Bandwidth)),
 	managed(managedBW[:1], perftest("ib_send_bw", "send_bw", Bandwidth)),

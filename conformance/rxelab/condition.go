@@ -13,9 +13,13 @@ const (
 	Neither Direction = iota
 	ToRxe
 	ToGorxe
+	BothWays // in no cell
 )
 
-func (d Direction) String() string { return [...]string{"", "to rxe", "to gorxe"}[d] }
+func (d Direction) String() string { return [...]string{"", "to rxe", "to gorxe", "both ways"}[d] }
+
+// has reports whether a way is among those of d.
+func (d Direction) has(way Direction) bool { return d == way || d == BothWays }
 
 // Condition is what the network does to packets. Netem holds the arguments of tc's netem; none: nothing. Fault is the same for
 // gorxe's --fault, which does it where there is no netem.

@@ -12,7 +12,7 @@ func (l *lane) apply(ctx context.Context, c Condition) error {
 		return nil
 	}
 	// Where packets are disturbed one by one they have to be one by one: the sender's kernel cuts what gorxe hands it in one piece.
-	if err := l.segmentation(ctx, c.Direction != ToRxe); err != nil {
+	if err := l.segmentation(ctx, !c.Direction.has(ToRxe)); err != nil {
 		return err
 	}
 	if err := l.batch(ctx, l.disturbance(c), "tc"); err != nil {
@@ -25,17 +25,17 @@ func (l *lane) apply(ctx context.Context, c Condition) error {
 // disturbance lists the commands of tc that change the lane's condition.
 func (l *lane) disturbance(c Condition) []string {
 	var cmds []string
-	switch l.condition.Direction {
-	case ToGorxe:
+	if l.condition.Direction.has(ToGorxe) {
 		cmds = append(cmds, fmt.Sprintf("qdisc del dev %s root", l.netdev))
-	case ToRxe:
+	}
+	if l.condition.Direction.has(ToRxe) {
 		cmds = append(cmds, fmt.Sprintf("qdisc del dev %s ingress", l.netdev), fmt.Sprintf("qdisc del dev %s root", l.ifb))
 	}
 	netem := strings.Join(c.netem(), " ")
-	switch c.Direction {
-	case ToGorxe:
+	if c.Direction.has(ToGorxe) {
 		cmds = append(cmds, fmt.Sprintf("qdisc add dev %s root %s", l.netdev, netem))
-	case ToRxe:
+	}
+	if c.Direction.has(ToRxe) {
 		cmds = append(cmds,
 			fmt.Sprintf("qdisc add dev %s root %s", l.ifb, netem),
 			fmt.Sprintf("qdisc add dev %s ingress", l.netdev),

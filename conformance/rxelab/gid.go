@@ -8,12 +8,14 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// rxeGIDs finds the RoCE v2 GIDs of the lane's addresses in sysfs.
-func (l *lane) rxeGIDs(ctx context.Context) (map[Family]int, error) {
-	dir := "/sys/class/infiniband/" + l.rxe.device + "/ports/1"
-	files, err := l.s.ReadFiles(ctx, dir+"/gids/*", dir+"/gid_attrs/types/*")
+// rxeGIDs finds the RoCE v2 GIDs of an end's addresses in sysfs.
+func rxeGIDs(ctx context.Context, s *vm.Session, e end) (map[Family]int, error) {
+	dir := "/sys/class/infiniband/" + e.device + "/ports/1"
+	files, err := s.ReadFiles(ctx, dir+"/gids/*", dir+"/gid_attrs/types/*")
 	if err != nil {
 		return nil, err
 	}
@@ -25,10 +27,10 @@ func (l *lane) rxeGIDs(ctx context.Context) (map[Family]int, error) {
 			continue
 		}
 		if n, err := strconv.Atoi(index); err == nil {
-			note(found, l.rxe.addr, gid, n)
+			note(found, e.addr, gid, n)
 		}
 	}
-	return found, complete(found, l.rxe)
+	return found, complete(found, e)
 }
 
 // gorxeGIDs asks gorxe itself for the indexes of its GIDs.

@@ -30,8 +30,8 @@ var groups = map[Group]struct {
 			"ATOMIC WRITE came with Linux 6.2, and run where nothing is lost: rxe repeats them with address 0 and answers no FLUSH twice. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
 	CM: {cmTools, "Interoperation with Linux rdma_rxe: connections of rdma_cm", "docs/interop-cm.md",
 		"Every cell is one run against gorxe of an unmodified tool of rdma-core's librdmacm, or of perftest with `-R`, each of the Debian release\n" +
-			"of the kernel (cmtime: of bookworm's). It passed when both ends reported success and the whole run, as many packets were captured as\n" +
-			"that has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
+			"of the kernel. Only cmtime is bookworm's on both; trixie's, which keeps step over a TCP connection that is IPv4 only, is called\n" +
+			"cmtime, in step. A cell passed when both ends reported success and the whole run, as many packets were captured as that has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
 			"No listener: the client has to be refused, and the server, which listens on another port, has to go on. Dead host: with gorxe as the\n" +
 			"server, it was killed before the client began; with gorxe as the client, nobody has the address. No run has loss: a program that ends\n" +
 			"sends DREQ once, and whoever misses that waits for ever.\n\n"},

@@ -210,7 +210,7 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *
 }
 
 func (o *Options) runMachine(ctx context.Context, k *vm.Kernel, q *queue, done func(Result)) error {
-	m, err := bootMachine(ctx, o, k)
+	m, err := bootMachine(ctx, o, vm.Config{Kernel: k, CPUs: o.CPUs})
 	if err != nil {
 		return err
 	}

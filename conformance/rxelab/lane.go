@@ -79,7 +79,7 @@ func (l *lane) setup(ctx context.Context, mtu int) error {
 		return err
 	}
 	var err error
-	if l.rxe.gid, err = l.rxeGIDs(ctx); err != nil {
+	if l.rxe.gid, err = rxeGIDs(ctx, l.s, l.rxe); err != nil {
 		return err
 	}
 	l.gorxe.gid, err = l.gorxeGIDs(ctx)

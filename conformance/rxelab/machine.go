@@ -25,9 +25,10 @@ type machine struct {
 	seen int // bytes of the console that have been searched for complaints
 }
 
-// bootMachine boots a kernel, brings gorxe in and makes the lanes.
-func bootMachine(ctx context.Context, o *Options, k *vm.Kernel) (*machine, error) {
-	v, err := vm.Boot(ctx, vm.Config{Kernel: k, Guest: o.guest, CPUs: o.CPUs})
+// bootMachine boots a machine, brings gorxe in and makes the lanes.
+func bootMachine(ctx context.Context, o *Options, c vm.Config) (*machine, error) {
+	c.Guest = o.guest
+	v, err := vm.Boot(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -64,12 +64,12 @@ func (g *ground) close() {
 }
 
 // has reports whether pairs can run on the path over the family.
-func (g *ground) has(p Path, f Family) bool { _, ok := g.addr[p][f]; return ok }
+func (g *ground) has(p Path, f Family) bool { _, ok := g.addr[p.wire()][f]; return ok }
 
 // wrap puts a command line of one end into its network namespace.
 func (g *ground) wrap(p Path, end int, argv []string) []string {
 	ns := g.netns[0]
-	if p == Veth {
+	if p.wire() == Veth {
 		ns = g.netns[end]
 	}
 	if ns == "" {

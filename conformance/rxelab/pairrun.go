@@ -81,7 +81,7 @@ func (g *ground) run(ctx context.Context, p Pair, gorxe string, port int) PairRe
 	ctx, cancel := context.WithTimeout(ctx, p.timeout())
 	defer cancel()
 	begin := time.Now()
-	addr := g.addr[p.Path][p.Family]
+	addr := g.addr[p.Path.wire()][p.Family]
 	server := g.command(ctx, p, gorxe, 0, port, "")
 	if err := server.start(); err != nil {
 		r.Failure = err.Error()
@@ -115,7 +115,7 @@ func (g *ground) command(ctx context.Context, p Pair, gorxe string, end, port in
 	}
 	t := p.Workload.Tool
 	argv := append([]string{gorxe}, t.Gorxe...)
-	argv = append(argv, "-d", g.addr[p.Path][p.Family][end].String(), t.GIDFlag, "0", "-p", strconv.Itoa(port))
+	argv = append(argv, "-d", g.addr[p.Path.wire()][p.Family][end].String(), "--link", pathLinks[p.Path][end], t.GIDFlag, "0", "-p", strconv.Itoa(port))
 	argv = append(append(argv, t.Fixed...), p.Workload.Params.flags(t)...)
 	if p.Fault != "" && p.FaultAt == name {
 		argv = append(argv, "--fault", p.Fault+",seed="+strconv.Itoa(port))

@@ -35,6 +35,10 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 			gorxe + "cm -s -b 198.18.2.2 -P udp -p 7174 -n 1 -C 10 -S 100", "udaddy -s 198.18.2.2 -c 1 -C 10 -S 100"},
 		{"rdma_server and rdma_client", Cell{Workload: Workload{cmTool(t, "rdma_server"), once[0]}, Role: Client, Family: IPv6},
 			"rdma_server -s fd00:18:0:2::1 -p 20001", gorxe + "cm -c fd00:18:0:2::1 -n 1 -p 20001 -C 1 -S 16"},
+		{"cmtime in step with a server", Cell{Suite: "trixie", Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Server, Family: IPv4},
+			gorxe + "cm -s -b 198.18.2.2 -n 100 --step -p 20001", "cmtime -s 198.18.2.2 -c 100 -p 20001"},
+		{"cmtime in step with a client", Cell{Suite: "trixie", Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Client, Family: IPv4},
+			"cmtime -b 198.18.2.1 -c 100 -p 20001", gorxe + "cm -c 198.18.2.1 -n 100 --step -p 20001"},
 		{"nobody listens where gorxe asks", Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Client, Family: IPv4},
 			"", gorxe + "rping -c -a 198.18.2.1 -p 20001 -C 1"},
 		{"gorxe listens on another port", Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Server, Family: IPv4},
@@ -84,6 +88,9 @@ func TestEveryLineOfATalkCanBeFilledIn(t *testing.T) {
 func TestWhatEndsOfATalkMaySay(t *testing.T) {
 	const pinged = "ping data: rdma-ping-99: ABC\nclient DISCONNECT EVENT...\n"
 	rping, cmtime := Workload{cmTool(t, "rping -v"), pings[0]}, Workload{cmTool(t, "cmtime"), hundred[0]}
+	inStep := Workload{cmTool(t, "cmtime, in step"), hundred[0]}
+	const bothTables = "qp_conn               100\nthreads                 1\ndestroy qp              0\n" +
+		"Accept (100) test - no QPs\ncm_conn               100\nthreads                 1\ndestroy qp              0          1\n"
 	refused, dead := Workload{cmTool(t, "rping, no listener"), attempt[0]}, Workload{cmTool(t, "rping, dead host"), attempt[0]}
 	for _, c := range []struct {
 		name          string
@@ -104,6 +111,11 @@ func TestWhatEndsOfATalkMaySay(t *testing.T) {
 		{"cmtime to its end", cmtime, Server, 0, "disconnect   :       0.04\n", true, true, ""},
 		{"cmtime's server, ended by the lab", cmtime, Client, -1, "", false, false, ""},
 		{"cmtime's server had trouble", cmtime, Client, -1, "failure accepting\n", false, false, "fail"},
+		{"cmtime in step to its end", inStep, Server, 0, bothTables, true, true, ""},
+		{"cmtime's server in step to its end", inStep, Client, 0, bothTables, false, true, ""},
+		{"cmtime in step with one table only", inStep, Server, 0, bothTables[:strings.Index(bothTables, "Accept")], true, true, "cm_conn"},
+		{"cmtime in step refused", inStep, Server, 1, "event: RDMA_CM_EVENT_REJECTED, error: 10\n", true, true, "exit status 1"},
+		{"cmtime's server in step met something unknown", inStep, Client, 0, bothTables + "Unhandled event: 5 (x)\n", false, true, "Unhandled"},
 		{"refused", refused, Server, 255, "cma event RDMA_CM_EVENT_REJECTED, error 8\n", true, true, ""},
 		{"refused for another reason", refused, Server, 255, "cma event RDMA_CM_EVENT_REJECTED, error 28\n", true, true, "error 8"},
 		{"not refused", refused, Server, 0, "", true, true, "reports success"},
@@ -199,6 +211,10 @@ func TestConnectionManagerGroupHasWhatWasAgreedInBothRolesAndFamilies(t *testing
 					if id := suite + "/clean/" + run + "/" + role + "/" + family; !seen[id] {
 						t.Errorf("%s: missing", id)
 					}
+				}
+				inStep := suite + "/clean/cmtime--in-step/0--c-100/" + role + "/" + family
+				if has := suite == "trixie" && family == "IPv4"; seen[inStep] != has {
+					t.Errorf("%s: %v, want %v", inStep, seen[inStep], has)
 				}
 				for _, run := range managed {
 					id := suite + "/clean/" + run + "/" + role + "/" + family

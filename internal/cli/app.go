@@ -33,11 +33,13 @@ type app struct {
 	host           daemon.Host    // that a daemon is planned for
 	daemon         daemon.Options // what a daemon listens with, besides open
 	control        func(socket string) *control.Client
+	live           func(iface string, idle func()) (liveCapture, error)
+	recording      *recording // of what --trace asks for; nil without
 }
 
 // Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl}
+	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl, live: openLive}
 	return a.main(ctx, args)
 }
 
@@ -46,7 +48,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	err := root.ExecuteContext(ctx)
+	err := a.endRecording(root.ExecuteContext(ctx))
 	if err == nil {
 		return 0
 	}
@@ -70,7 +72,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 // oneLine returns the text of err as one line, without the names of packages that the reader need not know.
 func oneLine(err error) string {
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	for _, name := range []string{"packet: ", "engine: ", "transport: ", "qp: ", "mr: ", "cm: "} {
+	for _, name := range []string{"capture: ", "packet: ", "engine: ", "transport: ", "qp: ", "mr: ", "cm: "} {
 		text = strings.ReplaceAll(strings.TrimPrefix(text, name), ": "+name, ": ")
 	}
 	return text
@@ -106,8 +108,8 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
-	root.AddCommand(a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.regionCommand(), a.daemonCommand(),
-		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.versionCommand())
+	root.AddCommand(a.benchCommand(), a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.regionCommand(), a.daemonCommand(),
+		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.traceCommand(), a.versionCommand())
 	return root
 }
 

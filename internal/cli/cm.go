@@ -23,6 +23,7 @@ type cmParams struct {
 	space    string // tcp or udp
 	conns    int
 	parallel int
+	step     bool // with cmtime, over TCP
 	count    int
 	size     int
 	seconds  int // 0: as many connections as there are to be
@@ -43,17 +44,23 @@ func (a *app) cmCommand() *cobra.Command {
 		Short: "Make and end connections by rdma_cm, as ucmatose does",
 		Long: `Makes connections with the connection manager, sends messages both ways over each and
 ends them. The client tells how fast connections were made. The other end may be gorxe
-or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime of rdma-core before
-50, and with "-P udp -p 7174" udaddy, which asks for datagram queue pairs instead.
-Give both ends the same number of connections and messages, and the same size.`,
+or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
+-p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
+number of connections and messages, and the same size. cmtime of rdma-core 52 to 58 needs
+--step: it makes and ends connections three times, first one and then twice the number of
+-n, and sends no messages. Its TCP connection has the port of -p and is IPv4 only.`,
 		Example: `  gorxe cm -s -b 127.0.0.1                      server
   gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
   gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server without end, for
   gorxe cm -c 127.0.0.1 -b 127.0.0.2 -D 60 -C 0 client that connects and disconnects for a minute
   gorxe cm -c 192.0.2.7 -n 32 -C 100            against "ucmatose -c 32 -C 100" on 192.0.2.7
-  gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"`,
+  gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"
+  gorxe cm -s -n 100 --step                     against "cmtime -s 192.0.2.1 -c 100"`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if p.step && !c.Flags().Changed("count") {
+				p.count = 0
+			}
 			if err := p.check(); err != nil {
 				return err
 			}
@@ -74,6 +81,7 @@ func (p *cmParams) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; a server takes any number for 0, until it is stopped")
 	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for so many `seconds`, -j at a time")
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
+	fs.BoolVar(&p.step, "step", false, "keep step with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
 	fs.IntVarP(&p.size, "size", "S", 100, "`bytes` per message")
 	p.device.add(fs)
@@ -100,6 +108,9 @@ func (p *cmParams) check() error {
 	if p.conns == 0 && p.space == "udp" {
 		return usagef("-n 0: with -P udp a server needs the number of queue pairs")
 	}
+	if p.step && (p.space == "udp" || p.seconds > 0 || p.conns == 0 || p.count > 0) {
+		return usagef("--step: cmtime makes so many connections as -n says, over which it sends nothing: leave -C, -D, -P udp and -n 0 out")
+	}
 	return p.device.check()
 }
 
@@ -120,7 +131,7 @@ func (p *cmParams) portSpace() gorxe.PortSpace {
 
 // cm runs one end of the test.
 func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
-	e := &cmEnd{params: p, out: a.stdout}
+	e := &cmEnd{params: p, out: a.stdout, tcp: a.tcp}
 	if p.server {
 		e.dev, e.at, err = a.serving(ctx, &p.device, p.bind)
 	} else {
@@ -133,6 +144,8 @@ func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
 	e.pd = e.dev.AllocPD()
 	e.announce = func(l *gorxe.Listener) { a.announce(l, e.dev) }
 	switch {
+	case p.step:
+		return e.inStep(ctx)
 	case p.space == "udp":
 		return e.datagrams(ctx)
 	case p.duration > 0:

@@ -21,10 +21,11 @@ type cmEnd struct {
 	pd     *gorxe.PD
 	remote netip.AddrPort // of a client's server
 	at     netip.Addr     // where a server listens; unspecified: everywhere
+	tcp    tcp
 
 	announce func(*gorxe.Listener)
 
-	progress atomic.Uint64 // completions, for watchProgress
+	progress atomic.Uint64 // connections and completions, for watchProgress
 
 	mu   sync.Mutex
 	made []*cmConn       // guarded by mu
@@ -59,7 +60,7 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cq = waiter{cq}
+	c.cq = waiter{cq: cq}
 	c.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: service, SendCQ: cq, Cap: gorxe.QPCap{
 		MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
@@ -94,11 +95,11 @@ func (e *cmEnd) ask(service gorxe.QPType, do func(*cmConn) error) (c *cmConn, to
 	return c, time.Since(asked), err
 }
 
-// askAll asks for as many as there are to be, so many at a time, and says how fast that was.
-func (e *cmEnd) askAll(ctx context.Context, service gorxe.QPType, do func(context.Context, *cmConn) error) error {
+// askAll asks for n, so many at a time, and says how fast that was.
+func (e *cmEnd) askAll(ctx context.Context, n int, service gorxe.QPType, do func(context.Context, *cmConn) error) error {
 	turns := make(chan struct{}, e.params.parallel)
 	begin := time.Now()
-	err := each(ctx, make([]struct{}, e.params.conns), func(ctx context.Context, _ struct{}) error {
+	err := each(ctx, make([]struct{}, n), func(ctx context.Context, _ struct{}) error {
 		select {
 		case turns <- struct{}{}:
 		case <-ctx.Done():
@@ -120,6 +121,7 @@ func (e *cmEnd) askAll(ctx context.Context, service gorxe.QPType, do func(contex
 
 // keep remembers a connection that was made in so much time.
 func (e *cmEnd) keep(c *cmConn, took time.Duration) {
+	e.progress.Add(1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.made = append(e.made, c)

@@ -22,7 +22,7 @@ func (e *cmEnd) connections(ctx context.Context) error {
 	if e.params.server {
 		connect = e.acceptAll
 	}
-	if err := connect(ctx); err != nil {
+	if err := connect(ctx, e.params.conns); err != nil {
 		return err
 	}
 	run, cancel := context.WithCancelCause(ctx)
@@ -51,34 +51,43 @@ func (e *cmEnd) param() gorxe.ConnParam {
 	return p
 }
 
-// dialAll makes all connections, so many at a time.
-func (e *cmEnd) dialAll(ctx context.Context) error { return e.askAll(ctx, gorxe.RC, e.dial) }
+// dialAll makes n connections, so many at a time.
+func (e *cmEnd) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n, gorxe.RC, e.dial) }
 
 func (e *cmEnd) dial(ctx context.Context, c *cmConn) (err error) {
 	c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param())
 	return err
 }
 
+// open opens the port.
+func (e *cmEnd) open() (*gorxe.Listener, error) {
+	return e.dev.Listen(e.params.portSpace(), netip.AddrPortFrom(e.at, e.params.port), e.params.conns)
+}
+
 // listen opens the port and says so.
 func (e *cmEnd) listen() (*gorxe.Listener, error) {
-	p := e.params
-	l, err := e.dev.Listen(p.portSpace(), netip.AddrPortFrom(e.at, p.port), p.conns)
+	l, err := e.open()
 	if err == nil {
 		e.announce(l)
 	}
 	return l, err
 }
 
-// acceptAll takes as many connections as there are to be, and then no more.
-func (e *cmEnd) acceptAll(ctx context.Context) error {
+// acceptAll takes n connections, and then no more.
+func (e *cmEnd) acceptAll(ctx context.Context, n int) error {
 	l, err := e.listen()
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	return e.acceptSome(ctx, l, n)
+}
+
+// acceptSome takes n connections and says how fast that was.
+func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error {
 	var begin time.Time
 	g := newGroup(ctx)
-	for i := range e.params.conns {
+	for i := range n {
 		r, err := l.Next(g.ctx)
 		if err != nil {
 			g.fail(err)

@@ -34,7 +34,7 @@ func (e *cmEnd) datagrams(ctx context.Context) error {
 
 // resolveAll asks for all queue pairs, so many at a time.
 func (e *cmEnd) resolveAll(ctx context.Context) error {
-	return e.askAll(ctx, gorxe.UD, func(ctx context.Context, c *cmConn) (err error) {
+	return e.askAll(ctx, e.params.conns, gorxe.UD, func(ctx context.Context, c *cmConn) (err error) {
 		c.peer, err = e.pd.DialUD(ctx, e.remote, nil)
 		return err
 	})

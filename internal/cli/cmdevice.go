@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -18,20 +19,27 @@ import (
 // managedFlags choose the device of a command that meets its peer by the connection manager.
 type managedFlags struct {
 	dev    string
+	link   string
+	spin   time.Duration
 	faults string
+	trace  string
 }
 
 func (f *managedFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dev, "ib-dev", "", "network interface or local `address` to use (default: that which leads to the server; at a server, every address of the host)")
+	addLinkFlag(fs, &f.link)
+	addSpinFlag(fs, &f.spin)
 	fs.StringVar(&f.faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
+	addTraceFlag(fs, &f.trace)
 }
 
 func (f *managedFlags) check() error {
-	return (&deviceFlags{ibPort: 1, faults: f.faults}).check()
+	return f.flags().check()
 }
 
-func (f *managedFlags) config(device string) gorxe.Config {
-	return (&deviceFlags{faults: f.faults}).config(device)
+// flags are those of other commands that say the same.
+func (f *managedFlags) flags() *deviceFlags {
+	return &deviceFlags{ibPort: 1, link: f.link, spin: f.spin, faults: f.faults, trace: f.trace}
 }
 
 // dialing opens the device for a server at host, on the local address source or, if that is empty, the one from which
@@ -52,7 +60,7 @@ func (a *app) dialing(ctx context.Context, f *managedFlags, source, host string,
 		}
 		device = r.Src.String()
 	}
-	dev, err := a.open(f.config(device))
+	dev, err := a.openDevice(f.flags(), device)
 	return dev, to[0], err
 }
 
@@ -72,11 +80,14 @@ func (a *app) serving(ctx context.Context, f *managedFlags, bind string) (*gorxe
 		device = at.String()
 	}
 	if device != "" {
-		dev, err := a.open(f.config(device))
+		dev, err := a.openDevice(f.flags(), device)
 		return dev, at, err
 	}
-	cfg := f.config("")
-	links, err := hostLinks()
+	cfg := f.flags().config("")
+	if err := a.recorded(&cfg, f.trace); err != nil {
+		return nil, at, err
+	}
+	links, err := hostLinks(f.link)
 	if err != nil {
 		return nil, at, err
 	}
@@ -91,7 +102,7 @@ func (a *app) serving(ctx context.Context, f *managedFlags, bind string) (*gorxe
 }
 
 // hostLinks are links on every address of the host, those of loopback interfaces only if there are no others.
-func hostLinks() ([]packet.Link, error) {
+func hostLinks(kind string) ([]packet.Link, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("listing network interfaces: %w", err)
@@ -108,7 +119,7 @@ func hostLinks() ([]packet.Link, error) {
 				continue
 			}
 			for _, addr := range addrs {
-				l, err := packet.ListenUDP(addr, packet.UDPOptions{})
+				l, err := packet.Listen(kind, addr)
 				if errors.Is(err, syscall.EADDRNOTAVAIL) {
 					continue // an IPv6 address is tentative for a second after it was set
 				}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/gorxe/gorxe"
 )
@@ -13,8 +14,18 @@ const spins = 64
 
 // waiter takes completions from a CQ, with little latency when they come soon and without using the processor when not.
 type waiter struct {
-	cq *gorxe.CQ
+	cq  *gorxe.CQ
+	how waiting
 }
+
+// waiting is how a waiter waits.
+type waiting uint8
+
+const (
+	lookThenSleep waiting = iota // for little latency when completions come soon
+	sleep                        // at once
+	neverSleep
+)
 
 // next returns at least one completion, or the reason why there is none. When ctx is over it does not go on.
 func (w waiter) next(ctx context.Context, wc []gorxe.WC) (int, error) {
@@ -24,10 +35,18 @@ func (w waiter) next(ctx context.Context, wc []gorxe.WC) (int, error) {
 	if n := w.cq.Poll(wc); n > 0 {
 		return n, nil
 	}
-	for range spins {
+	how := w.how
+	if how == lookThenSleep && runtime.GOMAXPROCS(0) == 1 {
+		// The program's one processor looks for packets when it has nothing else to do: looking for completions keeps it from that.
+		how = sleep
+	}
+	for looked := 0; how != sleep && (how == neverSleep || looked < spins); looked++ {
 		yield()
 		if n := w.cq.Poll(wc); n > 0 {
 			return n, nil
+		}
+		if looked%spins == spins-1 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
 		}
 	}
 	return w.cq.Wait(ctx, wc)

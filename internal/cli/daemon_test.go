@@ -241,13 +241,14 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 		"daemon --check --device name=x --session-memory 1KiB": "gorxe: --session-memory: service perftest: memory is 1KiB: it must be 64KiB to 1GiB\n" +
 			"gorxe: --device name=x: device x: it needs an interface or an address\n",
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
+		"daemon --check --device lo --perftest-payload /nothing": "gorxe: --perftest-payload: service perftest: payload: open /nothing: no such file or directory\n",
 	} {
 		if r := newWorld().look(t, newMemorySocket(), line); r.code != exitFailure || r.err.String() != want {
 			t.Errorf("%s: %v\nwant %s", line, r, want)
 		}
 	}
 	for line, want := range map[string]string{
-		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
+		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, spin, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
 		"daemon --log-level loud":   `gorxe: --log-level: "loud" is not allowed: give debug, info, warn or error; see 'gorxe daemon --help'` + "\n",
 		"daemon eth0":               `gorxe: gorxe daemon takes no argument, got "eth0"` + "\n",
 		"loglevel loud":             `gorxe: level "loud" is not allowed: give debug, info, warn or error` + "\n",

@@ -12,24 +12,33 @@ import (
 )
 
 type demoParams struct {
-	link string
-	seed uint64
-	loss float64
+	link  string
+	seed  uint64
+	loss  float64
+	trace string
+	acts  []string // none: the usual ones
 }
 
 func (a *app) demoCommand() *cobra.Command {
 	p := &demoParams{}
 	c := &cobra.Command{
-		Use:   "demo",
+		Use:   "demo [ACT...]",
 		Short: "Watch two software RNICs talk, packet by packet",
 		Long: `Makes two RDMA devices on this host, connects them, and lets one WRITE into, READ from
 and SEND to the other, first over a good link, then over one that loses packets. Every line
-with an arrow is a packet that was really sent.`,
+with an arrow is a packet that was really sent. Acts are write, read, atomic, send, rnr and loss;
+without any named it is write, read, send and loss.
+
+--trace keeps what A sends and receives, as a capture at its end of the cable would: what the bad
+link loses of A's packets is there, what it loses of B's is not.`,
 		Example: `  gorxe demo                   over UDP port 4791 of 127.0.0.1 and 127.0.0.2
   gorxe demo --link pipe       in memory: needs no port, works on every system
-  gorxe demo --loss 20         a much worse link`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+  gorxe demo --loss 20         a much worse link
+  gorxe demo atomic rnr        two acts that are not in the usual program
+  gorxe demo --trace demo.pcapng && gorxe trace --explain demo.pcapng`,
+		ValidArgs: actNames(),
+		RunE: func(c *cobra.Command, args []string) error {
+			p.acts = args
 			if err := p.check(); err != nil {
 				return err
 			}
@@ -41,6 +50,7 @@ with an arrow is a packet that was really sent.`,
 	fs.StringVar(&p.link, "link", defaultDemoLink(), "udp or pipe: real sockets, or a `network` in memory")
 	fs.Uint64Var(&p.seed, "seed", 1, "decides numbers, keys, data and which packets are lost")
 	fs.Float64Var(&p.loss, "loss", 5, "`percent` of the packets that the bad link loses")
+	addTraceFlag(fs, &p.trace)
 	return c
 }
 
@@ -62,7 +72,7 @@ func (p *demoParams) check() error {
 	if p.seed == 0 {
 		return usagef("--seed 0: choose another number; the same one gives the same numbers and losses")
 	}
-	return nil
+	return p.checkActs()
 }
 
 // Addresses of the two devices.
@@ -92,6 +102,9 @@ func (p *demoParams) openLinks() (links [2]packet.Link, err error) {
 
 // demo shows all acts.
 func (a *app) demo(ctx context.Context, p *demoParams) error {
+	if err := a.record(p.trace); err != nil {
+		return err
+	}
 	links, err := p.openLinks()
 	if err != nil {
 		return err
@@ -101,8 +114,11 @@ func (a *app) demo(ctx context.Context, p *demoParams) error {
 	if err := d.open(links); err != nil {
 		return err
 	}
-	for _, act := range []func(context.Context) error{d.connect, d.actWrite, d.actRead, d.actSend, d.actLoss} {
-		if err := act(ctx); err != nil {
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	for _, act := range p.program() {
+		if err := act.play(d, ctx); err != nil {
 			return err
 		}
 	}

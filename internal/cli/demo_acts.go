@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/gorxe/gorxe"
@@ -18,7 +17,51 @@ type demo struct {
 	params *demoParams
 	style  style
 	wire   *demoWire
+	scene  int    // number of the last heading
+	wrs    uint64 // work requests that A has posted
 	ends   [2]demoEnd
+}
+
+// demoAct is a part of the performance.
+type demoAct struct {
+	name  string
+	usual bool // it is played when none is asked for
+	play  func(*demo, context.Context) error
+}
+
+var demoActs = []demoAct{
+	{"write", true, (*demo).actWrite},
+	{"read", true, (*demo).actRead},
+	{"atomic", false, (*demo).actAtomic},
+	{"send", true, (*demo).actSend},
+	{"rnr", false, (*demo).actRNR},
+	{"loss", true, (*demo).actLoss},
+}
+
+func actNames() (names []string) {
+	for _, act := range demoActs {
+		names = append(names, act.name)
+	}
+	return names
+}
+
+func (p *demoParams) checkActs() error {
+	for _, name := range p.acts {
+		if !slices.Contains(actNames(), name) {
+			return usagef("there is no act %q: choose some of %s", name, strings.Join(actNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// program is what is played: always in the order of demoActs, since what the bad link does it does to the end.
+func (p *demoParams) program() (acts []demoAct) {
+	for _, act := range demoActs {
+		if slices.Contains(p.acts, act.name) || len(p.acts) == 0 && act.usual {
+			acts = append(acts, act)
+		}
+	}
+	return acts
 }
 
 // demoEnd is one device with one of everything.
@@ -36,6 +79,7 @@ const (
 	demoBuffer    = 16 << 10
 	demoPathMTU   = 1024
 	demoTimeout   = 12 // 16.8 ms: the bad link's lost answers shall not be waited for long
+	demoRNRTimer  = 20 // 10.24 ms: time for B to post a receive
 	demoWriteSize = 6000
 	demoReadSize  = 3500
 	demoMessages  = 8
@@ -47,8 +91,9 @@ var demoVA = [2]uint64{0xa0000, 0xb0000}
 
 func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.stdout, format, args...) }
 
-func (d *demo) heading(n int, text string) {
-	d.printf("\n%s\n", d.style.bold(fmt.Sprintf("%d. %s", n, text)))
+func (d *demo) heading(text string) {
+	d.scene++
+	d.printf("\n%s\n", d.style.bold(fmt.Sprintf("%d. %s", d.scene, text)))
 }
 
 // open makes the devices; they own the links from then on.
@@ -59,9 +104,16 @@ func (d *demo) open(links [2]packet.Link) error {
 		if d.params.link == "pipe" {
 			link = burstLink{link, d.wire, i}
 		}
-		dev, err := d.app.open(gorxe.Config{
-			Name: device(i), Links: []packet.Link{d.wire.tap(i, link, fault)}, Seed: d.params.seed*2 + uint64(i),
-		})
+		link = d.wire.tap(i, link, fault)
+		// Probes follow the time that answers take, and each run shall have the same packets.
+		unprobed := gorxe.TransportConfig{ProbeAfter: 1 << 62}
+		cfg := gorxe.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
+		if d.app.recording != nil && i == 0 {
+			link = d.app.recording.Wrap(device(i), link)
+			cfg.Observer = d.app.recording.Observer()
+		}
+		cfg.Links = []packet.Link{link}
+		dev, err := d.app.open(cfg)
 		if err != nil {
 			for _, l := range links[i:] {
 				l.Close()
@@ -101,7 +153,7 @@ func (d *demo) connect(context.Context) error {
 		e.buf = make([]byte, demoBuffer)
 		pd := e.dev.AllocPD()
 		var err error
-		access := gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead
+		access := gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
 		if e.mr, err = pd.RegMR(e.buf, access, gorxe.WithIOVA(demoVA[i])); err != nil {
 			return err
 		}
@@ -115,9 +167,10 @@ func (d *demo) connect(context.Context) error {
 			return err
 		}
 	}
-	d.heading(1, "Connect: each end learns the other's queue pair number, first PSN and GID")
+	d.heading("Connect: each end learns the other's queue pair number, first PSN and GID")
 	attr := gorxe.DefaultConnAttr()
-	attr.PathMTU, attr.Timeout = demoPathMTU, demoTimeout
+	attr.PathMTU, attr.Timeout, attr.MinRNRTimer = demoPathMTU, demoTimeout, demoRNRTimer
+	attr.Access |= gorxe.RemoteAtomic
 	for i := range d.ends {
 		e := &d.ends[i]
 		if err := e.qp.Connect(e.info, d.ends[1-i].info, attr); err != nil {
@@ -131,12 +184,18 @@ func (d *demo) connect(context.Context) error {
 
 // one posts a work request on A's queue pair and waits for its completion.
 func (d *demo) one(ctx context.Context, wr *gorxe.SendWR) (gorxe.WC, error) {
-	wr.Flags |= gorxe.Signaled
-	a := &d.ends[0]
-	if err := a.qp.PostSend(wr); err != nil {
+	if err := d.post(wr); err != nil {
 		return gorxe.WC{}, err
 	}
-	return d.completion(ctx, a)
+	return d.completion(ctx, &d.ends[0])
+}
+
+// post posts a work request on A's queue pair, with a number of its own.
+func (d *demo) post(wr *gorxe.SendWR) error {
+	d.wrs++
+	wr.ID = d.wrs
+	wr.Flags |= gorxe.Signaled
+	return d.ends[0].qp.PostSend(wr)
 }
 
 // completion waits for one completion, which must be good.
@@ -178,117 +237,10 @@ func same(what string, got, want []byte) error {
 	return nil
 }
 
-func (d *demo) actWrite(ctx context.Context) error {
-	d.heading(2, fmt.Sprintf("WRITE: A puts %d bytes into B's memory; no program on B takes part", demoWriteSize))
-	a, b := &d.ends[0], &d.ends[1]
-	d.fill(a.buf[:demoWriteSize], 1)
-	wc, err := d.one(ctx, &gorxe.SendWR{
-		Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{a.mr.SGE(0, demoWriteSize)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
-	})
-	if err != nil {
-		return err
-	}
-	d.show(d.wire.take())
-	if err := same("B's memory after the WRITE", b.buf[:demoWriteSize], a.buf[:demoWriteSize]); err != nil {
-		return err
-	}
-	d.verdict(0, wc, fmt.Sprintf("All %d bytes in B's memory are right.", demoWriteSize))
-	return nil
-}
-
-func (d *demo) actRead(ctx context.Context) error {
-	d.heading(3, fmt.Sprintf("READ: A fetches %d bytes from B's memory; again B's program sleeps", demoReadSize))
-	a, b := &d.ends[0], &d.ends[1]
-	d.fill(b.buf[:demoReadSize], 2)
-	clear(a.buf)
-	wc, err := d.one(ctx, &gorxe.SendWR{
-		Opcode: gorxe.WRRead, SGList: []gorxe.SGE{a.mr.SGE(0, demoReadSize)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
-	})
-	if err != nil {
-		return err
-	}
-	d.show(d.wire.take())
-	if err := same("A's memory after the READ", a.buf[:demoReadSize], b.buf[:demoReadSize]); err != nil {
-		return err
-	}
-	d.verdict(0, wc, fmt.Sprintf("All %d bytes in A's memory are right.", demoReadSize))
-	return nil
-}
-
-func (d *demo) actSend(ctx context.Context) error {
-	const text = "Hello B, this is A's software RNIC."
-	d.heading(4, "SEND: B posts a receive, A sends a message into it")
-	a, b := &d.ends[0], &d.ends[1]
-	copy(a.buf, text)
-	if err := b.qp.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{b.mr.SGE(0, 256)}}); err != nil {
-		return err
-	}
-	sent, err := d.one(ctx, &gorxe.SendWR{Opcode: gorxe.WRSend, SGList: []gorxe.SGE{a.mr.SGE(0, len(text))}})
-	if err != nil {
-		return err
-	}
-	received, err := d.completion(ctx, b)
-	if err != nil {
-		return err
-	}
-	d.show(d.wire.take())
-	got := b.buf[:received.ByteLen]
-	if !bytes.Equal(got, []byte(text)) {
-		return fmt.Errorf("demo: B received %q, want %q: gorxe has a bug", got, text)
-	}
-	d.verdict(0, sent, "")
-	d.verdict(1, received, fmt.Sprintf("%d bytes: %q", received.ByteLen, got))
-	return nil
-}
-
-func (d *demo) actLoss(ctx context.Context) error {
-	d.heading(5, fmt.Sprintf("Loss: the link now drops %g %% of the packets, both ways; A WRITEs %d KiB %d times", d.params.loss, demoBuffer>>10, demoMessages))
-	a, b := &d.ends[0], &d.ends[1]
-	d.wire.bad.Store(true)
-	before := d.wire.count()
-	var wc gorxe.WC
-	for i, shown := 1, 0; i <= demoMessages; i++ {
-		d.fill(a.buf, uint64(10+i))
-		var err error
-		wc, err = d.one(ctx, &gorxe.SendWR{
-			Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{a.mr.SGE(0, demoBuffer)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
-		})
-		var failed *completionError
-		if errors.As(err, &failed) && failed.wc.Status == gorxe.WCRetryExcErr {
-			return fmt.Errorf("WRITE %d: %v (%s): %g %% is more than %d retries make up for; choose a smaller --loss",
-				i, failed.wc.Status, failed.wc.Status.Name(), d.params.loss, gorxe.DefaultConnAttr().RetryCnt)
-		}
-		if err != nil {
-			return err
-		}
-		events := d.wire.take()
-		d.printf("  WRITE %d: %s\n", i, summary(events))
-		if eventful(events) && shown < demoDetails {
-			shown++
-			d.show(events)
-		}
-		if err := same(fmt.Sprintf("B's memory after WRITE %d", i), b.buf, a.buf); err != nil {
-			return err
-		}
-	}
-	after := d.wire.count()
-	d.verdict(0, wc, fmt.Sprintf("%d packets lost, %d sent again; every byte is right, each time.",
-		after.lost-before.lost, after.again-before.again))
-	return nil
-}
-
-func eventful(events []demoEvent) bool {
-	for i := range events {
-		if events[i].lost || events[i].again {
-			return true
-		}
-	}
-	return false
-}
-
 func (d *demo) farewell() {
 	d.printf("\n%s\n", d.style.bold("Try next:"))
 	for _, l := range [][2]string{
+		{"gorxe demo --trace f && gorxe trace f", "what each packet means"},
 		{"gorxe devinfo -v -d 127.0.0.1", "what such a device offers"},
 		{"gorxe perf write_bw -d 127.0.0.1", "how fast it is: this in one terminal,"},
 		{"gorxe perf write_bw -d 127.0.0.2 127.0.0.1", "and this in another"},

@@ -14,6 +14,7 @@ const minRun = 3
 func renderPackets(events []demoEvent, s style) []string {
 	var lines []string
 	answered := true // a NAK explains why A sends again; silence means that its timer did
+	repeats := false // A is going through what it has sent before
 	for i := 0; i < len(events); {
 		e := &events[i]
 		n := 1
@@ -23,12 +24,15 @@ func renderPackets(events []demoEvent, s style) []string {
 		if n < minRun {
 			n = 1
 		}
-		isNAK := e.p.Opcode == bth.RCAck && e.p.AETH.Syndrome.IsNak()
+		isNAK := e.p.Opcode == bth.RCAck && (e.p.AETH.Syndrome.IsNak() || e.p.AETH.Syndrome.IsRNR())
 		if e.again && !answered {
 			lines = append(lines, s.dim(fmt.Sprintf("  %s        no answer: its timer runs out", device(e.from))))
 		}
-		if e.again || isNAK && !e.lost {
+		if e.again || isNAK && !e.lost || repeats && e.p.Opcode == bth.RCAck && !e.lost {
 			answered = true
+		}
+		if e.p.Opcode.Info().Request() {
+			repeats = e.again
 		}
 		if !e.again && e.p.Opcode.Info().Request() {
 			answered = false
@@ -104,6 +108,17 @@ func packetDetails(e *demoEvent, n int) string {
 	}
 	if info.Headers&bth.HasRETH != 0 {
 		parts = append(parts, fmt.Sprintf("RETH va %x len %d key %08x", e.p.RETH.VA, e.p.RETH.DMALen, e.p.RETH.RKey))
+	}
+	if info.Headers&bth.HasAtomicETH != 0 {
+		x := &e.p.AtomicETH
+		text := fmt.Sprintf("va %x key %08x add %d", x.VA, x.RKey, x.SwapAdd)
+		if e.p.Opcode == bth.RCCmpSwap {
+			text = fmt.Sprintf("va %x key %08x if %d then %d", x.VA, x.RKey, x.Compare, x.SwapAdd)
+		}
+		parts = append(parts, text)
+	}
+	if info.Headers&bth.HasAtomicAckETH != 0 {
+		parts = append(parts, fmt.Sprintf("was %d", e.p.AtomicAck))
 	}
 	if info.Headers&bth.HasAETH != 0 {
 		parts = append(parts, fmt.Sprintf("%v, MSN %d", e.p.AETH.Syndrome, e.p.AETH.MSN))

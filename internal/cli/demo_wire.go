@@ -20,6 +20,7 @@ type demoWire struct {
 	highest [2]psnMark // the last new request of each device
 	bad     atomic.Bool
 	total   demoCount
+	refused chan struct{} // closed when B has sent an RNR NAK; nil where nobody waits
 
 	// Of burstLink, by device.
 	arrived sync.Cond
@@ -159,8 +160,20 @@ func (w *demoWire) sent(i int, data []byte) {
 			*m = psnMark{e.p.PSN, true}
 		}
 	}
+	if e.p.Opcode == bth.RCAck && e.p.AETH.Syndrome.IsRNR() && w.refused != nil {
+		close(w.refused)
+		w.refused = nil
+	}
 	w.total.add(&e)
 	w.events = append(w.events, e)
+}
+
+// refusal returns what will be closed when the next RNR NAK is sent.
+func (w *demoWire) refusal() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = make(chan struct{})
+	return w.refused
 }
 
 // take returns what was seen since the last call.

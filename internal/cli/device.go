@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -15,16 +19,39 @@ import (
 type deviceFlags struct {
 	dev    string
 	ibPort int
-	faults string
+	link   string
+	spin   time.Duration
+	faults string // in what is sent
+	losses string // in what arrives
+	trace  string // file for the packets
 }
 
 func (f *deviceFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.dev, "ib-dev", "d", "", "network interface or local `address` to use (default: the address that the TCP connection uses)")
 	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
+	addLinkFlag(fs, &f.link)
+	addSpinFlag(fs, &f.spin)
 	fs.StringVar(&f.faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
+	fs.StringVar(&f.losses, "fault-in", "", "do harm to the packets that arrive: a `list` as that of --fault, without delay and jitter")
+}
+
+// addLinkFlag is the choice of how packets leave and come.
+func addLinkFlag(fs *pflag.FlagSet, kind *string) {
+	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (takes CAP_NET_RAW), xdp (takes root) or auto (the best that works)")
+}
+
+// addSpinFlag is the choice between latency and an idle processor.
+func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
+	fs.DurationVar(d, "spin", gorxe.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
 }
 
 func (f *deviceFlags) check() error {
+	if f.spin < 0 || f.spin > gorxe.MaxSpin {
+		return usagef("--spin %v: give 0s to %v", f.spin, gorxe.MaxSpin)
+	}
+	if err := packet.CheckKind(f.link); err != nil {
+		return usagef("--link %q: choose %s", f.link, packet.KindList())
+	}
 	if f.ibPort != 1 {
 		return usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
 	}
@@ -33,16 +60,60 @@ func (f *deviceFlags) check() error {
 			return usagef("--fault: %v", err)
 		}
 	}
+	if f.losses != "" {
+		in, err := packet.ParseFaults(f.losses)
+		if err != nil {
+			return usagef("--fault-in: %v", err)
+		}
+		if in.Delay != 0 || in.Jitter != 0 {
+			return usagef("--fault-in %s: what arrives is not delayed; delay what leaves the other end, with --fault", f.losses)
+		}
+	}
 	return nil
 }
 
 // config is that of a device on an interface or address, with the flags' faults.
 func (f *deviceFlags) config(device string) gorxe.Config {
-	cfg := gorxe.Config{Device: device}
-	if faults, err := packet.ParseFaults(f.faults); err == nil {
-		cfg.Wrap = func(l packet.Link) packet.Link { return packet.Fault(l, faults) }
+	cfg := gorxe.Config{Device: device, Link: f.link, Spin: cmp.Or(f.spin, -1)}
+	// check has refused what is wrong; what is empty is no fault.
+	faults, _ := packet.ParseFaults(f.faults)
+	losses, _ := packet.ParseFaults(f.losses)
+	if none := (packet.FaultConfig{}); faults != none || losses != none {
+		cfg.Wrap = func(l packet.Link) packet.Link { return packet.FaultBoth(l, faults, losses) }
 	}
 	return cfg
+}
+
+// openDevice opens the device that f describes on an interface or address.
+func (a *app) openDevice(f *deviceFlags, device string) (*gorxe.Device, error) {
+	cfg := f.config(device)
+	if err := a.recorded(&cfg, f.trace); err != nil {
+		return nil, err
+	}
+	return a.openLinks(cfg)
+}
+
+// openLinks opens a device, and says which links it has where that was left to it.
+func (a *app) openLinks(cfg gorxe.Config) (*gorxe.Device, error) {
+	dev, err := a.open(cfg)
+	if err != nil || cfg.Link != packet.Auto {
+		return dev, err
+	}
+	for _, g := range dev.GIDs() {
+		if choices := dev.LinkChoices(g.Addr); choices != nil {
+			fmt.Fprintf(a.stderr, "gorxe: link at %v: %s\n", g.Addr, choiceText(choices))
+		}
+	}
+	return dev, nil
+}
+
+// choiceText says in one line what became of each kind of link.
+func choiceText(choices []packet.Choice) string {
+	var said []string
+	for _, c := range choices {
+		said = append(said, oneLine(errors.New(c.String())))
+	}
+	return strings.Join(said, "; ")
 }
 
 // openFor opens the device that f names, or nil when it names none: then open it with openAt once the connection to the
@@ -51,7 +122,7 @@ func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
 	if f.dev == "" {
 		return nil, nil
 	}
-	return a.open(f.config(f.dev))
+	return a.openDevice(f, f.dev)
 }
 
 // openAt opens the device that f describes on the local address of conn.
@@ -60,7 +131,7 @@ func (a *app) openAt(f *deviceFlags, conn net.Conn) (*gorxe.Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
 	}
-	dev, err := a.open(f.config(ap.Addr().Unmap().String()))
+	dev, err := a.openDevice(f, ap.Addr().Unmap().String())
 	if err != nil {
 		return nil, fmt.Errorf("%w; name another address or interface with -d", err)
 	}

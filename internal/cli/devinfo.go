@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +69,7 @@ func (a *app) devinfo(p *devinfoParams) error {
 	var infos []deviceInfo
 	var failed []error
 	for _, name := range names {
-		info, err := a.inspect(name)
+		info, err := a.inspect(name, p.device.link)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
@@ -120,6 +121,7 @@ type deviceInfo struct {
 	Limits    map[string]any   `json:"limits"`
 	Port      portInfo         `json:"port"`
 	GIDs      []gidInfo        `json:"gids"`
+	Links     []string         `json:"links"` // one line for each kind, or for each link
 	attr      gorxe.DeviceAttr // for printing
 }
 
@@ -144,9 +146,9 @@ type gidInfo struct {
 	MTU   int    `json:"mtu"`
 }
 
-// inspect opens the device to look at it, and closes it.
-func (a *app) inspect(name string) (deviceInfo, error) {
-	dev, err := a.open(gorxe.Config{Device: name})
+// inspect opens the device with links of a kind to look at it, and closes it.
+func (a *app) inspect(name, link string) (deviceInfo, error) {
+	dev, err := a.open(gorxe.Config{Device: name, Link: link})
 	if err != nil {
 		return deviceInfo{}, err
 	}
@@ -163,8 +165,29 @@ func (a *app) inspect(name string) (deviceInfo, error) {
 	}
 	for _, g := range dev.GIDs() {
 		info.GIDs = append(info.GIDs, gidInfo{g.Index, g.GID.String(), g.Type, g.Addr.String(), g.Link, int(g.MTU)})
+		info.addLinks(&g, dev.LinkChoices(g.Addr))
 	}
 	return info, nil
+}
+
+// addLinks adds what there is to say of the link of g: its kind, and why it is no other. What was said of another is not said
+// again.
+func (i *deviceInfo) addLinks(g *gorxe.GIDEntry, choices []packet.Choice) {
+	add := func(line string) {
+		if !slices.Contains(i.Links, line) {
+			i.Links = append(i.Links, line)
+		}
+	}
+	kind := g.Link
+	if g.Detail != "" {
+		kind += ", " + g.Detail
+	}
+	add(kind)
+	for _, c := range choices {
+		if c.Why != nil {
+			add(oneLine(errors.New(c.String())))
+		}
+	}
 }
 
 // attribute prints one line in ibv_devinfo's layout: a name and a value, at the depth of its block.
@@ -218,6 +241,9 @@ func (i *deviceInfo) print(w io.Writer, verbose bool) {
 		attribute(w, 3, "phys_state", p.PhysState+" (5)")
 		for _, g := range i.GIDs {
 			attribute(w, 3, fmt.Sprintf("GID[%3d]", g.Index), fmt.Sprintf("%s, %s", g.GID, g.Type))
+		}
+		for _, l := range i.Links {
+			attribute(w, 3, "link", l)
 		}
 	}
 	fmt.Fprintln(w)

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/record"
+	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -52,8 +54,11 @@ type world struct {
 	calls chan net.Conn
 	tcp   tcp // replaces the fake TCP
 
+	live     func(string, func()) (liveCapture, error)
 	stdin    io.Reader
 	terminal bool // what commands print to is one
+
+	recent *record.Recent // keeps the packets; nil where nobody wants them
 
 	frames atomic.Int32 // received so far
 	onSeen int32        // when so many were,
@@ -81,6 +86,9 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 		f.Seed += uint64(addr.As16()[15])
 		l = packet.Fault(l, f)
 	}
+	if w.recent != nil {
+		l = w.recent.Wrap("", l)
+	}
 	l = packet.Tap(l, func(dir packet.Direction, _ packet.TapFrame) {
 		if dir == packet.Incoming && w.frames.Add(1) == w.onSeen {
 			w.doThen()
@@ -90,7 +98,10 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 	return gorxe.Open(cfg)
 }
 
-func (w *world) accept(ctx context.Context, _ uint16, _ func(net.Addr)) (net.Conn, error) {
+func (w *world) accept(ctx context.Context, _ uint16, ready func(net.Addr)) (net.Conn, error) {
+	if ready != nil {
+		ready(nil)
+	}
 	select {
 	case c := <-w.calls:
 		return c, nil
@@ -117,14 +128,18 @@ type run struct {
 }
 
 func (w *world) start(ctx context.Context, line string) *run {
+	return w.startWords(ctx, strings.Fields(line))
+}
+
+func (w *world) startWords(ctx context.Context, args []string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w}
+	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, live: w.live}
 	if w.tcp != nil {
 		a.tcp = w.tcp
 	}
 	go func() {
 		defer close(r.done)
-		r.code = a.main(ctx, strings.Fields(line))
+		r.code = a.main(ctx, args)
 	}()
 	return r
 }
@@ -142,8 +157,10 @@ func (r *run) String() string {
 // pair runs a server and a client to their ends, in a bubble in which no goroutine may be left over.
 func pair(t *testing.T, w func() *world, server, client string) (s, c *run) {
 	t.Helper()
+	recent := recordtest.Keep(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := w()
+		w.recent = recent
 		s = w.start(t.Context(), server)
 		c = w.start(t.Context(), client)
 		<-s.done

@@ -68,8 +68,9 @@ func printCMs(w io.Writer, answer *struct{ CMs []control.CM }) {
 func (a *app) statsCommand() *cobra.Command {
 	var f lookFlags
 	var all bool
-	c := lookCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened. Counters
-that Linux rxe has among its hw_counters have the same names.`,
+	c := lookCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
+-d also what its responders have. Counters that Linux rxe has among its hw_counters have the same
+names.`,
 		`  gorxe stats
   gorxe stats --all -d gorxe0`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/stats", f.query(), func(w io.Writer, s *struct{ Stats []control.Stats }) { printStats(w, s.Stats, all) })
@@ -79,8 +80,20 @@ that Linux rxe has among its hw_counters have the same names.`,
 	return c
 }
 
-// printStats has a row for each counter and a column for each device.
+// printStats shows the counters of the devices, and below them those of no device.
 func printStats(w io.Writer, stats []control.Stats, all bool) {
+	own := slices.IndexFunc(stats, func(s control.Stats) bool { return s.Device == "" })
+	if own < 0 {
+		printCounters(w, stats, all)
+		return
+	}
+	printCounters(w, slices.Delete(slices.Clone(stats), own, own+1), all)
+	fmt.Fprintln(w)
+	printCounters(w, []control.Stats{{Device: "daemon", Counters: stats[own].Counters}}, all)
+}
+
+// printCounters has a row for each counter and a column for each device.
+func printCounters(w io.Writer, stats []control.Stats, all bool) {
 	head, names := []string{"COUNTER"}, map[string]bool{}
 	for _, s := range stats {
 		head = append(head, s.Device)

@@ -63,7 +63,7 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 			if err := p.complete(c.Flags()); err != nil {
 				return err
 			}
-			return a.perf(c.Context(), p)
+			return profiled(p.cpuProfile, func() error { return a.perf(c.Context(), p) })
 		},
 	}
 	p.addFlags(c.Flags())

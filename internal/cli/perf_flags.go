@@ -11,6 +11,7 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	lat := p.test.Latency()
 	p.device.add(fs)
+	addTraceFlag(fs, &p.device.trace)
 	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	types := "connection `type`: RC or UC"
@@ -20,6 +21,9 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	fs.StringP("connection", "c", "RC", types)
 	fs.Lookup("connection").Hidden = p.test.Fetches() // which has no choice
 	p.addSizeFlags(fs)
+	if p.fills() {
+		fs.StringVar(&p.payloadFile, "payload_file_path", "", "`file` of DWORDs to fill messages with, such as 0x01020304,0x05060708, of which 04 is the first byte")
+	}
 	if p.test.Atomic() {
 		fs.StringVarP(&p.atomic, "atomic_type", "A", fetchAndAdd, "`operation`: CMP_AND_SWAP or FETCH_AND_ADD")
 	}
@@ -57,7 +61,7 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; means nothing without a VLAN")
 	fs.Uint8Var(&p.trafficClass, "tclass", 0, "traffic class: the IP header's ToS `byte`")
 	if lat {
-		fs.BoolVarP(&p.histogram, "report-histogram", "H", false, "print all results, sorted")
+		fs.BoolVarP(&p.histogram, "report-histogram", "H", false, "print all results, sorted; with --json, how many took how long")
 		fs.BoolVarP(&p.unsorted, "report-unsorted", "U", false, "print all results, in order of time")
 	} else {
 		fs.IntVarP(&p.qps, "qp", "q", 1, "`number` of queue pairs")
@@ -69,12 +73,15 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
 		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0, "fail when the message rate is below `value` million per second")
 	}
+	fs.BoolVarP(&p.events, "events", "e", false, "sleep until there is a completion (default: look for a moment, then sleep)")
+	fs.BoolVar(&p.busyPoll, "busy-poll", false, "look for completions without a pause, and never sleep")
 	fs.BoolVarP(&p.managed, "rdma_cm", "R", false, "connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
 	defaultInWords(fs, "gid-index", "margin", "ib-port")
 	if !lat {
 		defaultInWords(fs, "cq-mod")
 	}
 	fs.BoolVar(&p.json, "json", false, "print the result as JSON, and nothing else")
+	fs.StringVar(&p.cpuProfile, "cpuprofile", "", "write to `file` where the processor's time goes, for go tool pprof")
 	p.addForeignFlags(fs)
 }
 
@@ -99,7 +106,6 @@ func (p *perfParams) addForeignFlags(fs *pflag.FlagSet) {
 		addRefused(fs, "inline_size", "I", "a request of "+p.test.String()+" carries no data")
 	}
 	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")
-	addAccepted(fs, "events", "e")
 	addAccepted(fs, "use_old_post_send", "")
 	addAccepted(fs, "ipv6-addr", "")
 	addRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP or, with -R, over rdma_cm as the queue pairs do")

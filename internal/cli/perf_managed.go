@@ -18,7 +18,7 @@ import (
 func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) (err error) {
 	c := &managedConns{}
 	s := &session{role: exchange.Server, stopWatch: func() {}}
-	flags := &managedFlags{dev: p.device.dev, faults: p.device.faults}
+	flags := &managedFlags{dev: p.device.dev, link: p.device.link, spin: p.device.spin, faults: p.device.faults, trace: p.device.trace}
 	if p.host != "" {
 		s.role = exchange.Client
 		s.dev, c.remote, err = a.dialing(ctx, flags, "", p.host, p.port)
@@ -181,7 +181,7 @@ func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.cq = waiter{cq}
+	l.cq = waiter{cq: cq}
 	l.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	if err != nil {
 		return nil, err
@@ -218,6 +218,9 @@ func (l *managedLine) Send(b []byte) error {
 	}
 	for {
 		wc, err := l.next()
+		if len(l.received) > 0 && errors.Is(err, exchange.ErrPeerClosed) {
+			return nil // it has answered, so it had what was sent
+		}
 		if err != nil || !wc.Opcode.IsRecv() {
 			return err
 		}

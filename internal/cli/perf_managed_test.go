@@ -35,15 +35,18 @@ func TestEveryPerfTestRunsOverRdmaCM(t *testing.T) {
 	}
 }
 
+// Whatever is lost, at the end above all, where one end has gone when its last acknowledgement is missed.
 func TestPerfOverRdmaCMSurvivesLoss(t *testing.T) {
 	line := "perf send_bw -n 50 -s 5000 -R -d 127.66.0."
-	s, c := managedPair(t, func() *world {
-		w := newWorld()
-		w.fault = packet.FaultConfig{Seed: 9, Drop: 0.05}
-		return w
-	}, line+"1", line+"2 127.66.0.1")
-	if s.code != 0 || c.code != 0 {
-		t.Errorf("%v\n%v", s, c)
+	for seed := range uint64(60) {
+		s, c := managedPair(t, func() *world {
+			w := newWorld()
+			w.fault = packet.FaultConfig{Seed: seed, Drop: 0.05}
+			return w
+		}, line+"1", line+"2 127.66.0.1")
+		if s.code != 0 || c.code != 0 {
+			t.Errorf("seed %d: %v\n%v", seed, s, c)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func (e *perfEnd) setUp() error {
 	p := e.params
 	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.cacheLine))
 	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
-		fillRandom(e.buf)
+		fill(e.buf, p.payload)
 	}
 	e.pd = e.dev.AllocPD()
 	var err error
@@ -45,7 +45,7 @@ func (e *perfEnd) setUp() error {
 	if err != nil {
 		return err
 	}
-	e.cq = waiter{cq}
+	e.cq = waiter{cq, p.waiting()}
 	for range p.qps {
 		qp, err := e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: p.inline,
@@ -58,9 +58,16 @@ func (e *perfEnd) setUp() error {
 	return nil
 }
 
-func fillRandom(b []byte) {
-	r := rand.NewChaCha8([32]byte{})
-	r.Read(b)
+// fill repeats the payload, or without one fills b with noise.
+func fill(b, payload []byte) {
+	if len(payload) == 0 {
+		r := rand.NewChaCha8([32]byte{})
+		r.Read(b)
+		return
+	}
+	for n := 0; n < len(b); {
+		n += copy(b[n:], payload)
+	}
 }
 
 // rkey is what the peer needs to reach the buffer; a SEND test does not open it.

@@ -50,6 +50,11 @@ type perfParams struct {
 	histogram    bool
 	unsorted     bool
 	json         bool
+	payloadFile  string
+	payload      []byte // that messages are filled with
+	events       bool
+	busyPoll     bool
+	cpuProfile   string
 	limitBW      float64
 	limitRate    float64
 }
@@ -105,8 +110,17 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	if err := p.checkDuration(fs); err != nil {
 		return err
 	}
+	if p.events && p.busyPoll {
+		return usagef("-e and --busy-poll do not go together: sleep, or look without a pause")
+	}
 	if p.all {
 		p.size = allMax
+	}
+	if p.payloadFile != "" {
+		if p.payload, err = wire.ReadPayload(p.payloadFile); err != nil {
+			return err
+		}
+		p.payload = p.payload[:min(uint64(len(p.payload)), p.size)]
 	}
 	if p.duration == 0 {
 		p.txDepth = min(p.txDepth, p.iters)
@@ -216,6 +230,9 @@ func (p *perfParams) completePosting(fs *pflag.FlagSet) error {
 	}
 	return nil
 }
+
+// fills reports whether what the messages of the test carry can be chosen: the ends of ib_write_lat watch theirs.
+func (p *perfParams) fills() bool { return !p.test.Fetches() && p.test != wire.WriteLat }
 
 // parseSize reads a message size: 1 to 2^31-1 bytes.
 func parseSize(text string) (uint64, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/bench"
 	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 )
@@ -220,7 +221,19 @@ func (o *perfPrinter) latency(r perfResult) {
 	o.row(latencyColumns, fmt.Sprint(r.size), fmt.Sprint(r.counted), us(s.Min), us(s.Max), us(s.Typical), us(s.Average),
 		us(s.StdDev), us(s.P99), us(s.P999))
 	o.results = append(o.results, perfJSON{Size: r.size, Iterations: r.counted, Latency: &latencyJSON{Unit: "us", Min: s.Min, Max: s.Max,
-		Typical: s.Typical, Average: s.Average, StdDev: s.StdDev, P99: s.P99, P999: s.P999}})
+		Typical: s.Typical, Average: s.Average, StdDev: s.StdDev, P99: s.P99, P999: s.P999, Histogram: o.bars(times)}})
+}
+
+// bars are how many messages took how long, with -H, in steps of about one percent.
+func (o *perfPrinter) bars(times []float64) []bench.Bar {
+	if !o.params.histogram {
+		return nil
+	}
+	t := bench.NewTimes()
+	for _, us := range times {
+		t.Add(us, 1)
+	}
+	return t.Bars()
 }
 
 // samples prints every single result.
@@ -256,6 +269,8 @@ type latencyJSON struct {
 	P99     float64 `json:"p99,omitempty"`
 	P999    float64 `json:"p99_9,omitempty"`
 	TPS     float64 `json:"exchanges_per_second,omitempty"`
+
+	Histogram []bench.Bar `json:"histogram,omitempty"` // pairs: up to so many us, and above the pair before; how many
 }
 
 // finish ends the output.

@@ -176,3 +176,14 @@ func (e *perfEnd) watched(size uint64) error {
 	stop()
 	return explainStandstill(err, e.params.service, e.params.describe())
 }
+
+// waiting is how the test waits for completions.
+func (p *perfParams) waiting() waiting {
+	switch {
+	case p.events:
+		return sleep
+	case p.busyPoll:
+		return neverSleep
+	}
+	return lookThenSleep
+}

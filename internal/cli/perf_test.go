@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/gorxe/gorxe/internal/bench"
 	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 	"github.com/gorxe/gorxe/packet"
@@ -134,6 +138,76 @@ func TestPerfJSON(t *testing.T) {
 				t.Errorf("%s: %+v", line, got)
 			}
 		}
+	}
+}
+
+// With -H the result in JSON has a histogram, of all messages but the first: a time is between two of them.
+func TestPerfHistogramInJSON(t *testing.T) {
+	server, client := ends("perf send_lat -n 50 --json -H")
+	s, c := pair(t, newWorld, server, client)
+	mustSucceed(t, client, s, c)
+	var got struct {
+		Results []struct {
+			Latency struct{ Histogram []bench.Bar }
+		}
+	}
+	if err := json.Unmarshal(c.out.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %v", err, c)
+	}
+	var count int64
+	for _, b := range got.Results[0].Latency.Histogram {
+		count += b.Count
+	}
+	if count != 49 {
+		t.Errorf("the histogram has %d times, want 49: %v", count, c)
+	}
+}
+
+// However an end waits for completions, it gets them. Nobody sleeps in a bubble while another looks without a pause, so this
+// takes real time.
+func TestPerfWaitsAsItIsTold(t *testing.T) {
+	for _, how := range []string{"-e", "--busy-poll"} {
+		w := newWorld()
+		server, client := ends("perf send_lat -n 20 " + how)
+		s, c := w.start(t.Context(), server), w.start(t.Context(), client)
+		<-s.done
+		<-c.done
+		mustSucceed(t, client, s, c)
+	}
+}
+
+// An end whose arrivals are lost asks for them again; what it sends is not harmed.
+func TestPerfFaultsInWhatArrives(t *testing.T) {
+	server, client := ends("perf read_bw -n 200 -s 4096 --json")
+	s, c := pair(t, newWorld, server, client+" --fault-in drop=5%,seed=3")
+	mustSucceed(t, client, s, c)
+	resent := func(r *run) uint64 {
+		var got struct{ Counters map[string]uint64 }
+		if err := json.Unmarshal(r.out.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got.Counters["retransmitted_pkts"]
+	}
+	if resent(c) == 0 {
+		t.Errorf("nothing was lost: %v", c)
+	}
+}
+
+func TestPerfProfile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "cpu.prof")
+	w := newWorld()
+	server, client := ends("perf write_bw -n 100")
+	s, c := w.start(t.Context(), server), w.start(t.Context(), client+" --cpuprofile "+name)
+	<-s.done
+	<-c.done
+	mustSucceed(t, client, s, c)
+	text, err := os.ReadFile(name)
+	if err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+		t.Errorf("the profile is %d bytes, not compressed, %v", len(text), err)
+	}
+	r := w.run(t.Context(), "perf write_bw --cpuprofile "+filepath.Join(name, "x"))
+	if r.code != exitFailure || !strings.Contains(r.err.String(), "--cpuprofile") {
+		t.Error(r)
 	}
 }
 

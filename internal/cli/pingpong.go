@@ -100,6 +100,7 @@ client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
 func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	p.device.add(fs)
+	addTraceFlag(fs, &p.device.trace)
 	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	if p.service == gorxe.UD {

@@ -96,7 +96,7 @@ func (e *pingpongEnd) setUp() error {
 	if err != nil {
 		return err
 	}
-	e.cq = waiter{cq}
+	e.cq = waiter{cq: cq}
 	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
 		MaxSendWR: 1, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})

@@ -69,7 +69,7 @@ func (e *srqEnd) setUp() error {
 	if err != nil {
 		return err
 	}
-	e.cq = waiter{cq}
+	e.cq = waiter{cq: cq}
 	if e.srq, err = pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: p.rxDepth, MaxSGE: 1}); err != nil {
 		return err
 	}

@@ -126,6 +126,32 @@ func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	}
 }
 
+// Who waits for answers gets them and who does not is not kept waiting, whatever the network loses of messages and acknowledgements.
+func TestAResponderTellsClientsApartWhenPacketsAreLost(t *testing.T) {
+	payload := " --payload_file_path " + payloadFile(t, eightBytes)
+	for _, c := range []struct {
+		line   string
+		limits respond.Limits
+	}{
+		{"perf send_lat -n 1000", respond.Limits{}},
+		{"perf send_lat -n 1000" + payload, wantsEight},
+		{"perf send_bw -n 1000 -s 4", respond.Limits{}},
+		{"perf send_bw -n 1000 -s 4" + payload, wantsEight},
+		{"pingpong rc -n 500", respond.Limits{}},
+	} {
+		for seed := range 3 {
+			line := fmt.Sprintf("%s --fault drop=0.1,seed=%d --fault-in drop=0.1,seed=%d", c.line, seed, seed+100)
+			counted, logged := responding(t, c.limits, func(t *testing.T, w *world) {
+				_, client := ends(line)
+				mustSucceed(t, line, w.run(t.Context(), client))
+			})
+			if n := counted["respond_completed_perftest"] + counted["respond_completed_pingpong"]; n != 1 {
+				t.Errorf("%s: counted%s\n%s", line, nonzero(counted), logged)
+			}
+		}
+	}
+}
+
 func nonzero(m map[string]uint64) string {
 	var b strings.Builder
 	for k, v := range m {

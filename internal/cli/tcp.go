@@ -61,11 +61,21 @@ func (hostTCP) dial(ctx context.Context, host string, port uint16) (net.Conn, er
 	case errors.As(err, &dns):
 		return nil, fmt.Errorf("host %q is not known (%v)", host, dns.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("nobody listens on %s TCP port %d: start the server there first, without a host argument", host, port)
+		return nil, &refusedError{host, port}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return nil, fmt.Errorf("%s TCP port %d does not answer within %v: is the host up, and the port let through?", host, port, dialTimeout)
 	}
 	return nil, fmt.Errorf("connecting to %s TCP port %d: %w", host, port, err)
+}
+
+// refusedError says that a host is there, but no server.
+type refusedError struct {
+	host string
+	port uint16
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("nobody listens on %s TCP port %d: start the server there first, without a host argument", e.host, e.port)
 }
 
 // connect opens the connection of a tool's exchange: with a host as client, without as server.

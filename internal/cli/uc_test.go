@@ -43,7 +43,12 @@ func TestPerfOverAnUnreliableConnection(t *testing.T) {
 		"perf write_lat -c UC -n 20", "perf write_lat -c UC -n 5 -a", "perf send_lat -c UC -n 20 -s 3000", "perf send_lat -c UC -n 5 -a",
 	} {
 		server, client := ends(line)
-		s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server, client)
+		s, c := pair(t, func() *world {
+			w := newWorld()
+			w.mtu = 9000
+			w.net.Queue = 5 * (8 << 20) / 4096 * 2 // room for all of -a: what a slow receiver has no room for is lost
+			return w
+		}, server, client)
 		mustSucceed(t, line, s, c)
 		for _, r := range []*run{s, c} {
 			if !strings.Contains(r.out.String(), "\n Connection type : UC              Using SRQ      : OFF\n") || len(rows(r)) == 0 {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ type Daemon struct {
 	level   slog.LevelVar
 	state   atomic.Value // of string
 	started time.Time
+
+	packets *packets
 
 	mu      sync.Mutex
 	devices []*gorxe.Device // guarded by mu
@@ -118,8 +121,14 @@ func (d *Daemon) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.packets = newPackets(d.opts.Version)
 	looking := d.serveControl(socket)
 	defer looking()
+	defer d.packets.end()
+	if err := d.keepPackets(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.keptPackets()) }()
 	defer func() { err = errors.Join(err, d.closeDevices()) }()
 	// What is under way on the devices outlives ctx until it is drained.
 	working, over := context.WithCancel(context.WithoutCancel(ctx))
@@ -193,8 +202,8 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 	for i := range d.plan.Devices {
 		c := &d.plan.Devices[i]
 		dev, err := d.opts.Open(gorxe.Config{
-			Name: c.Name, Device: c.On(), Follow: true, ConnManager: true, Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
-			Peers: c.Peers, Logger: d.log,
+			Name: c.Name, Device: c.On(), Link: c.Link, Follow: true, ConnManager: true, Admit: c.Wants, MTU: gorxe.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
+			Peers: c.Peers, Logger: d.log, Spin: cmp.Or(c.Spin, -1), Wrap: d.packets.wrap, Observer: d.packets.observer(),
 		})
 		if err != nil {
 			return fmt.Errorf("device %s on %s: %w", c.Name, c.On(), err)

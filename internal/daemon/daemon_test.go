@@ -23,7 +23,7 @@ import (
 
 // rig is a daemon in memory.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	socket  *testnet.Listener
 	metrics *testnet.Listener
 	tools   *testnet.Listener // of perftest and pingpongs
@@ -36,7 +36,7 @@ type rig struct {
 	stop    context.CancelFunc
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	r := &rig{t: t, socket: testnet.Listen(), metrics: testnet.Listen(), tools: testnet.Listen(), told: make(chan string, 2), end: make(chan error, 1)}
 	pipes := packet.NewPipeNet()
 	r.pipes = pipes

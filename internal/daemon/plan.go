@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorxe/gorxe/internal/daemon/config"
 	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/respond"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -23,6 +25,7 @@ type Plan struct {
 	config.Config
 	Places []Place // of Devices, in the same order
 	Made   []bool  // which of Regions have a file that is not there yet and will be made
+	Bytes  []byte  // of the payload; nil for none
 	GID    int     // that owns the control socket, -1 for the user's own
 }
 
@@ -101,6 +104,12 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 		}
 		p.Made = append(p.Made, made)
 	}
+	if p.Payload != "" {
+		var err error
+		if p.Bytes, err = payload(p.Payload); err != nil {
+			wrong = append(wrong, &config.Problem{At: p.At("service.perftest.payload"), Text: fmt.Sprintf("service perftest: payload: %v", err)})
+		}
+	}
 	if p.Control.Socket == "" {
 		p.Control.Socket = control.DefaultSocket()
 	}
@@ -115,6 +124,18 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// payload reads the payload of a file, if it can be checked.
+func payload(file string) ([]byte, error) {
+	b, err := perftest.ReadPayload(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := respond.CheckPayload(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return b, nil
 }
 
 // Print tells people what the daemon is going to do.
@@ -141,10 +162,16 @@ func (p *Plan) Print(w io.Writer) {
 	}
 	for _, s := range p.Services() {
 		fmt.Fprintf(w, "service %s: port %d\n", s.Name, s.Port)
+		if s.Name == "perftest" && p.Bytes != nil {
+			fmt.Fprintf(w, "  clients must write and send the payload of %s, which has %d bytes\n", p.Payload, len(p.Bytes))
+		}
 	}
 	p.printRegions(w)
 	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode), ifSet(", group ", p.Control.Group))
 	fmt.Fprintf(w, "metrics: %s\n", orElse(ifSet("http://", p.Metrics.Listen, "/metrics"), "off"))
+	if p.Trace.File != "" {
+		fmt.Fprintf(w, "trace: %s and, when that has %s, %[1]s.1\n", p.Trace.File, config.Size(p.Trace.Size))
+	}
 	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)
 	fmt.Fprintf(w, "stop: connections are given %v to end\n", p.Drain)
 }

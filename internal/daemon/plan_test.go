@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func testHost() Host {
 	}
 }
 
-func planOf(t *testing.T, text string) (*Plan, error) {
+func planOf(t testing.TB, text string) (*Plan, error) {
 	t.Helper()
 	c, err := config.Parse("g.toml", []byte(text))
 	if err != nil {
@@ -125,6 +126,32 @@ func TestAPlanTellsAllThatIsWrong(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, config.Lines(err)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestThePayloadOfPerftestIsReadWithThePlan(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.txt")
+	for _, c := range []struct{ text, payload, tells string }{
+		{"0x01020304,0x05060708\n", "\x04\x03\x02\x01\x08\x07\x06\x05", "service perftest: port 18515\n  clients must write and send the payload of " + file + ", which has 8 bytes\n"},
+		{"0x01020304, 0x05060708", "", "g.toml:1: service perftest: payload: " + file + `:1:12: " 0x05060708" is not 0x and eight hex digits: write 0x01020304,0x05060708, without blanks`},
+		{"0x00000001,0x00000002,0x00000003", "", "g.toml:1: service perftest: payload: " + file + ": the payload has 12 bytes: give it 4, 8, 16, 32 or 64"},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := planOf(t, fmt.Sprintf("service.perftest.payload = %q", file))
+		var out bytes.Buffer
+		if err != nil {
+			out.WriteString(err.Error())
+		} else {
+			p.Print(&out)
+		}
+		if !strings.Contains(out.String(), c.tells) || (err == nil) != (c.payload != "") || err == nil && string(p.Bytes) != c.payload {
+			t.Errorf("%q: %v\nwant %s", c.text, &out, c.tells)
+		}
+	}
+	if _, err := planOf(t, `service.perftest.payload = "/nothing"`); err == nil || !strings.HasPrefix(err.Error(), "g.toml:1: service perftest: payload: open /nothing: ") {
+		t.Errorf("of no file: %v", err)
 	}
 }
 

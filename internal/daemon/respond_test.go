@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange/perftest"
 	"github.com/gorxe/gorxe/internal/exchange/pingpong"
 )
 
@@ -101,6 +103,49 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 			t.Errorf("it took %v to end a pingpong that is silent", d)
 		}
 		<-r.told
+	})
+}
+
+// A daemon with a payload looks at what clients of perftest bring, and tells how much of it was right.
+func TestADaemonChecksThePayload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.txt")
+	if err := os.WriteFile(file, []byte("0x01020304"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start(fmt.Sprintf("metrics.listen = \":9481\"\nservice.perftest.payload = %q", file))
+		<-r.told
+		a, b := net.Pipe()
+		r.tools.Give(called{b})
+		for _, item := range []struct {
+			say    []byte
+			answer int
+		}{
+			{perftest.AppendVersion(nil, "5.98"), perftest.VersionLen}, {perftest.AppendWord(nil, 4096), perftest.WordLen},
+			{perftest.AppendWord(nil, 64), perftest.WordLen}, {perftest.AppendMTU(nil, 3), perftest.MTULen},
+		} {
+			if _, err := a.Write(item.say); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(a, make([]byte, item.answer)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Close()
+		for _, want := range []string{"gorxe_responder_checked_messages_total 0", "gorxe_responder_checked_bytes_total 0", `gorxe_responder_ended_total{reason="wrong_payload"} 0`} {
+			if text := r.scrape(); !strings.Contains(text, want) {
+				t.Errorf("there is no %s:\n%s", want, text)
+			}
+		}
+		r.stop()
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		<-r.told
+		if want := "messages_checked=0 bytes_checked=0"; !strings.Contains(r.log.String(), want) {
+			t.Errorf("the log has no %s:\n%s", want, &r.log)
+		}
 	})
 }
 

@@ -11,16 +11,15 @@ import (
 	"github.com/gorxe/gorxe/internal/rping"
 )
 
-const (
-	// maxPingers is how many rping clients a device serves at a time; each costs 64 KiB.
-	maxPingers = 256
-	// keepAlive is how often a peer is looked for that says nothing.
-	keepAlive = 10 * time.Second
-)
+// keepAlive is how often a peer is looked for that says nothing.
+const keepAlive = 10 * time.Second
 
 // Rping answers rping clients on every device.
 type Rping struct {
 	serving sync.WaitGroup
+
+	mu      sync.Mutex
+	clients map[*gorxe.Device]*pingers
 }
 
 // Start listens on every device.
@@ -40,37 +39,57 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 		}
 		listeners = append(listeners, l)
 		s := &rping.Server{PD: dev.AllocPD(), KeepAlive: keepAlive}
-		p.serving.Go(func() { p.accept(ctx, d, l, s) })
+		c := newPingers()
+		p.mu.Lock()
+		if p.clients == nil {
+			p.clients = map[*gorxe.Device]*pingers{}
+		}
+		p.clients[dev] = c
+		p.mu.Unlock()
+		p.serving.Go(func() { p.accept(ctx, d, l, s, c) })
 	}
 	return nil
 }
 
 // accept serves who comes until the listener is closed.
-func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rping.Server) {
-	places := make(chan struct{}, maxPingers)
+func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rping.Server, c *pingers) {
 	for {
 		r, err := l.Next(ctx)
 		if err != nil {
 			return
 		}
+		host := r.RemoteGID().Addr()
 		log := d.Log().With("service", "rping", "peer", r.Remote().String())
-		select {
-		case places <- struct{}{}:
-		default:
-			log.Warn("refused: too many clients", "most", maxPingers)
+		if !c.enter(host) {
+			// It is the clients who decide how often this happens: they are counted.
+			log.Debug("refused: too many clients", "most", maxPingers, "most_of_a_host", maxPingersOfHost)
 			// An error says that it has given up itself.
 			_ = r.Reject(nil)
 			continue
 		}
 		p.serving.Go(func() {
-			defer func() { <-places }()
-			log.Debug("connected")
-			if err := s.Serve(ctx, r); err != nil && !errors.Is(err, context.Canceled) {
+			log.Debug("asks")
+			err := s.Serve(ctx, r)
+			c.leave(host, err)
+			switch {
+			case err == nil, errors.Is(err, context.Canceled):
+				log.Debug("ended")
+			case errors.Is(err, rping.ErrNotConnected):
+				log.Debug("not connected", "error", err)
+			default:
 				log.Info("ended early", "error", err)
-				return
 			}
-			log.Debug("ended")
 		})
+	}
+}
+
+// count calls f with what was counted on a device.
+func (p *Rping) count(dev *gorxe.Device, f func(name string, value uint64)) {
+	p.mu.Lock()
+	c := p.clients[dev]
+	p.mu.Unlock()
+	if c != nil {
+		c.each(f)
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 
 // serveControl answers on the socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
-	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Level: &d.level, Log: d.log})
+	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters, Packets: d.packets.stream, Level: &d.level, Log: d.log})
 }
 
 func (d *Daemon) serve(l net.Listener, h http.Handler) (stop func()) {
@@ -106,8 +106,11 @@ func (d *Daemon) registry() *prometheus.Registry {
 func (d *Daemon) counters(dev *gorxe.Device) map[string]uint64 {
 	all := dev.Counters()
 	for _, p := range d.opts.Parts {
-		if r, ok := p.(*Regions); ok {
-			r.count(dev, func(name string, value uint64) { all["region_"+name] = value })
+		switch p := p.(type) {
+		case *Regions:
+			p.count(dev, func(name string, value uint64) { all["region_"+name] = value })
+		case *Rping:
+			p.count(dev, func(name string, value uint64) { all["rping_"+name] = value })
 		}
 	}
 	return all

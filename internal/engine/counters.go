@@ -17,12 +17,13 @@ const (
 	dropStranger            // not from the queue pair's peer, or not to its address
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // came back to the queue pair that sent it
+	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
 	numDrops
 )
 
 var dropNames = [numDrops]string{
 	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
-	dropOwnMulticast: "own_multicast",
+	dropOwnMulticast: "own_multicast", dropShare: "gsi_share",
 }
 
 // received is what is counted of packets before the lock.

@@ -92,12 +92,21 @@ func (c *CQ) Depth() int {
 	return c.queue.Depth()
 }
 
-// Poll moves up to len(dst) completions to dst and returns how many. It never waits.
+// Poll moves up to len(dst) completions to dst and returns how many. It does not wait for one, but
+// when there is none it looks whether packets have come, and deals with them: see drive. No lock of
+// the device may be held.
 func (c *CQ) Poll(dst []qp.WC) int {
-	c.mu.Lock()
-	n := c.queue.Poll(dst)
-	c.mu.Unlock()
+	n := c.poll(dst)
+	if n == 0 && len(dst) > 0 && c.dev.drive() {
+		n = c.poll(dst)
+	}
 	return n
+}
+
+func (c *CQ) poll(dst []qp.WC) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queue.Poll(dst)
 }
 
 // Wait is Poll that waits, without using the processor, until there is at least one

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-const deregMessage = 1 << 18 // bytes of a message: hundreds of packets
+const deregMessage = 2 << 20 // bytes of a message: hundreds of packets
 
 // deregCase is an operation of a on b whose memory goes away at one end. After Dereg has
 // returned the test uses the buffer plainly: the race detector finds every access that the
@@ -58,7 +58,7 @@ var deregCases = []deregCase{
 func TestDeregUnderTraffic(t *testing.T) {
 	for _, c := range deregCases {
 		t.Run(c.rule, func(t *testing.T) {
-			// A round trip takes 2 ms, a message about ten; the moment moves through several.
+			// A round trip takes 2 ms, a message several; the moment moves through several.
 			for at := 200 * time.Microsecond; at < 40*time.Millisecond; at += 3700 * time.Microsecond {
 				synctest.Test(t, func(t *testing.T) { c.run(t, at) })
 			}

@@ -32,7 +32,9 @@ type Config struct {
 	MaxSRQ    int
 	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
 	Peers     []netip.Prefix // who may talk to the device; none means everybody
+	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
 	Logger    *slog.Logger   // nil is silence
+	Observer  Observer       // nil is nobody
 }
 
 // Device is a NIC: links, and the queue pairs, regions and queues that live on them.
@@ -46,12 +48,16 @@ type Device struct {
 	gids      []*gid // the GID table, changed with linking and the shard's lock held, read with either
 	maxMTU    qp.MTU // 0 for any
 	peers     []netip.Prefix
+	spin      time.Duration
+	observer  Observer
 	guid      uint64
 	start     time.Time
 
 	shard *shard
 	keys  *mr.Table         // read under one shard's lock, changed under all
 	srqs  roster.List[*SRQ] // guarded by the shard's lock
+
+	pollable pollable
 
 	events *events
 	port   portState
@@ -89,7 +95,7 @@ func Open(cfg Config) (*Device, error) {
 	seeds := seedSequence(cfg.Seed)
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers),
+		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
 		start: time.Now(), guid: localGUID(seeds.next()),
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
 		done: make(chan struct{}), events: newEvents(),

@@ -7,7 +7,8 @@
 //     group joined. It waits in Recv, decodes and checks the ICRC of what came without any
 //     lock, then takes the shard's lock once for the whole batch, gives every packet to its
 //     machine, and lets the machines that have something to say transmit before it lets go of
-//     the lock: all acknowledgements of a batch leave together.
+//     the lock: all acknowledgements of a batch leave together. Where the link can be received
+//     from by several, who polls an empty CQ does the same in its place: see drive.
 //   - One pump for each shard. It serves timeouts, but puts off those of a link whose receiver
 //     is behind: what would stop them may have come. It goes on transmitting where a flush
 //     stopped because its budget was used up, and sends for queue pairs that are kept so
@@ -22,6 +23,8 @@
 //	                multicast group is joined, before shard.mu. It is held while a removed
 //	                link ends; nothing of the data path takes it.
 //	Device.adding   taken while counters are added up, before shard.mu.
+//	inbox.mu        what receiving from a link takes, where several can: from before a batch is
+//	                taken from the link until it has been dealt with, so that batches stay in order.
 //	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
@@ -32,7 +35,7 @@
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking or adding, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
+// The order is linking, adding or inbox, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
 // only what stands behind it.
 // A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
 // a group for Close.

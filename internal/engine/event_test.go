@@ -174,7 +174,7 @@ func TestNoEventIsSleptOver(t *testing.T) {
 		}
 		wg.Go(func() {
 			for i := range total {
-				d.events.raise(AsyncEvent{Type: qp.EventCommEst, QP: &QP{heapAt: int32(i)}})
+				d.events.raise(AsyncEvent{Type: qp.EventCommEst, QP: &QP{slot: int16(i)}})
 				if i%8 == 0 {
 					time.Sleep(time.Microsecond)
 				}
@@ -183,7 +183,7 @@ func TestNoEventIsSleptOver(t *testing.T) {
 		wg.Wait()
 		for q, n := range seen {
 			if n != 1 {
-				t.Errorf("event %d was read %d times", q.heapAt, n)
+				t.Errorf("event %d was read %d times", q.slot, n)
 			}
 		}
 	})

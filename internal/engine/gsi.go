@@ -32,6 +32,7 @@ type GSI struct {
 	pd     *mr.PD
 	mem    []byte
 	lkey   uint32
+	recvs  []qp.RecvWR
 	handle func(*cm.Event)
 
 	mu      sync.Mutex
@@ -41,12 +42,27 @@ type GSI struct {
 	wr      qp.SendWR   // guarded by mu: scratch
 	out     cm.Outgoing // guarded by mu: scratch
 
+	lastUnsent transport.Time // guarded by mu: when the log was told of it, 0 is never
+
 	arrived arrivals
 	kick    token // wakes the goroutine of timeouts and events
+	taken   token // wakes the goroutine that receives: events were taken
 }
 
-// gsiDepth is how many MADs may wait for the receiving goroutine.
-const gsiDepth = 512
+// maxEvents is how many events may wait for the program. Beyond, nothing is taken from queue pair
+// 1 until they are gone, and what comes meanwhile and finds no receive is dropped and counted: a
+// peer that asks and gives up in turns leaves events, but no half-open connection to count.
+const maxEvents = 4096
+
+const (
+	// gsiDepth is how many MADs may wait for the receiving goroutine: see gate. Of one peer
+	// that is alone it is half as many.
+	gsiDepth = 1024
+	// gsiSendDepth is how many may wait to be sent.
+	gsiSendDepth = 512
+	// gsiBatch is how many are read before answers leave.
+	gsiBatch = 64
+)
 
 const madRoom = transport.GRHLen + cm.MADLen
 
@@ -55,7 +71,7 @@ const madRoom = transport.GRHLen + cm.MADLen
 func (d *Device) OpenGSI(cfg cm.Config, handle func(*cm.Event)) (*GSI, error) {
 	g := &GSI{
 		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*madRoom), handle: handle,
-		manager: cm.New(cfg), kick: newToken(),
+		manager: cm.New(cfg), kick: newToken(), taken: newToken(),
 	}
 	g.arrived.kick = g.kick
 	if err := g.open(); err != nil {
@@ -77,12 +93,12 @@ func (g *GSI) open() error {
 		return err
 	}
 	g.lkey = region.LKey()
-	if g.cq, err = g.dev.CreateCQ(2 * gsiDepth); err != nil {
+	if g.cq, err = g.dev.CreateCQ(gsiDepth + gsiSendDepth); err != nil {
 		return errors.Join(err, g.dev.Deregister(region))
 	}
 	g.qp, err = g.dev.CreateQP(QPInit{
 		Type: qp.GSI, PD: g.pd, SendCQ: g.cq, RecvCQ: g.cq,
-		Cap: qp.Cap{MaxSendWR: gsiDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: cm.MADLen},
+		Cap: qp.Cap{MaxSendWR: gsiSendDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: cm.MADLen},
 	})
 	if err != nil {
 		return errors.Join(err, g.cq.Close(), g.dev.Deregister(region))
@@ -93,24 +109,27 @@ func (g *GSI) open() error {
 			return err
 		}
 	}
-	for i := range gsiDepth {
-		if err := g.postRecv(uint64(i)); err != nil {
-			return err
-		}
+	g.recvs = make([]qp.RecvWR, gsiDepth)
+	all := make([]*qp.RecvWR, gsiDepth)
+	for i := range g.recvs {
+		g.recvs[i] = qp.RecvWR{ID: uint64(i), SGList: []qp.SGE{{Addr: uint64(i) * madRoom, Length: madRoom, LKey: g.lkey}}}
+		all[i] = &g.recvs[i]
 	}
-	return nil
+	g.openGate()
+	_, err = g.qp.PostRecv(all)
+	return err
 }
 
-func (g *GSI) postRecv(i uint64) error {
-	_, err := g.qp.PostRecv([]*qp.RecvWR{{
-		ID: i, SGList: []qp.SGE{{Addr: i * madRoom, Length: madRoom, LKey: g.lkey}},
-	}})
-	return err
+func (g *GSI) openGate() {
+	s := g.dev.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.qp.gate = newGate(gsiDepth)
 }
 
 // receive takes what comes to queue pair 1 until the device closes.
 func (g *GSI) receive(ctx context.Context) {
-	wcs := make([]qp.WC, 64)
+	wcs := make([]qp.WC, gsiBatch)
 	for {
 		n, err := g.cq.Wait(ctx, wcs)
 		if err != nil {
@@ -120,22 +139,52 @@ func (g *GSI) receive(ctx context.Context) {
 		for i := range wcs[:n] {
 			g.take(&wcs[i])
 		}
+		g.repost(wcs[:n])
 		g.done()
+		for g.manager.Events() >= maxEvents {
+			g.mu.Unlock()
+			select {
+			case <-g.taken:
+			case <-ctx.Done():
+				return
+			}
+			g.mu.Lock()
+		}
 		g.mu.Unlock()
 	}
 }
 
 // take gives the manager what one receive brought. g.mu is held.
 func (g *GSI) take(wc *qp.WC) {
-	if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
-		return
+	if wc.Opcode == qp.WCRecv && wc.Status == qp.WCSuccess {
+		g.hear(wc, g.room(wc.WRID))
 	}
-	b := g.mem[wc.WRID*madRoom:][:madRoom]
-	if wc.Status == qp.WCSuccess {
-		g.hear(wc, b)
+}
+
+// room is the memory of a receive.
+func (g *GSI) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
+
+// repost posts the receives again that were read, and lets their senders send more.
+func (g *GSI) repost(wcs []qp.WC) {
+	var wrs [gsiBatch]*qp.RecvWR
+	n := 0
+	s := g.dev.shard
+	s.mu.Lock()
+	for i := range wcs {
+		wc := &wcs[i]
+		if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
+			continue
+		}
+		// The header is that which the engine wrote when it came.
+		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
+			g.qp.gate.leave(src)
+		}
+		wrs[n] = &g.recvs[wc.WRID]
+		n++
 	}
+	s.mu.Unlock()
 	// It fails once the device closes, and then the next Wait does, too.
-	_ = g.postRecv(wc.WRID)
+	_, _ = g.qp.PostRecv(wrs[:n])
 }
 
 func (g *GSI) hear(wc *qp.WC, b []byte) {
@@ -168,6 +217,7 @@ func (g *GSI) serve() {
 		for e := (cm.Event{}); g.manager.NextEvent(&e); {
 			events = append(events, e)
 		}
+		g.taken.wake()
 		wait := time.Hour
 		if at, ok := g.manager.NextTimeout(); ok {
 			wait = time.Duration(at - g.now())
@@ -177,7 +227,9 @@ func (g *GSI) serve() {
 		for i := range events {
 			g.handle(&events[i])
 		}
-		clear(events)
+		if clear(events); cap(events) > maxEvents/16 {
+			events = nil
+		}
 		events = events[:0]
 	}
 }
@@ -234,9 +286,18 @@ func (g *GSI) send() {
 			_, err = g.qp.PostSend([]*qp.SendWR{&g.wr})
 		}
 		if err != nil {
-			g.unsent++
-			g.dev.log.Warn("a message of the connection manager was not sent", "device", g.dev.name, "to", g.out.Peer.GID, "error", err)
+			g.lost(err)
 		}
+	}
+}
+
+// lost takes note of a message that was not sent. The log hears of it once a second at most: whom
+// messages are for is up to those who ask. g.mu is held.
+func (g *GSI) lost(err error) {
+	g.unsent++
+	if now := g.dev.now(); g.lastUnsent == 0 || now-g.lastUnsent >= refusalLogInterval {
+		g.lastUnsent = now
+		g.dev.log.Warn("a message of the connection manager was not sent", "device", g.dev.name, "to", g.out.Peer.GID, "error", err, "messages", g.unsent)
 	}
 }
 

@@ -214,7 +214,7 @@ func TestICRCOverIPv6(t *testing.T) {
 	b = bth.AppendICRC(b, bth.ICRC(h.Seed(), b))
 	for _, seen := range []bool{false, true} {
 		f := packet.Received{Data: b, Src: src, Dst: dst, SrcPort: 0xc123, HeaderSeen: seen}
-		if !icrcRight(&f) {
+		if !new(inbox).icrcRight(&f) {
 			t.Errorf("header seen %v: a right ICRC is refused", seen)
 		}
 		for name, change := range map[string]func(*packet.Received){
@@ -225,7 +225,7 @@ func TestICRCOverIPv6(t *testing.T) {
 		} {
 			bad := f
 			change(&bad)
-			if icrcRight(&bad) {
+			if new(inbox).icrcRight(&bad) {
 				t.Errorf("header seen %v: accepted with %s changed", seen, name)
 			}
 		}

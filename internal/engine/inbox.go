@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
@@ -11,18 +12,23 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// inbox receives from one link, or what comes to one multicast group. It belongs to its goroutine; nothing here is shared but
-// what stands under the shard's lock.
+// inbox receives from one link, or what comes to one multicast group. Its goroutine does, and for a link also who polls a
+// completion queue: whoever holds mu.
 type inbox struct {
 	*gid
 	shard *shard
 	wire  *wire // that it receives from, or that was asked to join the group
 	from  packet.Receiver
 	to    netip.Addr // where its frames are sent to: the link's address, or the group
-	rb    *packet.RecvBatch
 
-	good  []arrival // frames of this batch that passed the checks before the lock
-	count received  // what this batch adds to the counters
+	// What several may receive from: see drive. mu guards what follows it where shared is set.
+	shared  packet.Shared // nil where only run receives
+	spinner spinner
+	mu      sync.Mutex
+	rb      *packet.RecvBatch
+	seeds   seeds
+	good    []arrival // frames of this batch that passed the checks before the lock
+	count   received  // what this batch adds to the counters
 }
 
 // An arrival is a frame that was decoded and whose ICRC is right.
@@ -34,25 +40,27 @@ type arrival struct {
 
 // newInbox is called with the shard's lock held, as is newGroupInbox.
 func newInbox(g *gid, s *shard) *inbox {
-	return &inbox{gid: g, shard: s, wire: g.wire, from: g.link, to: g.local, rb: packet.NewRecvBatch(max(g.caps.Batch, 1))}
+	return &inbox{
+		gid: g, shard: s, wire: g.wire, from: g.link, to: g.local,
+		shared: packet.SharedOf(g.link), spinner: spinner{most: s.dev.spin}, rb: packet.NewRecvBatch(max(g.caps.Batch, 1)),
+	}
 }
 
 func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *inbox {
 	in := newInbox(g, s)
-	in.from, in.to = from, group
+	in.from, in.to, in.shared = from, group, nil
 	return in
 }
 
 // run receives until the link is closed or removed, or the group left.
 func (in *inbox) run() {
 	if !in.to.IsMulticast() {
-		defer close(in.wire.over)
+		defer in.over()
 	}
 	for failures := 0; ; {
-		err := in.from.Recv(in.rb)
+		err := in.turn()
 		if err == nil {
 			failures = 0
-			in.deliver()
 			continue
 		}
 		if in.ended(err) {
@@ -62,6 +70,30 @@ func (in *inbox) run() {
 			return
 		}
 	}
+}
+
+// over says that nothing is received any more. A poller that took a batch before the link was closed is waited for.
+func (in *inbox) over() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	close(in.wire.over)
+}
+
+// turn waits for a batch and deals with it, and with what follows soon.
+func (in *inbox) turn() error {
+	if in.shared == nil {
+		if err := in.from.Recv(in.rb); err != nil {
+			return err
+		}
+		in.deliver()
+		return nil
+	}
+	if err := in.shared.RecvLocked(in.rb, &in.mu); err != nil {
+		return err
+	}
+	defer in.mu.Unlock()
+	in.deliver()
+	return in.spin()
 }
 
 // ended is true for the error of a receiver that the device itself has closed while it goes on.
@@ -137,7 +169,7 @@ func (in *inbox) check() (n int) {
 			in.count.drops[dropStranger]++
 		case a.packet.DestQP != bth.GSI && !in.shard.dev.Admits(f.Src):
 			in.count.drops[dropNotAdmitted]++
-		case !icrcRight(f):
+		case !in.icrcRight(f):
 			in.count.drops[dropICRC]++
 		case a.packet.PKey&^fullMember != defaultPartition:
 			in.count.drops[dropPKey]++
@@ -163,22 +195,13 @@ const (
 // icrcRight checks the ICRC of a frame that was decoded. Where the link did not see the
 // IPv4 header, the identification it guesses is tried, and any other one for which the
 // ICRC would be right is good as well; f then has it.
-func icrcRight(f *packet.Received) bool {
+func (in *inbox) icrcRight(f *packet.Received) bool {
 	b := f.Data
 	end := len(b) - bth.ICRCLen
+	seed := in.seeds.of(f.Src, f.Dst, f.SrcPort, f.ID, f.FlagsFragment, len(b))
 	if !f.Src.Is4() {
-		h := bth.Header6{
-			Src: f.Src.As16(), Dst: f.Dst.As16(),
-			SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
-		}
-		seed := h.Seed()
 		return bth.CheckICRC(seed, b) || bth.CheckICRCRxeFlush(seed, b)
 	}
-	h := bth.Header4{
-		Src: f.Src.As4(), Dst: f.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
-		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
-	}
-	seed := h.Seed()
 	got, want := bth.ICRC(seed, b[:end]), bth.ReadICRC(b)
 	switch {
 	case got == want, bth.CheckICRCRxeFlush(seed, b):
@@ -202,7 +225,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	case q == nil:
 		s.count.drops[dropUnknownQPN]++
 	case q.dgram != nil:
-		s.count.verdicts[q.dgram.ReceiveFrom(now, &a.packet, &a.grh)]++
+		s.receiveDatagram(now, q, a)
 	case q.out != out || q.remote != a.src:
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++
@@ -213,5 +236,18 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 			q.first = nil
 		}
 		out.push(q)
+	}
+}
+
+// receiveDatagram gives a datagram to its queue pair. The lock is held.
+func (s *shard) receiveDatagram(now transport.Time, q *QP, a *arrival) {
+	if q.gate != nil && !q.gate.admits(a.src) {
+		s.count.drops[dropShare]++
+		return
+	}
+	v := q.dgram.ReceiveFrom(now, &a.packet, &a.grh)
+	s.count.verdicts[v]++
+	if q.gate != nil && v == transport.Accepted {
+		q.gate.enter(a.src)
 	}
 }

@@ -37,11 +37,14 @@ type datagramMachine interface {
 	ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict
 }
 
-// newMachine returns the machine for q's type.
-func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config) (machine, error) {
+// newMachine returns the machine for q's type. The queue pairs of a shard share what they
+// keep packets in.
+func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config, early *transport.EarlyPool) (machine, error) {
 	switch q.Type {
 	case qp.RC:
-		return transport.NewRC(q, keys, cfg), nil
+		rc := transport.NewRC(q, keys, cfg)
+		rc.ShareEarly(early)
+		return rc, nil
 	case qp.UC:
 		return transport.NewUC(q, keys), nil
 	case qp.UD, qp.GSI:

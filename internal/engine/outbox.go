@@ -13,6 +13,9 @@ const (
 	burst = 32
 	// flushFrames is how many frames leave by one link before the lock is let go.
 	flushFrames = 256
+	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
+	// to gather short pieces.
+	joined = 512
 )
 
 // outbox is what a shard needs to send by one entry of the GID table: the queue pairs that
@@ -22,7 +25,8 @@ type outbox struct {
 	*gid
 	batch   *packet.Batch
 	pender  packet.Pender // the link, if it is one and there
-	batches uint64        // that came by the link and were delivered
+	seeds   seeds
+	batches uint64 // that came by the link and were delivered
 
 	head, tail *QP // ready queue pairs, linked by QP.next
 
@@ -135,6 +139,13 @@ func (o *outbox) send(s *shard, now transport.Time) {
 	o.link.Prepare(b)
 	for i := range b.Len() {
 		f := b.At(i)
+		switch {
+		case len(f.Payload) == 0:
+		case f.Len() <= joined:
+			f.Join(bth.ICRCLen)
+		default:
+			f.Rim(bth.ICRCLen)
+		}
 		o.seal(f)
 		s.count.txFrames++
 		s.count.txBytes += uint64(f.Len())
@@ -158,7 +169,7 @@ func (o *outbox) send(s *shard, now transport.Time) {
 // seal appends the ICRC for the addresses, the port and the identification with which
 // the link will send f.
 func (o *outbox) seal(f *packet.Frame) {
-	state := bth.ICRCStart(o.seed(f), f.Header)
+	state := bth.ICRCStart(o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, f.Len()+bth.ICRCLen), f.Header)
 	for _, p := range f.Payload {
 		state = bth.ICRCContinue(state, p)
 	}
@@ -169,21 +180,4 @@ func (o *outbox) seal(f *packet.Frame) {
 		state = bth.ICRCContinue(state, f.Header) // as bth.ICRCRxeFlush
 	}
 	f.Trailer = bth.AppendICRC(f.Trailer, state)
-}
-
-func (o *outbox) seed(f *packet.Frame) uint32 {
-	udpLen := bth.UDPHeaderLen + f.Len() + bth.ICRCLen
-	dst := f.Path.Dst
-	if o.local.Is4() {
-		h := bth.Header4{
-			Src: o.local.As4(), Dst: dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
-			SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: udpLen,
-		}
-		return h.Seed()
-	}
-	h := bth.Header6{
-		Src: o.local.As16(), Dst: dst.As16(),
-		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: udpLen,
-	}
-	return h.Seed()
 }

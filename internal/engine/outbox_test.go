@@ -125,13 +125,13 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 		v.post(v.write(v.end, 1, 0, 64))
 		s := v.dev.shard
 		s.mu.Lock()
-		if len(s.timers.heap) != 1 {
-			t.Fatalf("%d deadlines with a packet outstanding, want 1", len(s.timers.heap))
+		if s.timers.wheel.count != 1 {
+			t.Fatalf("%d deadlines with a packet outstanding, want 1", s.timers.wheel.count)
 		}
 		s.ready(v.qp)
 		v.qp.close()
-		if len(s.timers.heap) != 0 || s.out[0].head != nil || len(s.qps) != 0 {
-			t.Errorf("left behind: %d deadlines, ready list %v, %d numbers", len(s.timers.heap), s.out[0].head, len(s.qps))
+		if s.timers.wheel.count != 0 || s.out[0].head != nil || len(s.qps) != 0 {
+			t.Errorf("left behind: %d deadlines, ready list %v, %d numbers", s.timers.wheel.count, s.out[0].head, len(s.qps))
 		}
 		s.mu.Unlock()
 		v.qp.Close()

@@ -20,6 +20,7 @@ type QP struct {
 	machine machine
 	sent    completer       // machine, if it is one
 	dgram   datagramMachine // machine, if it is one
+	gate    *gate           // of queue pair 1, nil for all others
 	attr    qp.QP
 	sendCQ  *CQ
 	recvCQ  *CQ
@@ -39,10 +40,11 @@ type QP struct {
 	next   *QP
 	queued bool
 
-	// Place in the shard's timers; -1 is none.
-	heapAt int32
-	wake   transport.Time
-	late   putOff // its timeout, where that is put off
+	// Place in the shard's timers.
+	sooner, later *QP
+	slot          int16 // noSlot is none
+	wake          transport.Time
+	late          putOff // its timeout, where that is put off
 }
 
 // QPInit is what a queue pair is made from.
@@ -59,7 +61,7 @@ type QPInit struct {
 // that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	s := d.shard
-	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, heapAt: -1}
+	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
 		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
@@ -71,6 +73,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 		q.attr.RQ = qp.NewRecvQueue(init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
 	}
 	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
+	q.observe(d.observer)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,16 +86,21 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	if init.Type == qp.GSI && s.qps[bth.GSI] != nil {
 		return nil, fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
 	}
-	m, err := newMachine(&q.attr, d.keys, &d.transport)
+	m, err := newMachine(&q.attr, d.keys, &d.transport, &s.early)
 	if err != nil {
 		return nil, err
 	}
 	if err := q.holdQueues(); err != nil {
 		return nil, err
 	}
-	q.machine = m
+	if q.machine = m; d.observer != nil {
+		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
+	}
 	q.sent, _ = m.(completer)
 	q.dgram, _ = m.(datagramMachine)
+	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
+		q.dgram = &observedDatagrams{q.dgram, o}
+	}
 	if q.attr.Num = bth.GSI; init.Type != qp.GSI {
 		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
 	}
@@ -151,6 +159,9 @@ func (q *QP) close() {
 	s.timers.remove(q)
 	if q.dgram != nil {
 		s.leaveAll(q)
+	}
+	if c, ok := q.machine.(interface{ Close() }); ok {
+		c.Close()
 	}
 	q.lead(nil)
 	s.count.left(q)

@@ -36,16 +36,16 @@ func TestFlushOfRxeIsTaken(t *testing.T) {
 				}
 			}
 			blind := frame()
-			if !icrcRight(blind) || blind.ID != c.id {
+			if !new(inbox).icrcRight(blind) || blind.ID != c.id {
 				t.Errorf("without its IP header: refused, or identification %#04x, want %#04x", blind.ID, c.id)
 			}
 			seen := frame()
 			seen.HeaderSeen, seen.ID = true, c.id
-			if !icrcRight(seen) {
+			if !new(inbox).icrcRight(seen) {
 				t.Error("with its IP header: refused")
 			}
 			payload[20] ^= 1
-			if icrcRight(frame()) {
+			if new(inbox).icrcRight(frame()) {
 				t.Error("with another address: taken")
 			}
 		})

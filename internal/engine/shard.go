@@ -26,6 +26,7 @@ type shard struct {
 	timers  timers
 	count   counters
 	groups  map[netip.Addr]*group
+	early   transport.EarlyPool
 	failed  []*CQ // lost a completion; their queue pairs are to fail
 
 	leftGroups packet.Stats // of memberships that are over

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 
@@ -9,15 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Against a plain list: due gives exactly the queue pairs whose deadline has come, the
-// earliest first, and the runtime timer never stands later than the earliest deadline.
+// spans are how far ahead deadlines lie, and how far time moves at a time, in nanoseconds: within a tick, a slot of each ring, and an hour.
+var spans = []int64{1000, 100_000, 10_000_000, 1_000_000_000, 3_600_000_000_000}
+
+// Against a plain list: due gives the queue pairs whose deadline has come, by a tick at least all of them, the
+// earliest tick first, and the runtime timer never stands later than the tick of the earliest deadline.
 func TestTimersModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timers := newTimers()
 		defer timers.runtime.Stop()
 		qps := make([]*QP, 12)
 		for i := range qps {
-			qps[i] = &QP{heapAt: -1}
+			qps[i] = &QP{slot: noSlot}
 		}
 		model := map[*QP]transport.Time{}
 		now := transport.Time(1)
@@ -25,7 +27,7 @@ func TestTimersModel(t *testing.T) {
 		pick := func(t *rapid.T) *QP { return rapid.SampledFrom(qps).Draw(t, "qp") }
 		t.Repeat(map[string]func(*rapid.T){
 			"at": func(t *rapid.T) {
-				q, at := pick(t), now+transport.Time(rapid.Int64Range(1, 1000).Draw(t, "in"))
+				q, at := pick(t), now+transport.Time(rapid.Int64Range(1, spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "in"))
 				timers.at(q, now, at)
 				if old, ok := model[q]; !ok || at < old {
 					model[q] = at
@@ -37,18 +39,23 @@ func TestTimersModel(t *testing.T) {
 				delete(model, q)
 			},
 			"advance": func(t *rapid.T) {
-				now += transport.Time(rapid.Int64Range(0, 300).Draw(t, "by"))
+				now += transport.Time(rapid.Int64Range(0, spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "by"))
 				for q := timers.due(now); q != nil; q = timers.due(now) {
 					at, ok := model[q]
 					if !ok || at > now {
 						t.Fatalf("due at %d: a queue pair with deadline %d, %v", now, at, ok)
 					}
 					for _, other := range model {
-						if other < at {
+						if tickOf(other) < tickOf(at) {
 							t.Fatalf("deadline %d was served before %d", at, other)
 						}
 					}
 					delete(model, q)
+				}
+				for _, at := range model {
+					if timeOf(tickOf(at)) <= now {
+						t.Fatalf("at %d the deadline %d was not served", now, at)
+					}
 				}
 				timers.rearm(now)
 			},
@@ -56,14 +63,14 @@ func TestTimersModel(t *testing.T) {
 				var left []transport.Time
 				for q, at := range model {
 					left = append(left, at)
-					if q.heapAt < 0 || timers.heap[q.heapAt] != q || q.wake != at {
-						t.Fatalf("the heap does not know the deadline %d", at)
+					if q.slot == noSlot || q.wake != at {
+						t.Fatalf("the wheel does not know the deadline %d", at)
 					}
 				}
-				if len(left) != len(timers.heap) {
-					t.Fatalf("%d deadlines, want %d", len(timers.heap), len(left))
+				if len(left) != timers.wheel.count {
+					t.Fatalf("%d deadlines, want %d", timers.wheel.count, len(left))
 				}
-				if len(left) > 0 && timers.armed > slices.MinFunc(left, cmp.Compare) {
+				if len(left) > 0 && timers.armed > timeOf(tickOf(slices.Min(left))) {
 					t.Fatalf("armed for %d, the earliest deadline is %d", timers.armed, slices.Min(left))
 				}
 			},
@@ -74,14 +81,14 @@ func TestTimersModel(t *testing.T) {
 func TestLaterDeadlineLeavesTheTimerAlone(t *testing.T) {
 	timers := newTimers()
 	defer timers.runtime.Stop()
-	q := &QP{heapAt: -1}
-	timers.at(q, 0, 1000)
-	timers.at(q, 10, 2000)
-	if q.wake != 1000 || timers.armed != 1000 {
-		t.Errorf("wake %d, armed %d: a later deadline must not touch them, want 1000", q.wake, timers.armed)
+	q := &QP{slot: noSlot}
+	timers.at(q, 0, 5000)
+	timers.at(q, 10, 9000)
+	if q.wake != 5000 || timers.armed != 5120 {
+		t.Errorf("wake %d, armed %d: a later deadline must not touch them, want 5000 and the tick after it", q.wake, timers.armed)
 	}
-	timers.at(q, 20, 500)
-	if q.wake != 500 || timers.armed != 500 {
-		t.Errorf("wake %d, armed %d after an earlier deadline, want 500", q.wake, timers.armed)
+	timers.at(q, 20, 2500)
+	if q.wake != 2500 || timers.armed != 3072 {
+		t.Errorf("wake %d, armed %d after an earlier deadline, want 2500 and the tick after it", q.wake, timers.armed)
 	}
 }

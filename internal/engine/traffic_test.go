@@ -220,7 +220,7 @@ func TestIdleConnectionSetsNoTimer(t *testing.T) {
 		time.Sleep(time.Hour)
 		a.dev.shard.mu.Lock()
 		defer a.dev.shard.mu.Unlock()
-		if n := len(a.dev.shard.timers.heap); n != 0 {
+		if n := a.dev.shard.timers.wheel.count; n != 0 {
 			t.Errorf("%d deadlines are left", n)
 		}
 		if n := a.qp.machine.Counters().Timeouts; n != 0 {
@@ -297,7 +297,7 @@ func TestDeregisterDuringTraffic(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, b := newPair(t, 1<<20, usualRetry, func(l packet.Link) packet.Link {
+				a, b := newPair(t, 8<<20, usualRetry, func(l packet.Link) packet.Link {
 					return packet.Fault(l, packet.FaultConfig{Delay: 10 * time.Microsecond})
 				})
 				defer closeAll(t, a, b)

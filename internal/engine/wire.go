@@ -88,7 +88,9 @@ func (d *Device) connect(g *gid, w *wire) {
 	}
 	g.wire, g.away = w, nil
 	s.out[g.index].connect()
-	d.running.Go(newInbox(g, s).run)
+	in := newInbox(g, s)
+	d.pollable.add(in)
+	d.running.Go(in.run)
 }
 
 // RemoveLink takes the link with the given index from the device and closes it. It returns
@@ -129,6 +131,7 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	d.departures++
 	g.leave(d.departures)
 	s.out[index].disconnect()
+	d.pollable.remove(w)
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	d.port.linksChanged(d, -1)
 	s.partGroups(g)

@@ -25,11 +25,23 @@ type strictLink struct {
 	t         testing.TB
 	closed    atomic.Bool
 	receivers atomic.Int32
+	fading    atomic.Bool
+	left      atomic.Int32
+}
+
+// fade lets batches more leave; all that is sent after them is lost.
+func (l *strictLink) fade(batches int32) {
+	l.left.Store(batches)
+	l.fading.Store(true)
 }
 
 func (l *strictLink) Send(b *packet.Batch) error {
 	if l.closed.Load() {
 		l.t.Error("Send on a closed link")
+	}
+	if l.fading.Load() && l.left.Add(-1) < 0 {
+		b.Sent = b.Len()
+		return nil
 	}
 	return l.Link.Send(b)
 }
@@ -78,25 +90,30 @@ func TestQueuePairsGoOnWhenTheirAddressComesBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := packet.NewPipeNet()
 				strict := func(addr netip.Addr) *strictLink { return &strictLink{Link: openLink(t, n, addr), t: t} }
-				a, b := newEnd(t, 1, strict(addrA), 1<<20), newEnd(t, 2, strict(addrB), 1<<20)
+				linkA, linkB := strict(addrA), strict(addrB)
+				a, b := newEnd(t, 1, linkA, 8<<20), newEnd(t, 2, linkB, 8<<20)
 				defer closeAll(t, a, b)
 				a.connect(a.qp, addrB, b.qp.Num(), b.psn, usualRetry)
 				b.connect(b.qp, addrA, a.qp.Num(), a.psn, usualRetry)
-				moving, addr := a, addrA
+				moving, link, addr := a, linkA, addrA
 				if who == "responder" {
-					moving, addr = b, addrB
+					moving, link, addr = b, linkB, addrB
 				}
 				for round := range 3 {
 					fill(a.buf, uint64(round))
-					a.post(a.write(b, 1, 0, 1<<20))
+					// A batch holds, or acknowledges, a window at most: the WRITE of eight is under way when the link goes.
+					link.fade(2)
+					a.post(a.write(b, 1, 0, 8<<20))
+					synctest.Wait()
 					moving.removeLink(0)
-					a.post(a.write(b, 2, 0, 1<<20))
+					a.post(a.write(b, 2, 0, 8<<20))
 					time.Sleep(100 * time.Millisecond)
 					synctest.Wait()
 					if got := a.cq.Poll(make([]qp.WC, 1)); got != 0 {
 						t.Fatal("a WRITE is complete without a way")
 					}
-					if index := moving.addLink(strict(addr)); index != 0 {
+					link = strict(addr)
+					if index := moving.addLink(link); index != 0 {
 						t.Fatalf("%v came back as GID %d, it was GID 0", addr, index)
 					}
 					a.succeed(2)

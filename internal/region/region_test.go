@@ -307,7 +307,7 @@ func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
 	}
 }
 
-// The address that a request names is the peer's own word.
+// The address that a request names is the peer's own word: who names another's is not heard.
 func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
 	w := newWorld(t, Options{}, packet.FaultConfig{})
 	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32")}})
@@ -320,8 +320,12 @@ func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := Dial(t.Context(), d, w.at, "m"); !errors.Is(err, ErrNoRegion) {
+	var rej *gorxe.RejectError
+	if _, err := Dial(t.Context(), d, w.at, "m"); !errors.As(err, &rej) {
 		t.Errorf("it got %v", err)
+	}
+	if c := w.server.Counts(); c != (Counts{}) {
+		t.Errorf("the server heard of it: %+v", c)
 	}
 }
 

@@ -2,7 +2,7 @@ package respond
 
 import "time"
 
-// Limits bound what clients can take. A zero means the default.
+// Limits bound what clients can take, and say what they must bring. A zero means the default.
 type Limits struct {
 	Sessions    int    // at one time, in all: 64
 	PerPeer     int    // at one time, of one address: 16
@@ -14,6 +14,10 @@ type Limits struct {
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
 	Quiet time.Duration // without an item or a packet, of perftest: 30 s
 	Over  time.Duration // without a packet, of a pingpong: 10 s
+
+	// Payload is what clients of perftest write and send, over and over, as their --payload_file_path
+	// says; see [CheckPayload]. Without one nothing is looked at.
+	Payload []byte
 }
 
 // DefaultMemory is the memory of one session.

@@ -41,6 +41,14 @@ func (p *perftestEnd) PeerMTU(enum uint8) error {
 
 func (p *perftestEnd) PeerReport(wire.Report) { p.items.Add(1) }
 
+// room is where messages arrive: all of the memory, or, if each has a room of its own, what they are sent back from.
+func (p *perftestEnd) room() gorxe.SGE {
+	if p.check != nil {
+		return p.check.answers.SGE(0, p.check.room)
+	}
+	return p.mr.SGE(0, p.mr.Len())
+}
+
 // Key answers a key that is told for the first time with that of a queue pair that is ready for it.
 func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 	p.items.Add(1)
@@ -50,7 +58,7 @@ func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 		var err error
 		q, err = p.connect(&peerOf{
 			info: gorxe.ConnInfo{QPN: gorxe.QPN(peer.QPN), PSN: gorxe.PSN(peer.PSN), GID: peer.GID},
-			mtu:  p.mtu, reads: uint8(reads), room: p.mr.SGE(0, p.mr.Len()), turn: turn{how: open},
+			mtu:  p.mtu, reads: uint8(reads), room: p.room(), turn: turn{how: open},
 		})
 		if err != nil {
 			return wire.Key{}, err

@@ -16,17 +16,16 @@ type queue struct {
 	psn    gorxe.PSN
 	gid    gorxe.GIDEntry
 	remote gorxe.ConnInfo
-	room   gorxe.SGE // where messages arrive
+	room   gorxe.SGE // where messages arrive, and are sent back from
 	turn   turn
 	sent   int // messages that have not completed
 }
 
 // Sizes of a queue pair: as many receives as ibv_*_pingpong posts would be more than is needed,
-// one that finds none is sent again. Sends are answers, of which a client that waits for each
-// has no more than two.
+// one that finds none is sent again.
 const (
 	recvDepth = 128
-	sendDepth = 4
+	sendDepth = unanswered + 1
 )
 
 // peerOf is a client's end of a queue pair.
@@ -49,11 +48,15 @@ func (s *session) connect(p *peerOf) (*queue, error) {
 	if q.gid, err = s.gidFor(p.info.GID); err != nil {
 		return nil, err
 	}
-	if err = s.cq.Resize((recvDepth + sendDepth) * (len(s.qps) + 1)); err != nil {
+	depth := recvDepth
+	if s.check != nil {
+		depth = checkDepth
+	}
+	if err = s.cq.Resize((depth + sendDepth) * (len(s.qps) + 1)); err != nil {
 		return nil, &ended{refused, err}
 	}
 	q.QP, err = s.pd.CreateQP(gorxe.QPInitAttr{SendCQ: s.cq, Cap: gorxe.QPCap{
-		MaxSendWR: sendDepth, MaxRecvWR: recvDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
+		MaxSendWR: sendDepth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	if err != nil {
 		return nil, &ended{refused, err}
@@ -68,20 +71,30 @@ func (s *session) connect(p *peerOf) (*queue, error) {
 	if err := q.Connect(gorxe.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: q.gid.GID}, p.info, attr); err != nil {
 		return nil, &ended{refused, err}
 	}
-	for range recvDepth {
-		if err := s.receive(q); err != nil {
+	for slot := range depth {
+		if err := s.receive(q, slot); err != nil {
 			return nil, err
 		}
 	}
 	return q, nil
 }
 
-// A work request ID is the index of its queue pair, and of sends this bit.
-const sendID = 1 << 63
+// A work request ID is the index of its queue pair, of receives the number of its room, and of sends a bit.
+const (
+	slotID = 1 << 32
+	sendID = 1 << 63
+)
 
-// receive posts a receive.
-func (s *session) receive(q *queue) error {
-	if err := q.PostRecv(&gorxe.RecvWR{ID: uint64(q.index), SGList: []gorxe.SGE{q.room}}); err != nil {
+func queueOf(id uint64) int { return int(id % slotID) }
+func slotOf(id uint64) int  { return int(id &^ sendID / slotID) }
+
+// receive posts a receive. Where nobody looks at what comes, all receives share one room.
+func (s *session) receive(q *queue, slot int) error {
+	room := q.room
+	if s.check != nil {
+		room = s.mr.SGE(s.check.offset(q.index, slot), s.check.room)
+	}
+	if err := q.PostRecv(&gorxe.RecvWR{ID: uint64(slot)*slotID | uint64(q.index), SGList: []gorxe.SGE{room}}); err != nil {
 		return &ended{failed, err}
 	}
 	return nil
@@ -134,7 +147,7 @@ func (s *session) wait(wc []gorxe.WC) (int, error) {
 	}
 }
 
-func (s *session) queueAt(i uint64) *queue {
+func (s *session) queueAt(i int) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.qps[i]
@@ -142,18 +155,32 @@ func (s *session) queueAt(i uint64) *queue {
 
 // take deals with one completion.
 func (s *session) take(wc *gorxe.WC) error {
-	q := s.queueAt(wc.WRID &^ sendID)
+	q := s.queueAt(queueOf(wc.WRID))
 	switch {
 	case wc.Status != gorxe.WCSuccess:
-		return &ended{failed, s.explain(q, wc)}
+		return s.failed(q, wc)
 	case wc.WRID&sendID != 0:
 		q.sent--
 		return nil
 	}
+	slot := slotOf(wc.WRID)
+	if s.check != nil && wc.Opcode == gorxe.WCRecv { // a WRITE with immediate data is elsewhere
+		if err := s.check.message(q.index, slot, wc.ByteLen); err != nil {
+			return err
+		}
+	}
 	if err := s.arrived(q, wc.ByteLen); err != nil {
 		return err
 	}
-	return s.receive(q)
+	return s.receive(q, slot)
+}
+
+// failed is the end of a session of which wc is a completion with an error.
+func (s *session) failed(q *queue, wc *gorxe.WC) error {
+	if s.broken == nil {
+		s.broken = &ended{failed, s.explain(q, wc)}
+	}
+	return s.broken
 }
 
 // explain says what a completion with an error means.
@@ -165,6 +192,8 @@ func (s *session) explain(q *queue, wc *gorxe.WC) error {
 		return fmt.Errorf("%w: a message of more than %d bytes came, give sessions more memory or the client a smaller -s", what, q.room.Length)
 	case wc.Status == gorxe.WCRetryExcErr:
 		return fmt.Errorf("%w: the client is gone", what)
+	case c.ErrorNAKsSent > 0 && s.check != nil:
+		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has, or changes them by atomics, which leave no payload: give sessions more memory or the client a smaller -s, or the daemon no payload", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0 && s.kind == Perftest:
 		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has: give sessions more memory or the client a smaller -s", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0:

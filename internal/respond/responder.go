@@ -19,6 +19,7 @@ type Responder struct {
 	devices func() []*gorxe.Device
 	log     *slog.Logger
 	limits  Limits
+	pattern *pattern // nil: nothing is looked at
 	count   counters
 
 	mu       sync.Mutex
@@ -30,7 +31,8 @@ type Responder struct {
 
 // New returns a responder for clients of the devices that devices returns at the time.
 func New(devices func() []*gorxe.Device, limits Limits, log *slog.Logger) *Responder {
-	return &Responder{devices: devices, limits: limits.withDefaults(), log: log, sessions: map[*session]struct{}{}}
+	limits = limits.withDefaults()
+	return &Responder{devices: devices, limits: limits, pattern: newPattern(&limits), log: log, sessions: map[*session]struct{}{}}
 }
 
 // acceptPause is how long nobody is accepted when the host has no room for another connection.

@@ -39,6 +39,11 @@ type session struct {
 	mem *hostmem.Memory
 	mr  *gorxe.MR
 
+	check *check // nil: what comes is not looked at
+	// broken is the first completion with an error, explained. Written where completions are taken,
+	// read when nothing works any more.
+	broken error
+
 	mu      sync.Mutex
 	qps     []*queue  // guarded by mu
 	since   time.Time // the latest queue pair was connected; guarded by mu
@@ -78,7 +83,16 @@ func (s *session) run() {
 	s.cancel(nil)
 	s.working.Wait()
 	s.conn.Close()
-	s.close()
+	s.takeRest()
+	// A client that was refused may have hung up before the completion that tells was taken.
+	var e *ended
+	if errors.As(err, &e) && e.why == hungUp && s.broken != nil {
+		err = s.broken
+	}
+	// A wrong byte says more than how the client went.
+	if wrong := s.close(); wrong != nil {
+		err = wrong
+	}
 	s.conclude(err)
 }
 
@@ -124,6 +138,9 @@ func failure(why reason, err error) error {
 // conclude counts and logs how the session ended.
 func (s *session) conclude(err error) {
 	log := s.r.log.With("peer", s.peer, "device", s.dev.Name(), "tool", s.kind.String())
+	if s.check != nil {
+		s.check.report(log)
+	}
 	var e *ended
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
@@ -142,12 +159,16 @@ func (s *session) conclude(err error) {
 	}
 }
 
-// access is what clients may do with a session's memory: of a pingpong nothing but send.
+// access is what clients may do with a session's memory: of a pingpong nothing but send. What atomics
+// leave is no payload.
 func (s *session) access() gorxe.Access {
-	if s.kind == Perftest {
-		return gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
+	switch {
+	case s.kind != Perftest:
+		return gorxe.LocalWrite
+	case s.check != nil:
+		return gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead
 	}
-	return gorxe.LocalWrite
+	return gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
 }
 
 // open gets the session's memory and its completion queue.
@@ -161,10 +182,20 @@ func (s *session) open() error {
 	if s.mem, err = hostmem.Anonymous(n); err != nil {
 		return &ended{noMemory, err}
 	}
+	if s.kind == Perftest && s.r.pattern != nil {
+		if s.check, err = s.r.pattern.newCheck(&s.r.count, s.mem); err != nil {
+			return &ended{noMemory, err}
+		}
+	}
 	s.pd = s.dev.AllocPD()
 	// Perftest wants whole pages.
 	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), gorxe.WithIOVA((1+uint64(rand.Uint32()))<<12)); err != nil {
 		return &ended{refused, err}
+	}
+	if s.check != nil {
+		if s.check.answers, err = s.pd.RegMR(s.check.payload, 0); err != nil {
+			return &ended{refused, err}
+		}
 	}
 	if s.cq, err = s.dev.CreateCQ(1); err != nil {
 		return &ended{refused, err}
@@ -172,8 +203,9 @@ func (s *session) open() error {
 	return nil
 }
 
-// close gives everything back. The errors are of what is in use, which nothing is.
-func (s *session) close() {
+// close gives everything back, and looks through the memory when nothing reaches it any more. Errors of
+// what is in use are not looked at: nothing is.
+func (s *session) close() (wrong error) {
 	for _, q := range s.qps {
 		_ = q.Close()
 	}
@@ -183,9 +215,16 @@ func (s *session) close() {
 	if s.mr != nil {
 		_ = s.mr.Dereg()
 	}
+	if s.check != nil {
+		wrong = s.check.rest()
+		if s.check.answers != nil {
+			_ = s.check.answers.Dereg()
+		}
+	}
 	if s.mem != nil {
 		_ = s.mem.Close()
 	}
+	return wrong
 }
 
 // gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind.

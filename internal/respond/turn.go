@@ -22,9 +22,10 @@ const (
 // the first. It counts once in a session, as the first turn of ib_send_lat.
 const patience = 10 * time.Millisecond
 
-// unanswered is how many answers may be under way: the next message may overtake the
-// acknowledgement of one. A client that sends more does not wait for them, and has no receives.
-const unanswered = 2
+// unanswered is how many answers may be under way. The next message shows that its client has the answer to the one before, but
+// the acknowledgements of both may be lost; that so many in a row are is out of the question. A client that sends more does not
+// wait for answers, and has no receives.
+const unanswered = 16
 
 // arrived deals with a message.
 func (s *session) arrived(q *queue, length uint32) error {

@@ -12,31 +12,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changes is a subscription to what the kernel tells of one neighbour. Many may wait at the same time: the library's
-// socket holds 64 KiB of stack for each, and would wake it for every neighbour.
+// changes is a subscription to what the kernel tells.
 type changes struct {
 	file *os.File
 	conn syscall.RawConn
 	buf  []byte
 }
 
+// subscribe is to what the kernel tells of one neighbour. Many may wait at the same time: the library's socket
+// holds 64 KiB of stack for each, and would wake it for every neighbour.
 func subscribe(neighbour netip.Addr) (*changes, error) {
+	return subscribeTo(only(neighbour), 4096, unix.RTNLGRP_NEIGH)
+}
+
+// subscribeTo is to the messages of groups that filter passes, all if it is empty, each with room of the given bytes.
+func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("opening a netlink socket: %w", err)
 	}
-	c := &changes{file: os.NewFile(uintptr(fd), "netlink"), buf: make([]byte, 4096)}
-	filter := only(neighbour)
-	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	c := &changes{file: os.NewFile(uintptr(fd), "netlink"), buf: make([]byte, room)}
+	if len(filter) > 0 {
+		err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	}
+	mask := uint32(0)
+	for _, g := range groups {
+		mask |= 1 << (g - 1)
+	}
 	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.RTNLGRP_NEIGH - 1)})
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: mask})
 	}
 	if err == nil {
 		c.conn, err = c.file.SyscallConn()
 	}
 	if err != nil {
 		c.close()
-		return nil, fmt.Errorf("subscribing to the kernel's neighbours: %w", err)
+		return nil, fmt.Errorf("subscribing to what the kernel tells: %w", err)
 	}
 	return c, nil
 }

@@ -35,4 +35,7 @@ type link struct {
 	neighbours bool  // its hosts have link-layer addresses to be asked for
 	mtu, mtu6  int   // in bytes, for IPv4 and IPv6
 	hopLimit6  uint8 // the usual one for IPv6, 0 if it is not known
+
+	ethernet bool // what it sends and receives begins with an Ethernet header
+	mac      [6]byte
 }

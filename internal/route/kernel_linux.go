@@ -98,6 +98,8 @@ func parseLink(m []byte) (link, error) {
 		switch typ {
 		case unix.IFLA_IFNAME:
 			l.name = unix.ByteSliceToString(value)
+		case unix.IFLA_ADDRESS:
+			copy(l.mac[:], value)
 		case unix.IFLA_MTU:
 			l.mtu = number(value)
 		case unix.IFLA_AF_SPEC:
@@ -112,6 +114,7 @@ func parseLink(m []byte) (link, error) {
 	l.up = info.Flags&unix.IFF_UP != 0
 	l.carrier = info.Flags&unix.IFF_LOWER_UP != 0
 	l.neighbours = info.Flags&(unix.IFF_LOOPBACK|unix.IFF_NOARP|unix.IFF_POINTOPOINT) == 0
+	l.ethernet = info.Type == unix.ARPHRD_ETHER
 	if l.mtu6 == 0 {
 		l.mtu6 = l.mtu
 	}

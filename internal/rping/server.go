@@ -23,6 +23,9 @@ type Server struct {
 	Ping func(text []byte)
 }
 
+// ErrNotConnected says that a client asked for a connection and did not go on with it.
+var ErrNotConnected = errors.New("it did not come to a connection")
+
 // Serve accepts a request and answers pings until the peer disconnects, which is no error, or ctx
 // ends.
 func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
@@ -41,7 +44,7 @@ func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
 		return errors.Join(err, r.Reject(nil))
 	}
 	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	if s.KeepAlive > 0 {
 		var watching sync.WaitGroup
@@ -81,9 +84,11 @@ func (s *Server) answer(ctx context.Context, e *endpoint, mr *gorxe.MR, buf []by
 		}
 		return err
 	}
-	return nil
+	// A client may leave once it has this, and its DREQ overtake the acknowledgement.
+	return e.sendMessage(ctx, &buffer{})
 }
 
+// exchange fetches the ping and puts it back.
 func (s *Server) exchange(ctx context.Context, e *endpoint, mr *gorxe.MR, ping []byte, source, sink *buffer) error {
 	err := e.do(ctx, &gorxe.SendWR{
 		Opcode: gorxe.WRRead, SGList: []gorxe.SGE{mr.SGE(0, len(ping))}, RemoteAddr: source.addr, RKey: source.rkey,
@@ -103,11 +108,7 @@ func (s *Server) exchange(ctx context.Context, e *endpoint, mr *gorxe.MR, ping [
 	}
 	// With its final zero, if there is one.
 	n := min(len(said)+1, len(ping))
-	err = e.do(ctx, &gorxe.SendWR{
+	return e.do(ctx, &gorxe.SendWR{
 		Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{mr.SGE(0, n)}, RemoteAddr: sink.addr, RKey: sink.rkey,
 	})
-	if err != nil {
-		return err
-	}
-	return e.sendMessage(ctx, &buffer{})
 }

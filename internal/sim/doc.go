@@ -8,7 +8,8 @@
 // what the InfiniBand Architecture promises:
 //
 //   - every packet that leaves is the one its work request asks for: PSN, opcode, headers,
-//     payload, within the window, after a go-back from the oldest unacknowledged PSN;
+//     payload, within the window, after a go-back from the oldest unacknowledged PSN, or that
+//     one alone where the peer keeps what comes after a gap;
 //   - every packet that arrives changes exactly the bytes of memory that it must, once;
 //   - every work request completes exactly once, in order, with the status that fits what
 //     happened to it, and at the step in which the last answer it needs came in;

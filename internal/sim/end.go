@@ -69,8 +69,8 @@ type end struct {
 	local, remote *mr.Region // what this end uses, what it lets its peer use
 	fast          *mr.FastRegion
 	window        *mr.Window
-	gone          uint32  // a key that this step must end, 0 is none
-	psn           bth.PSN // first PSN of the epoch
+	gone          []uint32 // keys that this step must end
+	psn           bth.PSN  // first PSN of the epoch
 
 	turn bool // it waits for its turn to send
 	wake Time // of its earliest timer event, 0 is none

@@ -21,6 +21,7 @@ func Generate(seed uint64) *Scenario {
 	if g.one(2) {
 		g.queues()
 	}
+	g.probes()
 	g.order()
 	return g.sc
 }
@@ -39,6 +40,17 @@ func (g *generator) notices() {
 			}
 			for e.SRQ && g.one(2) {
 				g.add(Act{Conn: i, End: side, Kind: ActLimit, Imm: uint32(g.r.IntN(6))})
+			}
+		}
+	}
+}
+
+// probes lets requesters be impatient.
+func (g *generator) probes() {
+	for i := range g.sc.Conns {
+		for side := range g.sc.Conns[i].Ends {
+			if e := &g.sc.Conns[i].Ends[side]; g.one(2) {
+				e.Config.ProbeAfter = 1 + g.upTo(pick(g, microsecond, 50*microsecond))
 			}
 		}
 	}

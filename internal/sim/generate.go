@@ -105,7 +105,7 @@ func (g *generator) ends(c *ConnSpec) {
 			Timeout: timeout, RetryCnt: pick[uint8](g, 0, 1, 5, 7, 7, 7, 7, 7), RNRRetry: pick[uint8](g, 0, 1, 6, 7, 7, 7, 7, 7), MinRNRTimer: uint8(1 + g.r.IntN(14)),
 			Config: transport.Config{
 				Window: pick(g, 1, 2, 5, 16, 64, 128), AckEvery: 1 + g.r.IntN(40), BackoffLimit: 1 + g.r.IntN(4),
-				WindowBytes: pick(g, 0, 4096, 64<<10), ReadChunk: pick(g, 0, 0, 0, 1, 3, 8),
+				WindowBytes: pick(g, 0, 4096, 64<<10), MaxWindow: pick(g, 0, 0, 3, 40, 300), ReadChunk: pick(g, 0, 0, 0, 1, 3, 8),
 			},
 		}
 		if g.one(3) {

@@ -129,7 +129,7 @@ func (e *end) invalidates(a *Act, wr *qp.SendWR) {
 
 // mayInvalidate reports whether the peer may end this key.
 func (e *end) mayInvalidate(key uint32) bool {
-	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound()
+	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound() && !slices.Contains(e.gone, key)
 }
 
 // unjustKey says why work on keys must not fail, "" if it may.

@@ -101,6 +101,16 @@ func (e *end) psnWindow() int64 {
 	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
 }
 
+// maxWindow is how many it may once the window has grown.
+func (e *end) maxWindow() int64 {
+	cfg := e.spec.Config
+	bytes := max(cfg.MaxWindowBytes, cfg.WindowBytes)
+	if bytes == 0 {
+		bytes = 1 << 20
+	}
+	return int64(min(max(cfg.Window, cfg.MaxWindow), max(1, bytes/int(e.conn.spec.MTU))))
+}
+
 // act does what a program asks for.
 func (e *end) act(a *Act) {
 	switch a.Kind {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -35,6 +37,8 @@ func (n *node) wired(sg []qp.SGE) []qp.SGE {
 func (e *end) granted(rkey uint32, addr, n uint64, need mr.Access) *mr.Region {
 	r, o := e.node.keys.Lookup(rkey), e.node.open[rkey]
 	switch {
+	case slices.Contains(e.gone, rkey):
+		return nil
 	case r == nil || o == nil || o.owner != nil && o.owner != e || o.access&need != need:
 		return nil
 	case n > 0 && !o.holds(addr, n):

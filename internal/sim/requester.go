@@ -14,6 +14,8 @@ import (
 type requester struct {
 	una, cursor, next int64 // oldest unacknowledged, next to be sent, behind the last ever sent
 	window            int64 // PSNs that may be unacknowledged at the moment
+	full, lost        bool  // the window was used up; a packet was lost
+	grown             int64 // PSNs acknowledged since the window last grew after a loss
 	went              bool  // it went back for a NAK and nothing has moved since
 	waiting           bool  // for an RNR timer
 	rnrUntil          Time  // it must be silent until then
@@ -25,12 +27,48 @@ type requester struct {
 	deadline Time // of it
 	backoff  int  // times that it has fired since una last moved
 
+	vain     int   // repairs since the peer was last seen to have kept something
+	proven   bool  // it was
+	heard    bool  // went back for a sequence NAK and nothing has moved since
+	due      bool  // the packet at una is to be sent again, alone
+	asked    bool  // it was, for a NAK
+	repaired int64 // where that packet ends
+
+	pace
+
 	retries int // reasons to try again since una last moved
 	rnrs    int // RNR NAKs since then
 }
 
 // narrow halves what may be unacknowledged, from what is: the local ACK timer has fired.
-func (r *requester) narrow() { r.window = max(1, (r.cursor-r.una)/2) }
+func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), true }
+
+// shed halves a window that has grown.
+func (e *end) shed() {
+	r := &e.requester
+	r.lost, r.grown = true, 0
+	r.window = max(min(r.window, e.psnWindow()), r.window/2)
+}
+
+// widen is what acknowledgements of n PSNs do to the window.
+func (e *end) widen(n int64) {
+	r := &e.requester
+	base, most := e.psnWindow(), e.maxWindow()
+	if r.window < base {
+		r.window = min(r.window+n, base)
+		return
+	}
+	if !r.full || r.window == most {
+		return
+	}
+	if r.lost {
+		if r.grown += n; r.grown < r.window {
+			return
+		}
+		r.grown, n = 0, max(1, base/16)
+	}
+	r.full, r.window = false, min(r.window+n, most)
+}
 
 // goBack makes the oldest unacknowledged PSN the next to be sent, which starts the timer.
 func (r *requester) goBack() {
@@ -38,6 +76,7 @@ func (r *requester) goBack() {
 	r.cursor = r.una
 	r.reads = r.reads[:0]
 	r.sinceAck = 0
+	r.due, r.asked, r.heard, r.timing = false, false, false, false
 }
 
 // arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), longer each time
@@ -46,6 +85,7 @@ func (e *end) arm() {
 	r := &e.requester
 	t := transport.AckTimeout(e.spec.Timeout) * min(1<<min(r.backoff, 2), Time(e.spec.Config.BackoffLimit))
 	r.armed, r.deadline = true, e.w.now+t
+	e.plan()
 }
 
 // alarm is when the machine must want its timeout, 0 is never.
@@ -55,6 +95,8 @@ func (e *end) alarm() Time {
 		return 0
 	case r.waiting:
 		return r.rnrUntil
+	case r.armed && r.probeAt != 0:
+		return r.probeAt
 	case r.armed:
 		return r.deadline
 	}
@@ -107,6 +149,10 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	if s.op == qp.WRRead {
 		n = e.packets(uint64(p.RETH.DMALen))
 	}
+	if r.due {
+		e.repairs(p, info, s, seq)
+		return
+	}
 	if seq != r.cursor {
 		e.fail("%s is number %d, the next to be sent is %d and the oldest unacknowledged %d", info.Name, seq, r.cursor, r.una)
 		return
@@ -114,7 +160,11 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	if e.w.now < r.rnrUntil {
 		e.fail("%s is sent %d ns before the RNR timer ends", info.Name, r.rnrUntil-e.w.now)
 	}
+	if r.proven && seq == r.next && p.AckReq && !r.timing && !r.went && r.probes == 0 {
+		r.timing, r.timed, r.timedAt = true, seq, e.w.now
+	}
 	r.cursor = seq + n
+	r.full = r.full || r.cursor-r.una >= r.window
 	if !r.armed {
 		e.arm()
 	}
@@ -129,7 +179,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 		}
 		r.next = r.cursor
 	}
-	if alone := s.op == qp.WRRead && seq == r.una; r.cursor-r.una > r.window && !alone {
+	if alone := s.op == qp.WRRead && seq == r.una; r.cursor-r.una > r.most(s.op) && !alone {
 		e.fail("%s makes %d PSNs unacknowledged, the window is %d", info.Name, r.cursor-r.una, r.window)
 	}
 	if usesSlot(s.op) {
@@ -159,7 +209,7 @@ func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
 		r.sinceAck = 0
 	case seq == s.end-1:
 		e.fail("the last packet of request %d does not ask for an acknowledgement", s.id)
-	case r.cursor-r.una >= r.window:
+	case r.cursor-r.una >= r.most(s.op):
 		e.fail("the packet that fills the window does not ask for an acknowledgement")
 	case r.sinceAck > e.spec.Config.AckEvery && seq >= r.una+int64(e.spec.Config.AckEvery):
 		e.fail("%d packets in a row do not ask for an acknowledgement", r.sinceAck)

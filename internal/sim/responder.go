@@ -19,6 +19,9 @@ type responder struct {
 	gap      bool         // something came ahead of its turn since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
+	early   map[int64]*bth.Packet // what came ahead of its turn and is kept
+	unready bool                  // an RNR NAK was due since something was last executed
+
 	owesNAK, owesACK bool  // something to say at the next turn
 	reported         int64 // one more than the expected PSN that a NAK was owed for
 
@@ -55,22 +58,68 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 		}
 		return st, transport.Duplicate
 	case seq > r.expected:
-		r.gap = true
+		r.gap = r.gap || !r.unready
 		r.report()
+		e.keep(p, seq)
 		return st, transport.OutOfSequence
 	case stale:
 		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
 		return st, v
 	}
 	e.communicates()
-	s, wanted := peer.at(seq), len(e.want)
-	if v = e.execute(&st, p, s, seq); v == transport.Accepted {
+	if v = e.performs(&st, p, seq); v == transport.Accepted {
+		e.catchUp(&st)
+	}
+	return st, v
+}
+
+// performs executes the packet at the expected PSN, as far as that can be done.
+func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
+	r := &e.responder
+	s, wanted := e.peer().at(seq), len(e.want)
+	v := e.execute(st, p, s, seq)
+	if v == transport.Accepted {
 		e.executed(p, s, seq)
-	} else if v == transport.NoReceive {
+		return v
+	}
+	clear(r.early)
+	if v == transport.NoReceive {
+		r.unready = true
 		r.report()
 	}
 	r.told = r.refused != 0 && len(e.want) > wanted
-	return st, v
+	return v
+}
+
+// keep keeps a packet that is ahead of its turn by less than two windows.
+func (e *end) keep(p *bth.Packet, seq int64) {
+	r := &e.responder
+	if r.unready || seq-r.expected >= 2*e.maxWindow() {
+		return
+	}
+	if r.early == nil {
+		r.early = map[int64]*bth.Packet{}
+	}
+	if r.early[seq] == nil {
+		r.early[seq] = p
+	}
+}
+
+// catchUp executes what was kept up to the next gap, and acknowledges it.
+func (e *end) catchUp(st *step) {
+	r := &e.responder
+	for p := r.early[r.expected]; p != nil; p = r.early[r.expected] {
+		seq := r.expected
+		delete(r.early, seq)
+		p.AckReq = true
+		if e.performs(st, p, seq) != transport.Accepted {
+			return
+		}
+	}
+	if len(r.early) > 0 {
+		r.gap = true
+		r.report()
+	}
 }
 
 // report owes the peer a NAK, one for each PSN that is expected.
@@ -88,7 +137,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		n = e.packets(uint64(p.RETH.DMALen))
 	}
 	r.expected += n
-	r.owesNAK = false
+	r.owesNAK, r.unready = false, false
 	if p.AckReq && !answers(s.op) {
 		r.owesACK = true
 	}
@@ -176,6 +225,9 @@ func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
 	if !e.grants(s.rkey, s.remote, 8, mr.RemoteAtomic) {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
+	for _, w := range st.memory { // of packets before it in this step
+		copy(e.node.mem.at(w.addr, uint64(len(w.data))), w.data)
+	}
 	s.old = binary.NativeEndian.Uint64(e.node.mem.at(s.act.Remote, 8))
 	value := s.old + s.compareAdd
 	if s.op == qp.WRCmpSwap {
@@ -217,7 +269,7 @@ func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint6
 				e.complete(qp.WC{Status: qp.WCRemInvReqErr})
 				return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 			}
-			e.gone = s.imm
+			e.gone = append(e.gone, s.imm)
 		}
 		e.received(p, s, qp.WCRecv)
 	}

@@ -39,6 +39,8 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 	case p.AETH.Syndrome.IsAck():
 		if !e.acknowledged(seq + 1) {
 			e.implied(&st)
+		} else if r.inVain() {
+			r.goBack()
 		}
 	case p.AETH.Syndrome.IsRNR():
 		if !e.acknowledged(seq) {
@@ -48,8 +50,9 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 		}
 	case p.AETH.Syndrome == bth.NakPSNSequence:
 		e.acknowledged(seq)
+		vain := r.inVain()
 		if !r.waiting && r.cursor != r.una {
-			e.implied(&st)
+			e.obeys(&st, vain)
 		}
 	default:
 		e.acknowledged(seq)
@@ -61,19 +64,29 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 // implied goes back for a packet that was lost, once until something moves.
 func (e *end) implied(st *step) {
 	if r := &e.requester; !r.went {
-		e.again(st)
+		if e.tries(st) {
+			e.shed()
+			r.goBack()
+		}
 		r.went = true
 	}
 }
 
 // again spends a retry and goes back.
 func (e *end) again(st *step) {
+	if e.tries(st) {
+		e.requester.goBack()
+	}
+}
+
+// tries spends a retry and reports whether there was one.
+func (e *end) tries(st *step) bool {
 	r := &e.requester
 	if r.retries++; r.retries > int(e.spec.RetryCnt) {
 		st.status = qp.WCRetryExcErr
-		return
+		return false
 	}
-	r.goBack()
+	return true
 }
 
 // notReady waits for the peer to post a receive, and then goes back.
@@ -94,22 +107,31 @@ const infinite = 7
 // acknowledged moves una up to end, but not past a request whose data has not come, and
 // reports whether it got there.
 func (e *end) acknowledged(end int64) bool {
-	r := &e.requester
-	for r.una < end {
-		s := e.at(r.una)
+	una := e.requester.una
+	for una < end {
+		s := e.at(una)
 		if s == nil || waitsForData(s.op) {
-			return false
+			break
 		}
-		e.advance(min(end, s.end))
+		una = min(end, s.end)
 	}
-	return true
+	if una != e.requester.una {
+		e.advance(una)
+	}
+	return una == end
 }
 
 // advance is progress.
 func (e *end) advance(una int64) {
 	r := &e.requester
-	r.window = min(r.window+una-r.una, e.psnWindow())
-	r.una = una
+	e.widen(una - r.una)
+	r.lone = r.probes > 0 && una == r.una+1
+	r.probes = 0
+	if r.una = una; r.heard && una > r.cursor || r.asked && una > r.repaired {
+		r.vain, r.proven = 0, true
+	}
+	r.heard, r.due, r.asked = false, false, r.asked && una <= r.repaired
+	r.sample(e.w.now)
 	r.cursor = max(r.cursor, una)
 	r.retries, r.rnrs, r.went, r.waiting, r.rnrUntil = 0, 0, false, false, 0
 	r.armed, r.backoff = false, 0

@@ -17,6 +17,7 @@ type Stats struct {
 	Errors          uint64 // completions with an error that was provoked, flushed ones included
 	RetriesExceeded uint64
 	Multicasts      uint64 // datagrams that members of groups accepted
+	Kept, Probes    uint64 // requests kept until one before them came, probes of requesters
 	Overflows, Lost uint64 // CQs that overflowed, completions that were lost
 	Packets, Bytes  uint64 // sent, IP headers included
 	Steps           uint64
@@ -38,6 +39,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Errors += o.Errors
 	s.RetriesExceeded += o.RetriesExceeded
 	s.Multicasts += o.Multicasts
+	s.Kept += o.Kept
+	s.Probes += o.Probes
 	s.Overflows += o.Overflows
 	s.Lost += o.Lost
 	s.Packets += o.Packets
@@ -77,6 +80,12 @@ func Run(sc *Scenario, tap func(at Time, datagram []byte)) Result {
 	w.play()
 	w.finish()
 	w.stats.Virtual = w.now
+	for _, c := range w.conns {
+		for _, e := range c.ends {
+			w.stats.Kept += e.m.Counters().EarlyKept
+			w.stats.Probes += e.m.Counters().Probes
+		}
+	}
 	if w.bad == nil {
 		w.stats.Conversations = uint64(len(w.conns))
 	}
@@ -142,6 +151,7 @@ func (e *end) timer() {
 		r := &e.requester
 		var st step
 		fires := r.armed && e.w.now >= r.deadline
+		probes := r.armed && !fires && r.probeAt != 0 && e.w.now >= r.probeAt
 		e.m.Timeout(e.w.now)
 		r.waiting = r.waiting && e.w.now < r.rnrUntil
 		if r.armed = r.armed && !fires; fires && r.cursor != r.una {
@@ -149,6 +159,9 @@ func (e *end) timer() {
 			e.again(&st)
 			r.backoff++
 			r.went = false
+		}
+		if probes {
+			e.probe()
 		}
 		e.settleStep(st)
 		e.ready()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // settle ends a step of e: completions must be those that the step brings, no more and no
@@ -185,12 +186,17 @@ func (e *end) atRest(st *step) {
 	if n != len(e.recvs.list) {
 		e.fail("the receive queue holds %d receives, %d were posted and not taken", n, len(e.recvs.list))
 	}
-	if e.gone != 0 && e.node.keys.Lookup(e.gone) != nil {
-		e.fail("key %#x is still good", e.gone)
+	for _, key := range e.gone {
+		if e.node.keys.Lookup(key) != nil {
+			e.fail("key %#x is still good", key)
+		}
 	}
-	e.gone = 0
+	e.gone = e.gone[:0]
 	if at, _ := e.m.NextTimeout(); at != e.alarm() {
 		e.fail("the machine wants its timeout at %d, it should at %d (0 is never)", at, e.alarm())
+	}
+	if m, ok := e.m.(*transport.RC); ok && e.state() == qp.RTS && int64(m.Progress().Window) != e.requester.window {
+		e.fail("%d PSNs may be unacknowledged, %d should", m.Progress().Window, e.requester.window)
 	}
 	e.happened()
 }

@@ -24,18 +24,28 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 	case testing.Short():
 		seeds = 30
 	}
-	for batch := range uint64(batches) {
-		t.Run(fmt.Sprintf("from %d", batch*seeds), func(t *testing.T) {
-			t.Parallel()
-			var all sim.Stats
-			for seed := batch * seeds; seed < (batch+1)*seeds; seed++ {
-				all.Add(play(t, seed))
-			}
-			if all.Caught != all.Corrupted || all.Faults() == 0 {
-				t.Errorf("%d packets corrupted and %d caught", all.Corrupted, all.Caught)
-			}
-			t.Logf("%d conversations, %d requests, %d packets, %d faults", all.Conversations, all.Requests, all.Packets, all.Faults())
-		})
+	var each [batches]sim.Stats
+	t.Run("batches", func(t *testing.T) {
+		for batch := range uint64(batches) {
+			t.Run(fmt.Sprintf("from %d", batch*seeds), func(t *testing.T) {
+				t.Parallel()
+				all := &each[batch]
+				for seed := batch * seeds; seed < (batch+1)*seeds; seed++ {
+					all.Add(play(t, seed))
+				}
+				if all.Caught != all.Corrupted || all.Faults() == 0 {
+					t.Errorf("%d packets corrupted and %d caught", all.Corrupted, all.Caught)
+				}
+				t.Logf("%d conversations, %d requests, %d packets, %d faults", all.Conversations, all.Requests, all.Packets, all.Faults())
+			})
+		}
+	})
+	var all sim.Stats
+	for i := range each {
+		all.Add(&each[i])
+	}
+	if all.Kept == 0 || all.Probes == 0 {
+		t.Errorf("%d requests were kept, %d probes sent: neither is tried enough", all.Kept, all.Probes)
 	}
 }
 

@@ -71,6 +71,9 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"a destination of the other family is refused, its neighbours go", otherFamily},
 		{"nothing is allocated in steady state", noAllocation},
 		{"what has come is pending until the receiver has come back for more", pending},
+		{"who does not wait gets what has come", tryRecv},
+		{"who waits and who does not get everything in order, in turn", inTurn},
+		{"who waits takes nothing while another has the lock", aside},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := s.ends(t)

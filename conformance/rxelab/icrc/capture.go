@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 
+	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 )
@@ -38,7 +40,16 @@ func (s *Summary) fault(n int, format string, args ...any) {
 
 // Check reads a capture of Ethernet frames in pcap format and verifies the ICRC of every RoCEv2 packet. It fails when the
 // stream is no such capture.
-func Check(r io.Reader) (Summary, error) {
+func Check(r io.Reader) (Summary, error) { return Observe(r, Observer{}) }
+
+// Observer is shown what a check reads; nil is not called. It must not keep the bytes.
+type Observer struct {
+	Frame  func(about gopacket.CaptureInfo, frame []byte)
+	Packet func(from netip.Addr, packet []byte) // one that is right, from the BTH to the ICRC
+}
+
+// Observe is Check that shows what it reads.
+func Observe(r io.Reader, o Observer) (Summary, error) {
 	var s Summary
 	p, err := pcapgo.NewReader(r)
 	if err != nil {
@@ -48,7 +59,7 @@ func Check(r io.Reader) (Summary, error) {
 		return s, fmt.Errorf("capture: link type %v, want Ethernet", p.LinkType())
 	}
 	for {
-		frame, _, err := p.ReadPacketData()
+		frame, about, err := p.ReadPacketData()
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil
@@ -59,11 +70,14 @@ func Check(r io.Reader) (Summary, error) {
 			return s, fmt.Errorf("capture: frame %d: %w", s.Frames+1, err)
 		}
 		s.Frames++
-		s.add(frame)
+		if o.Frame != nil {
+			o.Frame(about, frame)
+		}
+		s.add(frame, o.Packet)
 	}
 }
 
-func (s *Summary) add(frame []byte) {
+func (s *Summary) add(frame []byte, each func(netip.Addr, []byte)) {
 	d, err := parse(frame)
 	if errors.Is(err, ErrNotRoCE) {
 		return
@@ -81,6 +95,11 @@ func (s *Summary) add(frame []byte) {
 	}
 	if v.Bad == 0 {
 		s.noteOpcodes(d, v.Size)
+		if each != nil {
+			for p := range slices.Chunk(d.payload, v.Size) {
+				each(d.source(), p)
+			}
+		}
 	} else {
 		s.fault(v.Bad, "%d of %d packets of %d bytes have a wrong ICRC (first opcode %#02x, PSN %#06x)",
 			v.Bad, v.Packets, v.Size, d.payload[0], uint32(d.payload[9])<<16|uint32(d.payload[10])<<8|uint32(d.payload[11]))

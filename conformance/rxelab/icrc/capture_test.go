@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/gopacket"
 )
 
 // The captures in testdata: rxe-* are packets of a real rdma_rxe (ib_write_lat on Linux 6.1, ibv_rc_pingpong on 6.12); gorxe-*
@@ -49,9 +50,25 @@ func TestCheckAcceptsRealCaptures(t *testing.T) {
 		{"gorxe-merged-ipv6.pcap", Summary{Frames: 1, Datagrams: 1, Packets: 16, Merged: 1, Opcodes: opcodes{"fd00:18:0:1::2": {0, 1, 2}}.sets()}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			got, err := Check(bytes.NewReader(load(t, c.file)))
+			seen, shown, frames := opcodes{}.sets(), 0, 0
+			got, err := Observe(bytes.NewReader(load(t, c.file)), Observer{
+				Frame: func(about gopacket.CaptureInfo, frame []byte) {
+					if about.CaptureLength == len(frame) && !about.Timestamp.IsZero() {
+						frames++
+					}
+				},
+				Packet: func(from netip.Addr, packet []byte) {
+					shown++
+					o := seen[from]
+					o.Add(int(packet[0]))
+					seen[from] = o
+				},
+			})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want.Opcodes, seen, addrs); d != "" || shown != c.want.Packets || frames != c.want.Frames {
+				t.Errorf("%d packets and %d frames were shown, want %d; their opcodes (- want, + shown): %s", shown, frames, c.want.Packets, d)
 			}
 			if d := cmp.Diff(c.want, got, addrs); d != "" {
 				t.Error(d)
@@ -218,7 +235,7 @@ func TestDamagedFramesAreFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s Summary
-			s.add(c.frame)
+			s.add(c.frame, nil)
 			if s.Bad != 1 || !strings.Contains(strings.Join(s.Faults, " "), c.want) {
 				t.Errorf("%+v, want a fault with %q", s, c.want)
 			}
@@ -235,7 +252,7 @@ func TestOtherTrafficIsNotCounted(t *testing.T) {
 	arp := append(bytes.Repeat([]byte{0xff}, 12), 8, 6)
 	var s Summary
 	for _, f := range [][]byte{otherPort, tcp, arp, arp[:5], nil} {
-		s.add(f)
+		s.add(f, nil)
 	}
 	if d := cmp.Diff(Summary{}, s, cmpopts.EquateEmpty()); d != "" {
 		t.Error(d)
@@ -266,7 +283,7 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var s Summary
-		s.add(frame)
+		s.add(frame, nil)
 		if s.Bad > s.Packets || s.Datagrams > 1 || s.Merged > s.Datagrams {
 			t.Errorf("%+v", s)
 		}

@@ -17,7 +17,7 @@ import (
 var wanted = [][]string{
 	{"virtio_pci"}, {"virtio_console"}, {"virtio_rng"},
 	{"9pnet_virtio"}, {"9p"}, {"overlay"},
-	{"af_packet"}, {"veth"}, {"ifb"},
+	{"af_packet"}, {"virtio_net"}, {"veth"}, {"ifb"},
 	{"sch_netem"}, {"sch_ingress"}, {"cls_matchall"}, {"act_mirred"},
 	{"crc32_generic"}, {"crc32_pclmul"}, // rxe asks the crypto layer for "crc32"
 	{"ib_uverbs"}, {"rdma_ucm"}, {"rdma_rxe"},

@@ -211,6 +211,7 @@ func (p *Process) wait(ctx context.Context) error {
 const (
 	Interrupt byte = 2
 	Kill      byte = 9
+	Terminate byte = 15
 )
 
 // Describe says how a process ended.

@@ -1,5 +1,5 @@
-// Package vm boots a stock Debian kernel under QEMU as an ordinary user and runs programs in it. The machine has no network and
-// no disk: its root is the host's root, read-only, under a layer in memory, so every program installed on the host runs in it;
+// Package vm boots a stock Debian kernel under QEMU as an ordinary user and runs programs in it. The machine has no network but
+// cables to others like it, and no disk: its root is the host's root, read-only, under a layer in memory, so every program installed on the host runs in it;
 // it is controlled over a virtio-serial port.
 package vm
 
@@ -19,7 +19,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-const qemu = "qemu-system-x86_64"
+// Emulator is the program that is a machine.
+const Emulator = "qemu-system-x86_64"
 
 // Config describes a machine.
 type Config struct {
@@ -28,6 +29,8 @@ type Config struct {
 	CPUs   int           // default 2
 	Memory int           // MiB, default 2048
 	Boot   time.Duration // how long the boot may take, default 2 minutes
+	NICs   []NIC
+	Cores  []int // of the host, that the machine may use; nil: any
 }
 
 // VM is a running machine.
@@ -71,7 +74,7 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 	if err := writeInitramfs(initrd, c.Guest, c.Kernel.Modules); err != nil {
 		return err
 	}
-	v.cmd = exec.Command(qemu, v.arguments(c, initrd)...)
+	v.cmd = command(c.Cores, append([]string{Emulator}, v.arguments(c, initrd)...))
 	v.cmd.Stdout, v.cmd.Stderr = &v.out, &v.out
 	v.cmd.SysProcAttr = ownGroup()
 	if err := v.cmd.Start(); err != nil {
@@ -106,9 +109,11 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 }
 
 func (v *VM) arguments(c Config, initrd string) []string {
-	return []string{
+	argv := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
-		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
+		// cx16=off: the emulation of CMPXCHG16B now and then leaves bits of an operand in EFLAGS. An interrupt right behind it takes
+		// them for the mode of a real-mode task, and the kernel dies of a double fault in kmalloc, once in half an hour of traffic.
+		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,cx16=off", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-kernel", c.Kernel.Image, "-initrd", initrd,
 		// tsc=reliable: a busy host makes the kernel distrust its clock, and the change of code that follows (a static key)
 		// now and then kills a kernel that is emulated (int3 in sched_clock_cpu).
@@ -121,6 +126,10 @@ func (v *VM) arguments(c Config, initrd string) []string {
 		"-chardev", "socket,id=agent,path=" + v.socket() + ",server=on,wait=off",
 		"-device", "virtserialport,chardev=agent,name=" + wire.PortName,
 	}
+	for i, n := range c.NICs {
+		argv = append(argv, n.arguments(i)...)
+	}
+	return argv
 }
 
 func (v *VM) socket() string     { return filepath.Join(v.dir, "agent.sock") }
@@ -138,7 +147,7 @@ func (v *VM) dial(ctx context.Context) (net.Conn, error) {
 		select {
 		case <-retry.C:
 		case <-v.done:
-			return nil, errors.Join(fmt.Errorf("%s ended", qemu), v.exit)
+			return nil, errors.Join(fmt.Errorf("%s ended", Emulator), v.exit)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -17,6 +17,9 @@ const (
 	maxSession = 1 << 30
 )
 
+// minTrace is the least that a file of packets may be limited to, in bytes: many of the longest.
+const minTrace = 1 << 20
+
 // Check applies the rules that concern more than one option, gives devices without a name
 // theirs, and refuses what the build does not serve. The error joins all that is wrong.
 func (c *Config) Check(has Features) error {
@@ -36,6 +39,9 @@ func (c *Config) Check(has Features) error {
 	}
 	if c.SessionMemory < minSession || c.SessionMemory > maxSession {
 		add(c.at["service.perftest.memory"], "service perftest: memory is %s: it must be %s to %s", Size(c.SessionMemory), Size(minSession), Size(maxSession))
+	}
+	if c.Trace.Size < minTrace {
+		add(c.at["trace.size"], "trace: size is %s: it must be %s at least", Size(c.Trace.Size), Size(minTrace))
 	}
 	c.checkDevices(add)
 	c.checkRegions(add, has.Regions)

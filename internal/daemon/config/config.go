@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/region"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -18,6 +19,7 @@ type Config struct {
 	Log      Log
 	Control  Control
 	Metrics  Metrics
+	Trace    Trace
 	Drain    time.Duration // how long connections are given to end
 	Devices  []Device      // none means the one that the host suggests
 	Rping    Service
@@ -27,6 +29,7 @@ type Config struct {
 	Export   Export
 
 	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
+	Payload       string // file with what clients of perftest write and send; "" looks at nothing
 
 	at map[string]string // where what is not a default was said, by key
 }
@@ -49,12 +52,19 @@ type Metrics struct {
 	Listen string // host:port, "" for nowhere
 }
 
+// Trace is the file with the packets of all devices.
+type Trace struct {
+	File string // "" for none
+	Size uint64 // of a file in bytes; there are two at most
+}
+
 // Device is one RNIC.
 type Device struct {
 	Name      string // "" is replaced by gorxe0 and so on
 	Interface string // this or Address
 	Address   string
 	Link      string         // kind of link
+	Spin      time.Duration  // how long receivers look before they sleep
 	GIDs      []string       // of "v4", "v6"
 	MTU       int            // largest path MTU in bytes, 0 for what the interface allows
 	MaxQP     int            // 0 is the largest number there is
@@ -103,6 +113,7 @@ func Default() Config {
 	return Config{
 		Log:      Log{Level: slog.LevelInfo, Format: "text"},
 		Control:  Control{Mode: 0o600},
+		Trace:    Trace{Size: 256 << 20},
 		Drain:    10 * time.Second,
 		Rping:    Service{Enabled: true, Port: 7174},
 		Perftest: Service{Enabled: true, Port: 18515},
@@ -133,6 +144,8 @@ func (d *Device) PathMTU(of int) string {
 	return n.String()
 }
 
-func defaultDevice() Device { return Device{Link: "udp", GIDs: []string{"v4", "v6"}} }
+func defaultDevice() Device {
+	return Device{Link: "udp", Spin: gorxe.DefaultSpin, GIDs: []string{"v4", "v6"}}
+}
 
 func defaultRegion() Region { return Region{Kind: "anonymous", Access: []string{"read"}, Mode: 0o600} }

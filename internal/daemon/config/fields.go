@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 
+	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/region"
 	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // maxQP is the largest number of queue pairs of a device.
@@ -57,9 +59,18 @@ var sections = []section{
 			return text{&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable}
 		}},
 	}},
+	{"trace", "the packets of all devices, for 'gorxe trace'; 'gorxe trace --daemon' needs none of it", []field[Config]{
+		{"file", "trace", "`file` that packets are kept in, with their payload (pcapng); empty keeps none", func(c *Config) Value {
+			return text{p: &c.Trace.File, allow: "a path"}
+		}},
+		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, and another is begun", func(c *Config) Value { return size{&c.Trace.Size} }},
+	}},
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
 	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
-		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }}),
+		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }},
+		field[Config]{"payload", "perftest-payload", "`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
+			return text{p: &c.Payload, allow: "a path"}
+		}}),
 	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others", func(c *Config) *Service { return &c.Pingpong }),
 	{"service.region", "exported regions, where there are any", []field[Config]{
 		{"port", "region-port", "`port` that 'gorxe region' connects to: the port of rdma_cm", func(c *Config) Value {
@@ -81,7 +92,10 @@ var deviceFields = []field[Device]{
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text{&d.Address, "an IP address of this host", isAddr}
 	}},
-	{"link", "", "kind of link", func(d *Device) Value { return choice{&d.Link, []string{"udp"}} }},
+	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice{&d.Link, packet.Kinds()} }},
+	{"spin", "", "how long to look for the next packets before sleeping, while they mostly come that soon", func(d *Device) Value {
+		return moment{duration{&d.Spin}, gorxe.MaxSpin}
+	}},
 	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices{&d.GIDs, []string{"v4", "v6"}} }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu{&d.MTU} }},
 	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number{&d.MaxQP, 1, maxQP, "the most"} }},

@@ -213,6 +213,22 @@ func (v duration) Type() string    { return "duration" }
 func (v duration) Allowed() string { return "a duration such as 10s or 1m30s" }
 func (v duration) takes() kind     { return kindString }
 
+// moment is a duration that is at most max.
+type moment struct {
+	duration
+	max time.Duration
+}
+
+func (v moment) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > v.max {
+		return refused(v, s)
+	}
+	*v.p = d
+	return nil
+}
+func (v moment) Allowed() string { return "a duration of 0s to " + v.max.String() }
+
 // size is a number of bytes.
 type size struct{ p *uint64 }
 

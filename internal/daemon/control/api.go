@@ -167,7 +167,7 @@ type CM struct {
 
 // Stats is one of what GET /v1/stats returns as {"stats": [...]}.
 type Stats struct {
-	Device   string            `json:"device"`
+	Device   string            `json:"device"` // "" for what answers clients on all devices
 	Counters map[string]uint64 `json:"counters"`
 }
 

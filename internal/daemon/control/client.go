@@ -49,28 +49,21 @@ func (c *Client) Put(ctx context.Context, path string, v any) error {
 	return c.do(ctx, http.MethodPut, path, nil, text, nil)
 }
 
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, send []byte, v any) error {
-	u := url.URL{Scheme: "http", Host: "gorxe", Path: path, RawQuery: query.Encode()}
-	var content io.Reader
-	if send != nil {
-		content = bytes.NewReader(send)
+// Stream asks for a path whose answer goes on until ctx ends, or the daemon. The caller closes it.
+func (c *Client) Stream(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	resp, err := c.ask(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	return resp.Body, nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, send []byte, v any) error {
+	resp, err := c.ask(ctx, method, path, query, send)
 	if err != nil {
 		return err
 	}
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return c.explain(err)
-	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		var p Problem
-		if json.NewDecoder(resp.Body).Decode(&p) != nil || p.Error == "" {
-			return fmt.Errorf("%s %s at %s: %s", method, path, c.socket, resp.Status)
-		}
-		return errors.New(p.Error)
-	}
 	if v == nil {
 		return nil
 	}
@@ -78,6 +71,32 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return fmt.Errorf("%s %s at %s: the answer breaks off or is no JSON: %w", method, path, c.socket, err)
 	}
 	return nil
+}
+
+// ask returns the answer to a request, if that is a success.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, send []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "gorxe", Path: path, RawQuery: query.Encode()}
+	var content io.Reader
+	if send != nil {
+		content = bytes.NewReader(send)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		var p Problem
+		if json.NewDecoder(resp.Body).Decode(&p) != nil || p.Error == "" {
+			return nil, fmt.Errorf("%s %s at %s: %s", method, path, c.socket, resp.Status)
+		}
+		return nil, errors.New(p.Error)
+	}
+	return resp, nil
 }
 
 // explain says what to do about a daemon that cannot be reached.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,9 +21,13 @@ import (
 type Server struct {
 	Status   func() Status
 	Devices  func() []*gorxe.Device
-	Counters func(*gorxe.Device) map[string]uint64 // nil is those of the device alone
-	Level    *slog.LevelVar
-	Log      *slog.Logger
+	Counters func(*gorxe.Device) map[string]uint64   // nil is those of the device alone
+	Parts    func(f func(name string, value uint64)) // counters of what answers clients; nil for none
+	// Packets writes what the devices send and receive from now on as pcapng, until ctx ends: all, or what goes to and comes from
+	// one address. Nil is for none.
+	Packets func(ctx context.Context, w io.Writer, peer netip.Addr) error
+	Level   *slog.LevelVar
+	Log     *slog.Logger
 }
 
 // A route is what a method does on a path.
@@ -32,15 +38,16 @@ type route struct {
 
 // routes are all there is.
 var routes = map[string]map[string]route{
-	"/v1/status": {"GET": {nil, (*Server).status}},
-	"/v1/qps":    {"GET": {[]string{"device", "type", "state"}, (*Server).qps}},
-	"/v1/mrs":    {"GET": {[]string{"device"}, (*Server).mrs}},
-	"/v1/cqs":    {"GET": {[]string{"device"}, (*Server).cqs}},
-	"/v1/srqs":   {"GET": {[]string{"device"}, (*Server).srqs}},
-	"/v1/groups": {"GET": {[]string{"device"}, (*Server).groups}},
-	"/v1/cms":    {"GET": {[]string{"device"}, (*Server).cms}},
-	"/v1/stats":  {"GET": {[]string{"device"}, (*Server).stats}},
-	"/v1/log":    {"GET": {nil, (*Server).level}, "PUT": {nil, (*Server).setLevel}},
+	"/v1/status":  {"GET": {nil, (*Server).status}},
+	"/v1/qps":     {"GET": {[]string{"device", "type", "state"}, (*Server).qps}},
+	"/v1/mrs":     {"GET": {[]string{"device"}, (*Server).mrs}},
+	"/v1/cqs":     {"GET": {[]string{"device"}, (*Server).cqs}},
+	"/v1/srqs":    {"GET": {[]string{"device"}, (*Server).srqs}},
+	"/v1/groups":  {"GET": {[]string{"device"}, (*Server).groups}},
+	"/v1/cms":     {"GET": {[]string{"device"}, (*Server).cms}},
+	"/v1/stats":   {"GET": {[]string{"device"}, (*Server).stats}},
+	"/v1/packets": {"GET": {[]string{"peer"}, (*Server).packets}},
+	"/v1/log":     {"GET": {nil, (*Server).level}, "PUT": {nil, (*Server).setLevel}},
 }
 
 // refusal is an error with the status of its answer.
@@ -155,6 +162,11 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	all := []Stats{}
 	for _, d := range devices {
 		all = append(all, Stats{d.Name(), of(d)})
+	}
+	if s.Parts != nil && r.URL.Query().Get("device") == "" {
+		own := Stats{Counters: map[string]uint64{}}
+		s.Parts(func(name string, value uint64) { own.Counters[name] = value })
+		all = append(all, own)
 	}
 	return answer(w, map[string]any{"stats": all})
 }

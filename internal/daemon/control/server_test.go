@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,28 @@ func TestStatsAreTheCountersByName(t *testing.T) {
 	})
 }
 
+func TestStatsOfAllDevicesHaveThoseOfTheDaemonItself(t *testing.T) {
+	serve(t, func(t *testing.T, s *Server) {
+		s.Parts = func(f func(name string, value uint64)) { f("respond_sessions_perftest", 2) }
+		for target, want := range map[string][]string{"/v1/stats": {"gorxe0", "gorxe1", ""}, "/v1/stats?device=gorxe1": {"gorxe1"}} {
+			var got struct{ Stats []Stats }
+			if err := json.Unmarshal(ask(s, "GET", target, "").Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, of := range got.Stats {
+				names = append(names, of.Device)
+				if of.Device == "" && of.Counters["respond_sessions_perftest"] != 2 {
+					t.Errorf("%s: of the daemon itself %v", target, of.Counters)
+				}
+			}
+			if !slices.Equal(names, want) {
+				t.Errorf("%s: %q, want %q", target, names, want)
+			}
+		}
+	})
+}
+
 func TestConnectionsAreThoseOfTheManager(t *testing.T) {
 	serve(t, func(t *testing.T, s *Server) {
 		if w := ask(s, "GET", "/v1/cms", ""); w.Code != 200 || w.Body.String() != "{\"cms\": [\n]}\n" {
@@ -191,7 +214,7 @@ func TestConnectionsAreThoseOfTheManager(t *testing.T) {
 }
 
 func TestWhatIsNotKnownIsRefused(t *testing.T) {
-	paths := "/v1/cms, /v1/cqs, /v1/groups, /v1/log, /v1/mrs, /v1/qps, /v1/srqs, /v1/stats, /v1/status"
+	paths := "/v1/cms, /v1/cqs, /v1/groups, /v1/log, /v1/mrs, /v1/packets, /v1/qps, /v1/srqs, /v1/stats, /v1/status"
 	for _, c := range []struct {
 		method, target, body string
 		code                 int
@@ -211,6 +234,8 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		{"GET", "/v1/stats?device=mlx5_0", "", 404, `there is no device "mlx5_0": there are gorxe0, gorxe1`},
 		{"GET", "/v1/mrs?a=%zz", "", 400, `the query: invalid URL escape "%zz"`},
 		{"GET", "/v1/status", "x", 400, `a GET has no body`},
+		{"GET", "/v1/packets?peer=all", "", 400, `peer: "all" is no IP address`},
+		{"GET", "/v1/packets", "", 404, `nobody sees the packets here`},
 		{"PUT", "/v1/log", `{"level":"loud"}`, 400, `level: "loud" is not allowed: give debug, info, warn or error`},
 		{"PUT", "/v1/log", `{}`, 400, `level: "" is not allowed: give debug, info, warn or error`},
 		{"PUT", "/v1/log", `{"level":"info","x":1}`, 400, `the body: unknown field "x"`},

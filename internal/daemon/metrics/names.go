@@ -27,7 +27,8 @@ var families = []family{
 	familyOf("cm_tx_retries_", "cm_resent_messages", "Messages of the connection manager sent again.", "message"),
 	familyOf("cm_verdict_", "cm_verdicts", "What the connection manager made of the messages it received.", "verdict"),
 	familyOf("region_", "region_requests", "Requests for exported regions, by what became of them; lost are clients that went without a word.", "result"),
-	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, by reason.", "reason"),
+	familyOf("rping_", "rping_clients", "Clients of rping that ended or were refused, by what became of them.", "result"),
+	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, and requests with an IP header that it does not believe, by reason.", "reason"),
 }
 
 // partFamilies are the counters of the responders. They are of no device: who is refused has none.
@@ -35,17 +36,28 @@ var partFamilies = []family{
 	partFamily("respond_sessions_", "responder_sessions", "Clients of perftest and of the pingpongs that were answered, by tool.", "tool"),
 	partFamily("respond_completed_", "responder_completed_sessions", "Clients of perftest and of the pingpongs that came to their end, by tool.", "tool"),
 	partFamily("respond_ended_", "responder_ended", "Clients of perftest and of the pingpongs that were refused or did not come to their end, by reason.", "reason"),
+	partFamily("respond_checked_messages", "responder_checked_messages", "Messages of perftest clients that were the payload.", ""),
+	partFamily("respond_checked_bytes", "responder_checked_bytes", "Bytes that perftest clients sent or wrote and that were the payload.", ""),
 }
 
+// partFamily is one of counters, or without a label a single one.
 func partFamily(prefix, name, help, label string) family {
-	return family{prefix, label, prometheus.NewDesc("gorxe_"+name+"_total", help, []string{label}, nil)}
+	var labels []string
+	if label != "" {
+		labels = []string{label}
+	}
+	return family{prefix, label, prometheus.NewDesc("gorxe_"+name+"_total", help, labels, nil)}
 }
 
 // partCounter sends a counter of a responder. One of no family is not shown.
 func partCounter(name string, value uint64, ch chan<- prometheus.Metric) {
 	for _, f := range partFamilies {
 		if rest, ok := strings.CutPrefix(name, f.prefix); ok {
-			ch <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(value), rest)
+			var labels []string
+			if f.label != "" {
+				labels = []string{rest}
+			}
+			ch <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(value), labels...)
 		}
 	}
 }
@@ -91,6 +103,7 @@ var known = map[string]counted{
 	"rcvd_pkts":              {"transport_taken_packets", "Packets that the transport was given (rcvd_pkts)."},
 	"retransmitted_pkts":     {"retransmitted_packets", "Request packets sent again."},
 	"ack_timeouts":           {"ack_timeouts", "Local ACK timeouts."},
+	"ack_probes":             {"ack_probes", "Packets sent again before the timeout because no answer came."},
 	"implied_naks":           {"implied_naks", "Gaps in READ responses."},
 	"sent_seq_err":           {"sequence_naks_sent", "PSN sequence error NAKs sent (sent_seq_err)."},
 	"rcvd_seq_err":           {"sequence_naks_received", "PSN sequence error NAKs received (rcvd_seq_err)."},
@@ -100,12 +113,14 @@ var known = map[string]counted{
 	"rcvd_error_naks":        {"error_naks_received", "NAKs received that end a connection."},
 	"duplicate_request":      {"duplicate_requests", "Request packets received again (duplicate_request)."},
 	"out_of_seq_request":     {"out_of_sequence_requests", "Request packets received before an earlier one (out_of_seq_request)."},
+	"early_kept":             {"early_requests_kept", "Request packets kept until an earlier one came."},
+	"early_dropped":          {"early_requests_dropped", "Request packets before their turn that were not kept."},
 	"retry_exceeded_err":     {"retries_exceeded", "Queue pairs that gave up on a peer that did not answer (retry_exceeded_err)."},
 	"retry_rnr_exceeded_err": {"rnr_retries_exceeded", "Queue pairs that gave up on a peer without receives (retry_rnr_exceeded_err)."},
 	"replayed_reads":         {"replayed_reads", "READs and atomics answered again."},
 	"qkey_viol_cntr":         {"qkey_violations", "Datagrams with a wrong Q_Key (qkey_viol_cntr)."},
 	"oversize_datagrams":     {"oversize_datagrams", "Datagrams that were longer than their path takes."},
-	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early to make room for others."},
+	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early: there are bounds to how many are remembered, in all and of one address."},
 	"cm_unsent":              {"cm_unsent_messages", "Messages of the connection manager that could not be sent."},
 	"cm_foreign":             {"cm_foreign_datagrams", "Datagrams to the connection manager that did not come from one."},
 	"link_tx_calls":          {"link_send_calls", "Calls into the host to send."},

@@ -38,10 +38,12 @@ var errCells = errors.New("cells failed")
 
 type flags struct {
 	rxelab.Options
+	rxelab.SoakOptions
+	rxelab.RivalOptions
 	suites, filter       string
 	group, level         string
 	doc, results, render string
-	opcodes              string
+	opcodes, links       string
 	list                 bool
 }
 
@@ -71,6 +73,8 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
 	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
+	soakFlags(fs, &f.SoakOptions)
+	rivalFlags(fs, f)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
@@ -113,13 +117,21 @@ func run(ctx context.Context, args []string, out *os.File) error {
 			return err
 		}
 		return f.finish(r, out)
+	case f.list && f.Rounds > 0:
+		return f.rivals(ctx, out)
 	case f.list:
 		return list(f, out)
 	}
 	if err := f.directories(); err != nil {
 		return err
 	}
-	f.Progress = &rxelab.Printer{W: out, Terminal: terminal(out)}
+	f.Options.Progress = &rxelab.Printer{W: out, Terminal: terminal(out)}
+	switch {
+	case f.Traffic > 0:
+		return f.soak(ctx, out)
+	case f.Rounds > 0:
+		return f.rivals(ctx, out)
+	}
 	r, err := rxelab.Run(ctx, f.Options)
 	if r == nil {
 		return err

@@ -42,11 +42,25 @@ func TestBadArguments(t *testing.T) {
 		"-list -kernel buzz":  "buzz",
 		"-render /no/such.js": "/no/such.js",
 		"-opcodes x.json":     "-render",
+		"-list -rivals 1":     "one kernel",
+		"-list -rivals 1 -kernel trixie -links wire": "wire",
+		"-list -rivals 1 -kernel trixie -seconds 0":  "-seconds",
 	} {
 		err := run(t.Context(), strings.Fields(args), printed(t))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", args, err, want)
 		}
+	}
+}
+
+func TestRivalsAreListed(t *testing.T) {
+	out := printed(t)
+	if err := run(t.Context(), strings.Fields("-list -rivals 1 -kernel trixie -links udp -run ^bandwidth"), out); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out.Name())
+	if want := "bandwidth/rxe\nbandwidth/gorxe udp\n"; err != nil || string(text) != want {
+		t.Errorf("%q, %v; want %q", text, err, want)
 	}
 }
 

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/internal/bench"
+)
+
+// rivalFlags are those of measurements beside rxe.
+func rivalFlags(fs *flag.FlagSet, f *flags) {
+	r := &f.RivalOptions
+	fs.IntVar(&r.Rounds, "rivals", 0, "instead of the matrix: measure gorxe beside rxe in two machines, each `number` times in turn; give one -kernel. -run chooses among contest/contender; -doc is for the report, with its chart and the measurements beside it, unless others disturbed too many")
+	fs.IntVar(&r.Seconds, "seconds", 3, "of -rivals: `seconds` that count of a measurement")
+	fs.IntVar(&r.Again, "again", 1, "of -rivals: measure up to so many `times` again what others disturbed")
+	fs.StringVar(&f.links, "links", strings.Join(rxelab.RivalLinks(), ","), "of -rivals: `links` of gorxe, separated by commas")
+	fs.StringVar(&r.Profiles, "profiles", "", "of -rivals: `directory` for CPU profiles of gorxe")
+}
+
+// rivals measures instead of running the matrix.
+func (f *flags) rivals(ctx context.Context, out io.Writer) error {
+	r := f.RivalOptions
+	switch {
+	case len(f.Suites) != 1:
+		return fmt.Errorf("-rivals runs on one kernel: give -kernel %s", strings.Join(rxelab.Suites, " or -kernel "))
+	case r.Rounds < 0 || r.Seconds < 1 || r.Again < 0:
+		return errors.New("-rivals wants -seconds of 1 and more, and -again of 0 and more")
+	}
+	r.Suite, r.Links, r.Only = f.Suites[0], strings.Split(f.links, ","), f.Filter
+	if f.list {
+		return listRivals(&r, out)
+	}
+	if r.Profiles != "" {
+		if err := os.MkdirAll(r.Profiles, 0o755); err != nil {
+			return err
+		}
+	}
+	r.Progress = func(s bench.Sample, n, all int) { fmt.Fprintf(out, "[%d/%d] %s\n", n, all, s.Line()) }
+	r.LeftOut = func(l bench.Left) { fmt.Fprintf(out, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why) }
+	report, err := rxelab.Rivals(ctx, f.Options, r)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(report.Markdown(out, ""), report.WriteFiles(f.results, "")); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "measurements:", f.results)
+	if f.doc == "" {
+		return nil
+	}
+	if n := report.DisturbedSamples(); n*noisy > len(report.Samples) {
+		return fmt.Errorf("%d of %d measurements were disturbed, by other programs or other guests of the hypervisor: %s is not written; it can be, with: gorxe bench --render %s --doc %s",
+			n, len(report.Samples), f.doc, f.results, f.doc)
+	}
+	return report.WriteFiles(strings.TrimSuffix(f.doc, filepath.Ext(f.doc))+".json", f.doc)
+}
+
+// noisy is the part of the measurements, as a divisor, that may have been disturbed in a report that is kept.
+const noisy = 10
+
+func listRivals(r *rxelab.RivalOptions, out io.Writer) error {
+	contests, err := r.Contests()
+	if err != nil {
+		return err
+	}
+	for _, c := range contests {
+		for _, d := range c.Contenders {
+			fmt.Fprintf(out, "%s/%s\n", c.Name, d.Name)
+		}
+	}
+	return nil
+}

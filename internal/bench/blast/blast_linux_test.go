@@ -1,0 +1,85 @@
+package blast
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// connect is a connection over loopback, as the sender's and the receiver's.
+func connect(t *testing.T) (net.Conn, net.Listener) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn, l
+}
+
+func TestBothEndsKnowWhatArrived(t *testing.T) {
+	for _, segment := range []int{1, 96, 4112, MaxSegment} {
+		conn, l := connect(t)
+		type outcome struct {
+			Result
+			err error
+		}
+		received := make(chan outcome)
+		go func() {
+			r, err := Receive(l)
+			received <- outcome{r, err}
+		}()
+		sent, err := Send(conn, Config{Segment: segment, Time: 20 * time.Millisecond})
+		got := <-received
+		if err != nil || got.err != nil {
+			t.Fatalf("%d bytes: sender: %v, receiver: %v", segment, err, got.err)
+		}
+		if sent != got.Result {
+			t.Errorf("%d bytes: the sender was told %+v, the receiver counted %+v", segment, sent, got.Result)
+		}
+		if got.Segments == 0 || got.Bytes != got.Segments*uint64(segment) || got.Seconds < 0.02 {
+			t.Errorf("%d bytes: %+v", segment, got.Result)
+		}
+	}
+}
+
+func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
+	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}} {
+		if err := c.check(); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+		conn, _ := connect(t)
+		if _, err := Send(conn, c); err == nil {
+			t.Errorf("%+v is sent", c)
+		}
+	}
+}
+
+func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
+	for _, words := range []string{"", "hello\n", `{"port":0}` + "\n", `{"port":99999}` + "\n"} {
+		conn, l := connect(t)
+		go func() {
+			peer, err := l.Accept()
+			if err == nil {
+				peer.Write([]byte(words))
+				peer.Close()
+			}
+		}()
+		if _, err := Send(conn, Config{Segment: 96, Time: time.Millisecond}); err == nil {
+			t.Errorf("%q is taken for a receiver's", words)
+		}
+	}
+	conn, l := connect(t)
+	go func() {
+		conn.Write([]byte("{\"segment\":0}\n"))
+	}()
+	if _, err := Receive(l); err == nil || !strings.Contains(err.Error(), "0 bytes") {
+		t.Errorf("a sender of nothing: %v", err)
+	}
+}

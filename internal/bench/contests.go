@@ -1,0 +1,105 @@
+package bench
+
+// Link is one of gorxe's links, and the flags of gorxe perf that choose it.
+type Link struct {
+	Name string
+	Args []string
+}
+
+// Build is another gorxe to measure beside this one, of an older revision or with a change.
+type Build struct {
+	Name string // instead of "gorxe" in the names of contenders
+	File string
+}
+
+// Names of rivals, which ratios are to.
+const (
+	rivalTCP     = "iperf3, TCP"
+	rivalCubic   = "iperf3, TCP cubic"
+	rivalBlast   = "bare UDP, GSO and GRO"
+	rivalTCPLat  = "qperf tcp_lat"
+	rivalUDPLat  = "qperf udp_lat"
+	rivalPackets = "bare UDP, 96-byte segments"
+)
+
+// segment is the UDP payload of a packet in the middle of a WRITE with path MTU 4096: BTH, payload, ICRC.
+const segment = "4112"
+
+// tinySegment is that of a WRITE of 64 bytes: BTH, RETH, payload, ICRC.
+const tinySegment = "96"
+
+// Contests returns what is measured for the given links, by this gorxe and others beside it.
+func Contests(links []Link, others ...Build) []Contest {
+	bw := Contest{
+		Name: "bandwidth", Title: "Bandwidth", Metric: Bandwidth,
+		About: "64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding, against one TCP stream, " +
+			"with the congestion control that the host has by default and with cubic, and against UDP datagrams of the same size that " +
+			"nobody acknowledges, which is the limit of the path.",
+		Contenders: []Contender{
+			{Name: rivalTCP, Tool: "iperf3"},
+			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
+			{Name: rivalBlast, Tool: "blast", Args: []string{"--segment", segment}},
+		},
+	}
+	lat := Contest{
+		Name: "latency", Title: "Latency", Metric: Latency,
+		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
+			"ends look for completions without a pause. Percentiles are of every single message.",
+		Contenders: []Contender{
+			{Name: rivalTCPLat, Tool: "qperf", Args: []string{"-m", "8", "tcp_lat"}},
+			{Name: rivalUDPLat, Tool: "qperf", Args: []string{"-m", "8", "udp_lat"}},
+		},
+	}
+	rate := Contest{
+		Name: "rate", Title: "Message rate", Metric: MessageRate,
+		About:      "WRITEs of 64 bytes, 1,024 outstanding, posted one by one or in lists of 64. The limit counts segments that arrived.",
+		Contenders: []Contender{{Name: rivalPackets, Tool: "blast", Args: []string{"--segment", tinySegment}}},
+	}
+	many := Contest{
+		Name: "many", Title: "A thousand queue pairs", Metric: Bandwidth,
+		About: "WRITEs of 64 KiB on one queue pair and on 1,000 that are all active.",
+	}
+	loss := Contest{
+		Name: "loss", Title: "Goodput under loss", Metric: Bandwidth,
+		About: "WRITEs of 64 KiB while each end loses a part of the packets that arrive, at random.",
+	}
+	for _, l := range links {
+		gorxe := func(c *Contest, what, test string, args ...string) string {
+			suffix := " " + l.Name + ": " + what
+			args = append(append([]string{test}, args...), l.Args...)
+			c.Contenders = append(c.Contenders, Contender{Name: "gorxe" + suffix, Tool: "perf", Args: args})
+			for _, o := range others {
+				c.Contenders = append(c.Contenders, Contender{Name: o.Name + suffix, Tool: "perf", Args: args, Build: o.File})
+				c.Ratios = append(c.Ratios, Ratio{Of: "gorxe" + suffix, To: o.Name + suffix})
+			}
+			return "gorxe" + suffix
+		}
+		write := gorxe(&bw, "WRITE", "write_bw", "-s", "65536", "-m", "4096")
+		read := gorxe(&bw, "READ", "read_bw", "-s", "65536", "-m", "4096")
+		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
+		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
+			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75},
+			Ratio{Of: read, To: write, AtLeast: 0.8}, Ratio{Of: send, To: write, AtLeast: 0.8})
+
+		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
+		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
+		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
+		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.25}, Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.7},
+			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat})
+
+		single := gorxe(&rate, "1 QP", "write_bw", "-s", "64", "-t", "1024")
+		lists := gorxe(&rate, "1 QP, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64")
+		four := gorxe(&rate, "4 QPs, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64", "-q", "4")
+		rate.Ratios = append(rate.Ratios, Ratio{Of: single, AtLeast: 1}, Ratio{Of: single, To: rivalPackets}, Ratio{Of: lists, To: rivalPackets}, Ratio{Of: four, To: lists, AtLeast: 1})
+
+		one := gorxe(&many, "1 QP", "write_bw", "-s", "65536", "-m", "4096")
+		thousand := gorxe(&many, "1,000 QPs", "write_bw", "-s", "65536", "-m", "4096", "-q", "1000", "-t", "4")
+		many.Ratios = append(many.Ratios, Ratio{Of: thousand, To: one, AtLeast: 0.8})
+
+		clean := gorxe(&loss, "no loss", "write_bw", "-s", "65536", "-m", "4096")
+		some := gorxe(&loss, "0.1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=0.1%,seed={seed}")
+		much := gorxe(&loss, "1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=1%,seed={seed}")
+		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, AtLeast: 0.9}, Ratio{Of: much, To: clean, AtLeast: 0.6})
+	}
+	return []Contest{bw, lat, rate, many, loss}
+}

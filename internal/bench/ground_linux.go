@@ -1,0 +1,231 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// The path between the two hosts.
+const (
+	mtu    = 9000
+	device = "veth0"
+	prefix = "/24"
+)
+
+var addresses = [2]string{"198.18.0.1", "198.18.0.2"}
+
+// ground is two hosts, of the server and of the client, and a cable between them. The namespaces have no names and no files:
+// they go with the processes that are in them, and those go with this one, however it ends.
+type ground struct {
+	hosts [2]*host
+}
+
+// host is a network namespace and a thread in it, bound to one core. What the thread starts is there, too, and is killed
+// when the thread ends.
+type host struct {
+	ns    netns.NsHandle
+	core  int
+	calls chan func()
+	gone  chan struct{}
+}
+
+// newGround makes the hosts, each with a core of its own if there are two.
+func newGround(cores []int) (*ground, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("two hosts are made of network namespaces, which takes root: run it with sudo")
+	}
+	cores, err := Cores(cores)
+	if err != nil {
+		return nil, err
+	}
+	g := &ground{}
+	for i := range g.hosts {
+		if g.hosts[i], err = newHost(cores[i]); err != nil {
+			g.close()
+			return nil, err
+		}
+	}
+	if err := g.plug(); err != nil {
+		g.close()
+		return nil, fmt.Errorf("connecting two network namespaces: %w", err)
+	}
+	return g, nil
+}
+
+// Cores returns the core of each end: those asked for, else the first two that this process may use.
+func Cores(asked []int) ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("which cores may be used: %w", err)
+	}
+	for _, c := range asked {
+		if c < 0 || c >= len(set)*64 || !set.IsSet(c) {
+			return nil, fmt.Errorf("core %d may not be used: see taskset -p %d", c, os.Getpid())
+		}
+	}
+	out := asked
+	for c := 0; len(out) < 2 && c < len(set)*64; c++ {
+		if set.IsSet(c) && (len(out) == 0 || out[0] != c) {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 1 {
+		out = append(out, out[0])
+	}
+	return out, nil
+}
+
+func newHost(core int) (*host, error) {
+	h := &host{core: core, calls: make(chan func()), gone: make(chan struct{})}
+	ready := make(chan error)
+	go func() {
+		defer close(h.gone)
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		err := h.enter()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for f := range h.calls {
+			f()
+		}
+	}()
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *host) enter() (err error) {
+	if h.ns, err = netns.New(); err != nil {
+		return fmt.Errorf("making a network namespace: %w", err)
+	}
+	var set unix.CPUSet
+	set.Set(h.core)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("binding a thread to core %d: %w", h.core, err)
+	}
+	return nil
+}
+
+// in runs f on the host.
+func (h *host) in(f func() error) error {
+	result := make(chan error)
+	h.calls <- func() { result <- f() }
+	return <-result
+}
+
+// start starts a program on the host.
+func (h *host) start(c *exec.Cmd) error {
+	// A signal from the terminal is for the program that measures, which ends the others.
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	return h.in(c.Start)
+}
+
+// endGroup kills a program that start started, and what it has started.
+func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+
+func (h *host) close() {
+	close(h.calls)
+	<-h.gone
+	h.ns.Close()
+}
+
+// close removes the hosts.
+func (g *ground) close() {
+	for _, h := range g.hosts {
+		if h != nil {
+			h.close()
+		}
+	}
+}
+
+func (g *ground) plug() error {
+	left, err := netlink.NewHandleAt(g.hosts[0].ns)
+	if err != nil {
+		return err
+	}
+	defer left.Close()
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: device, MTU: mtu}, PeerName: device, PeerNamespace: netlink.NsFd(g.hosts[1].ns)}
+	if err := left.LinkAdd(cable); err != nil {
+		return fmt.Errorf("making a veth pair: %w", err)
+	}
+	for i, h := range g.hosts {
+		if err := h.bringUp(addresses[i]); err != nil {
+			return err
+		}
+	}
+	return g.awaitCarrier(left)
+}
+
+func (h *host) bringUp(address string) error {
+	at, err := netlink.NewHandleAt(h.ns)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	lo, err := at.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	link, err := at.LinkByName(device)
+	if err != nil {
+		return err
+	}
+	addr, err := netlink.ParseAddr(address + prefix)
+	if err != nil {
+		return err
+	}
+	return errors.Join(at.LinkSetUp(lo), at.LinkSetMTU(link, mtu), at.AddrAdd(link, addr), at.LinkSetUp(link))
+}
+
+// awaitCarrier waits until the kernel has taken the cable in, a moment after both ends are up.
+func (g *ground) awaitCarrier(at *netlink.Handle) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		link, err := at.LinkByName(device)
+		if err != nil || link.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return errors.New("the veth pair does not come up")
+}
+
+// listens reports whether something on the host accepts connections to a TCP port.
+func (h *host) listens(port int) (yes bool, err error) {
+	err = h.in(func() error {
+		for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
+			text, err := os.ReadFile(name)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			yes = yes || listensIn(string(text), port)
+		}
+		return nil
+	})
+	return yes, err
+}
+
+// listensIn looks for a listening socket in the text of /proc/net/tcp (proc_pid_net(5)).
+func listensIn(text string, port int) bool {
+	suffix := fmt.Sprintf(":%04X", port)
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 3 && strings.HasSuffix(f[1], suffix) && f[3] == "0A" {
+			return true
+		}
+	}
+	return false
+}

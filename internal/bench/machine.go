@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Machine is where a run took place.
+type Machine struct {
+	CPU         string            `json:"cpu"`
+	Cores       int               `json:"cores"`    // that the system has
+	CoreOf      [2]int            `json:"core_of"`  // the core that the server's and the client's processes are bound to
+	Governor    string            `json:"governor"` // of the processors' frequency, "" if the system does not tell
+	Hypervisor  string            `json:"virtual"`  // what it runs in, "" for real hardware
+	MemoryMiB   uint64            `json:"memory_mib"`
+	Kernel      string            `json:"kernel"`
+	System      string            `json:"system"`
+	Congestion  string            `json:"tcp_congestion"` // control that TCP has by default
+	LoadAverage [3]float64        `json:"load_average"`   // when the run began
+	Go          string            `json:"go"`
+	Revision    string            `json:"revision"` // of gorxe
+	MTU         int               `json:"mtu"`      // of the veth pair
+	Tools       map[string]string `json:"tools"`    // versions
+}
+
+// Revision is the commit that this program was built from.
+func Revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = ", modified"
+		}
+	}
+	return revision + dirty
+}
+
+// describe describes this machine by files under root, "/" but in tests.
+func describe(root string) Machine {
+	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Revision: Revision(), Tools: map[string]string{}}
+	m.fromFiles(root)
+	return m
+}
+
+// valueOf returns what stands behind "key:" in lines such as those of /proc/cpuinfo, of the first that has it.
+func valueOf(text, key string) string {
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// match is a tool at both ends, once.
+type match struct {
+	ground *ground
+	argv   [2][]string
+	stays  bool // the server does not end with its client
+	port   int
+	limit  time.Duration
+	used   [2]time.Duration // processor time of the server and of the client
+}
+
+const (
+	// readyLimit is how long a server may take until it listens.
+	readyLimit = 10 * time.Second
+	// partLimit is how long a server may go on after its client has ended.
+	partLimit = 5 * time.Second
+)
+
+// process is one end.
+type process struct {
+	cmd      *exec.Cmd
+	out, log bytes.Buffer
+	done     chan struct{}
+	err      error // once done
+}
+
+func (m *match) start(ctx context.Context, end int) (*process, error) {
+	argv := m.argv[end]
+	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
+	p.cmd.Cancel = func() error { return endGroup(p.cmd) }
+	p.cmd.WaitDelay = partLimit
+	if err := m.ground.hosts[end].start(p.cmd); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
+	}
+	go func() {
+		defer close(p.done)
+		p.err = p.cmd.Wait()
+		m.used[end] = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	}()
+	return p, nil
+}
+
+// play runs the tool and returns what its client printed.
+func (m *match) play(parent context.Context) (out []byte, err error) {
+	ctx, cancel := context.WithTimeout(parent, m.limit)
+	defer cancel()
+	server, err := m.start(ctx, Server)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := m.end(server, err == nil); err == nil {
+			err = e
+		}
+	}()
+	if err := m.ready(ctx, server); err != nil {
+		return nil, err
+	}
+	client, err := m.start(ctx, Client)
+	if err != nil {
+		return nil, err
+	}
+	<-client.done
+	if err := client.failure(ctx); err != nil {
+		err = fmt.Errorf("client: %w", err)
+		// What made the client fail may be what the server has to say.
+		select {
+		case <-server.done:
+			err = errors.Join(err, server.failure(ctx))
+		default:
+		}
+		return nil, err
+	}
+	return client.out.Bytes(), nil
+}
+
+// ready waits until the server listens.
+func (m *match) ready(ctx context.Context, server *process) error {
+	late := time.After(readyLimit)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		listens, err := m.ground.hosts[Server].listens(m.port)
+		if err != nil || listens {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-server.done:
+			return fmt.Errorf("server: %w", cmp.Or(server.failure(ctx), errors.New("it ended before its client came")))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return fmt.Errorf("server: it does not listen on TCP port %d after %v", m.port, readyLimit)
+		}
+	}
+}
+
+// end ends a server, which after a client that went well does so by itself if it serves one.
+func (m *match) end(server *process, well bool) error {
+	if well && !m.stays {
+		select {
+		case <-server.done:
+			if err := server.failure(context.Background()); err != nil {
+				return fmt.Errorf("server: %w", err)
+			}
+			return nil
+		case <-time.After(partLimit):
+		}
+	}
+	// The error is of a process that has ended, which is what is wanted.
+	_ = endGroup(server.cmd)
+	<-server.done
+	if well && !m.stays {
+		return fmt.Errorf("server: it went on for %v after its client had ended", partLimit)
+	}
+	return nil
+}
+
+// failure is why a process that has ended did not do well, with what it said.
+func (p *process) failure(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.err == nil {
+		return nil
+	}
+	said := strings.TrimSpace(p.log.String())
+	if said == "" {
+		said = strings.TrimSpace(p.out.String())
+	}
+	lines := strings.Split(said, "\n")
+	return fmt.Errorf("%w: %s", p.err, strings.Join(lines[max(0, len(lines)-3):], "; "))
+}

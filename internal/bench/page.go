@@ -1,0 +1,158 @@
+package bench
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+// page is the report in Markdown; its data is a pageData.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number, "commas": commas, "times": func(v float64) string { return fmt.Sprintf("%.2f ×", v) },
+}).Parse(pageText))
+
+// pageData is a report with everything computed that a page shows.
+type pageData struct {
+	*Report
+	Words     Words
+	Chart     string
+	Took      string
+	Disturbed int
+	Contests  []contestData
+}
+
+type contestData struct {
+	Contest
+	Rows    []rowData
+	Answers []answer
+	Left    []Left
+	Times   bool // somebody has a histogram
+}
+
+// rowData is one contender.
+type rowData struct {
+	Name           string
+	Gorxe          bool
+	Of             Spread
+	Server, Client float64 // cores, medians
+	PerCore        float64 // median of the value divided by the cores of the busier end, 0 of a latency
+	Resent         float64 // median
+	Counts         bool    // the tool counts what it sends again
+	Disturbed      int
+	Failed         int
+	Why            string // of the last failure
+	Times          *Times
+}
+
+// answer is what became of a ratio.
+type answer struct {
+	Ratio
+	Value Spread
+}
+
+// Word says whether what is aimed at is reached.
+func (a answer) Word() string {
+	switch {
+	case a.Goal() == "":
+		return ""
+	case a.Reached(a.Value.Median):
+		return "yes"
+	}
+	return "no"
+}
+
+// Markdown writes the report with tables. chart is the name of the file with the chart, or empty.
+func (r *Report) Markdown(w io.Writer, chart string) error {
+	return page.Execute(w, r.data(chart))
+}
+
+func (r *Report) data(chart string) *pageData {
+	d := &pageData{Report: r, Words: *cmp.Or(r.Words, &ofNamespaces), Chart: chart, Took: fmt.Sprintf("%.0f s", r.Seconds), Disturbed: r.DisturbedSamples()}
+	for i := range r.Contests {
+		d.Contests = append(d.Contests, r.contestData(&r.Contests[i]))
+	}
+	return d
+}
+
+func (r *Report) contestData(c *Contest) contestData {
+	out := contestData{Contest: *c}
+	for _, who := range c.Contenders {
+		row, ok := r.row(c, who)
+		if ok {
+			out.Rows = append(out.Rows, row)
+			out.Times = out.Times || row.Times != nil
+		}
+	}
+	for _, q := range c.Ratios {
+		if s := spread(r.ratios(c, q)); s.N > 0 {
+			out.Answers = append(out.Answers, answer{q, s})
+		}
+	}
+	for _, l := range r.Left {
+		if l.Contest == c.Name {
+			out.Left = append(out.Left, l)
+		}
+	}
+	return out
+}
+
+// row is that of a contender, false if it took no part.
+func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
+	samples := r.of(c, who.Name)
+	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Times: timesOf(samples), Counts: who.tool(Client).counts}
+	var server, client, resent, perCore []float64
+	for _, s := range samples {
+		if busy := max(s.CPU[0], s.CPU[1]); busy > 0 && c.Metric != Latency {
+			perCore = append(perCore, s.Value/busy)
+		}
+		server, client, resent = append(server, s.CPU[0]), append(client, s.CPU[1]), append(resent, float64(s.Resent))
+		if s.Load.Disturbed() {
+			row.Disturbed++
+		}
+	}
+	row.PerCore = spread(perCore).Median
+	row.Server, row.Client, row.Resent = spread(server).Median, spread(client).Median, spread(resent).Median
+	for i := range r.Samples {
+		if s := &r.Samples[i]; s.Contest == c.Name && s.Contender == who.Name && s.Err != "" {
+			row.Failed++
+			row.Why = s.Err
+		}
+	}
+	return row, len(samples)+row.Failed > 0
+}
+
+// Virtual says what kind of machine it is.
+func (m Machine) Virtual() string {
+	if m.Hypervisor == "" {
+		return "no hypervisor"
+	}
+	return "virtual: " + m.Hypervisor
+}
+
+// number shows three digits that count.
+func number(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 3, 64)
+	if v >= 1000 || strings.Contains(s, "e") {
+		s = strconv.FormatFloat(v, 'f', 0, 64)
+		if v < 1 {
+			s = strconv.FormatFloat(v, 'f', 6, 64)
+		}
+	}
+	return s
+}
+
+// commas shows a whole number in groups of three digits.
+func commas(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 0, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Report is all that was measured, and where. It is what is kept as JSON.
+type Report struct {
+	Machine  Machine   `json:"machine"`
+	Words    *Words    `json:"words,omitempty"` // nil: those of two network namespaces
+	Began    time.Time `json:"began"`
+	Seconds  float64   `json:"seconds"` // that the run took
+	Rounds   int       `json:"rounds"`
+	Length   int       `json:"measurement_seconds"` // of a measurement that counts, of latency and bandwidth roughly
+	Contests []Contest `json:"contests"`
+	Samples  []Sample  `json:"samples"`
+	Left     []Left    `json:"left_out,omitempty"`
+}
+
+// Words are what a report says of its ground.
+type Words struct {
+	Title string `json:"title"`
+	Intro string `json:"intro"` // a paragraph of Markdown
+	Path  string `json:"path"`  // between the hosts; the MTU follows
+	Host  string `json:"host"`  // what is bound to a core for each end
+	Cores string `json:"cores"` // of which the figures are: "what …"
+}
+
+// ofNamespaces are the words for two network namespaces.
+var ofNamespaces = Words{
+	Title: "Performance",
+	Intro: "gorxe beside what one would otherwise use, on one path and in one run: `make bench`. Of the figures below the ratios are what\n" +
+		"counts; the others are true of this machine at that time. `gorxe bench --render` makes this page again of what was measured.",
+	Path:  "a veth pair between two network namespaces",
+	Host:  "processes",
+	Cores: "the processes of the server and of the\nclient used, of one each, from their start to their end",
+}
+
+// Sample is one measurement.
+type Sample struct {
+	Contest   string  `json:"contest"`
+	Contender string  `json:"contender"`
+	Round     int     `json:"round"` // from 1
+	At        float64 `json:"at"`    // seconds after the run began
+	Took      float64 `json:"took"`  // seconds, with everything before and after what counts
+	Measured
+	// CPU is what the processes of the server and of the client used, in cores: 1 is one that was never idle.
+	CPU  [2]float64 `json:"cpu"`
+	Load Load       `json:"load"`
+	// Again is how often it was measured before, in vain: others disturbed it.
+	Again int    `json:"again,omitempty"`
+	Err   string `json:"error,omitempty"`
+}
+
+// Line says what was measured, and whether it was disturbed.
+func (s *Sample) Line() string {
+	value := fmt.Sprintf("%.4g", s.Value)
+	if s.Err != "" {
+		value = "failed: " + s.Err
+	}
+	mark := ""
+	if s.Load.Disturbed() {
+		mark = fmt.Sprintf("  (others had %.2f cores, steal %.2f)", s.Load.Others, s.Load.Steal)
+	}
+	return fmt.Sprintf("%s: %s: %s%s", s.Contest, s.Contender, value, mark)
+}
+
+// Measured is what a tool says.
+type Measured struct {
+	Value  float64 `json:"value"`            // in the contest's unit
+	Resent uint64  `json:"resent,omitempty"` // packets that were sent again
+	Bars   []Bar   `json:"histogram,omitempty"`
+}
+
+// Left is a contender that did not take part, and why.
+type Left struct {
+	Contest   string `json:"contest"`
+	Contender string `json:"contender"`
+	Why       string `json:"why"`
+}
+
+// Load is what else kept the machine busy during a measurement.
+type Load struct {
+	Average float64 `json:"average"` // of one minute, when the measurement began
+	Steal   float64 `json:"steal"`   // cores that the hypervisor gave to others
+	Others  float64 `json:"others"`  // cores that processes used which do not belong to the measurement
+}
+
+// Limits of a measurement that nobody disturbed, in cores.
+const (
+	stealLimit  = 0.02
+	othersLimit = 0.1
+)
+
+// Disturbed reports whether others had so much of the machine that the measurement may be wrong.
+func (l Load) Disturbed() bool { return l.Steal > stealLimit || l.Others > othersLimit }
+
+// Write writes the report as JSON, one measurement a line.
+func (r *Report) Write(w io.Writer) error {
+	head := *r
+	head.Samples = nil
+	text, err := json.MarshalIndent(&head, "", " ")
+	if err != nil {
+		return err
+	}
+	// The samples are the field that is null.
+	before, after, ok := cutOnce(string(text), `"samples": null`)
+	if !ok {
+		return fmt.Errorf("bench: the report has no place for samples")
+	}
+	if _, err := fmt.Fprintf(w, "%s\"samples\": [", before); err != nil {
+		return err
+	}
+	for i := range r.Samples {
+		line, err := json.Marshal(&r.Samples[i])
+		if err != nil {
+			return err
+		}
+		sep := ",\n  "
+		if i == 0 {
+			sep = "\n  "
+		}
+		if _, err := fmt.Fprintf(w, "%s%s", sep, line); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "\n ]%s\n", after)
+	return err
+}
+
+// ReadReport reads what Write wrote.
+func ReadReport(r io.Reader) (*Report, error) {
+	var rep Report
+	if err := json.NewDecoder(r).Decode(&rep); err != nil {
+		return nil, fmt.Errorf("reading a report of measurements: %w", err)
+	}
+	for i := range rep.Contests {
+		if err := rep.Contests[i].Valid(); err != nil {
+			return nil, fmt.Errorf("reading a report of measurements: %w", err)
+		}
+	}
+	return &rep, nil
+}
+
+// of returns the samples of a contender that count, by round.
+func (r *Report) of(c *Contest, contender string) []*Sample {
+	var out []*Sample
+	for i := range r.Samples {
+		if s := &r.Samples[i]; s.Contest == c.Name && s.Contender == contender && s.Err == "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Options say how a run is to be.
+type Options struct {
+	Gorxe    string // gorxe's file, on the hosts
+	Contests []Contest
+	Rounds   int // measurements of each contender
+	Seconds  int // that count of a measurement
+	// Messages is how many messages a latency test exchanges for each of the seconds; 0 is what a host does that sleeps now and then.
+	Messages int
+	Cores    []int  // of the server's and the client's end; those that are missing are chosen
+	Words    *Words // of the report; nil: those of two network namespaces
+	// Again is how many times more a measurement is made that others disturbed; the last one counts.
+	Again int
+	// Profiles is the directory for where the processor's time went at both ends of gorxe perf; none if empty.
+	Profiles string
+	// Progress, if not nil, is told of each measurement as it ends: the number of it, and of all.
+	Progress func(s Sample, n, all int)
+	// LeftOut, if not nil, is told of who does not take part.
+	LeftOut func(l Left)
+}
+
+// messagesPerSecond is how many messages a latency test exchanges for each second that it is meant to last: more than
+// a host can do that sleeps, fewer than one that does not.
+const messagesPerSecond = 15_000
+
+// firstPort is the TCP port of the first measurement; each has one of its own, of lastPort-firstPort.
+const (
+	firstPort = 20000
+	lastPort  = 30000
+)
+
+// runner is a run in progress.
+type runner struct {
+	Options
+	ground Ground
+	began  time.Time
+	report *Report
+	out    map[[2]int]bool // contest and contender that take no part any more
+	done   int
+}
+
+// Measure measures everything on a ground.
+func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
+	if err := o.valid(); err != nil {
+		return nil, err
+	}
+	o.Messages = cmp.Or(o.Messages, messagesPerSecond)
+	r := &runner{Options: o, ground: g, began: time.Now(), out: map[[2]int]bool{}}
+	r.report = &Report{
+		Machine: describe("/"), Words: o.Words, Began: r.began.UTC().Truncate(time.Second), Rounds: o.Rounds, Length: o.Seconds,
+		Contests: o.Contests,
+	}
+	g.Describe(&r.report.Machine)
+	r.findTools(ctx)
+	turns := plan(o.Contests, o.Rounds)
+	for i, t := range turns {
+		if r.out[[2]int{t.contest, t.contender}] {
+			continue
+		}
+		s := r.sample(ctx, t)
+		for again := 1; again <= o.Again && s.Err == "" && s.Load.Disturbed() && ctx.Err() == nil; again++ {
+			s = r.sample(ctx, t)
+			s.Again = again
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if s.Err != "" && t.round == 0 {
+			// Who cannot do it at all fails twice.
+			if s = r.sample(ctx, t); ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if s.Err != "" {
+				r.leave(t.contest, t.contender, s.Err)
+				continue
+			}
+		}
+		r.report.Samples = append(r.report.Samples, s)
+		if r.Progress != nil {
+			r.Progress(s, i+1, len(turns))
+		}
+	}
+	r.report.Seconds = time.Since(r.began).Seconds()
+	return r.report, nil
+}
+
+// findTools leaves out whose program is not there, and notes the versions of those that are.
+func (r *runner) findTools(ctx context.Context) {
+	for c := range r.Contests {
+		for d, who := range r.Contests[c].Contenders {
+			for _, t := range []*tool{who.tool(Server), who.tool(Client)} {
+				if why := r.findTool(ctx, t, t.file(who.Args)); why != "" && !r.out[[2]int{c, d}] {
+					r.leave(c, d, why)
+				}
+			}
+		}
+	}
+}
+
+// findTool says why a program cannot be had, or notes its version.
+func (r *runner) findTool(ctx context.Context, t *tool, program string) string {
+	if program == "" || r.report.Machine.Tools[program] != "" {
+		return ""
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Sprintf("%s is not installed: apt-get install %s", program, t.from)
+	}
+	// A tool that cannot tell its version can be used nevertheless.
+	text, _ := exec.CommandContext(ctx, program, t.version...).Output()
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	r.report.Machine.Tools[program] = strings.TrimSpace(first)
+	return ""
+}
+
+func (r *runner) leave(contest, contender int, why string) {
+	r.out[[2]int{contest, contender}] = true
+	l := Left{Contest: r.Contests[contest].Name, Contender: r.Contests[contest].Contenders[contender].Name, Why: why}
+	r.report.Left = append(r.report.Left, l)
+	if r.LeftOut != nil {
+		r.LeftOut(l)
+	}
+}
+
+// sample makes one measurement.
+func (r *runner) sample(ctx context.Context, t turn) Sample {
+	c := &r.Contests[t.contest]
+	who := &c.Contenders[t.contender]
+	j := &Job{
+		Contest: c, Who: who, Round: t.round, Seconds: r.Seconds, Messages: r.Messages, Profile: r.profile(c, who, t.round),
+		Port: firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe,
+	}
+	r.done++
+	s := Sample{Contest: c.Name, Contender: who.Name, Round: t.round + 1, At: time.Since(r.began).Seconds()}
+	if err := r.ground.Prepare(ctx, j); err != nil {
+		s.Err = oneLine(err)
+		return s
+	}
+	begin := time.Now()
+	before, average := readLoad()
+	p, err := r.ground.Play(ctx, j)
+	s.Took = time.Since(begin).Seconds()
+	after, _ := readLoad()
+	own := p.Beside.Seconds()
+	for i, used := range p.CPU {
+		s.CPU[i] = used.Seconds() / s.Took
+		own += used.Seconds()
+	}
+	s.Load = loadOf(before, after, s.Took, own, average)
+	if err == nil {
+		s.Measured, err = who.tool(Client).parse(c.Metric, p.Out)
+	}
+	if err != nil {
+		s.Err = oneLine(err)
+	}
+	return s
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// unfit is what is not part of a file's name.
+var unfit = regexp.MustCompile(`[^0-9A-Za-z]+`)
+
+// profile is how the names of a measurement's profiles begin.
+func (r *runner) profile(c *Contest, who *Contender, round int) string {
+	if r.Profiles == "" {
+		return ""
+	}
+	return filepath.Join(r.Profiles, fmt.Sprintf("%s-%s-%d", c.Name, unfit.ReplaceAllString(who.Name, "-"), round+1))
+}
+
+// readLoad reads what the machine has done so far; where it does not tell, that is nothing.
+func readLoad() (t ticks, average float64) {
+	if text, err := os.ReadFile("/proc/stat"); err == nil {
+		// The error is of a system that is not Linux.
+		t, _ = parseTicks(string(text))
+	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		average = parseLoadAverage(string(text))[0]
+	}
+	return t, average
+}

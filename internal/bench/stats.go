@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+// Spread is how measurements lie.
+type Spread struct {
+	N                                       int
+	Min, Quarter, Median, ThreeQuarter, Max float64
+}
+
+// spread returns that of values in any order, zero for none.
+func spread(values []float64) Spread {
+	v := slices.Sorted(slices.Values(values))
+	if len(v) == 0 {
+		return Spread{}
+	}
+	return Spread{N: len(v), Min: v[0], Quarter: quantile(v, 0.25), Median: quantile(v, 0.5), ThreeQuarter: quantile(v, 0.75), Max: v[len(v)-1]}
+}
+
+// quantile returns the value below which a part p of sorted lies, between two of them in proportion.
+func quantile(sorted []float64, p float64) float64 {
+	at := p * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// ratios divides what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
+func (r *Report) ratios(c *Contest, q Ratio) []float64 {
+	if q.To == "" {
+		return values(r.of(c, q.Of))
+	}
+	to := map[int]float64{}
+	for _, s := range r.of(c, q.To) {
+		to[s.Round] = s.Value
+	}
+	var out []float64
+	for _, s := range r.of(c, q.Of) {
+		if v := to[s.Round]; v > 0 {
+			out = append(out, s.Value/v)
+		}
+	}
+	return out
+}
+
+func values(samples []*Sample) []float64 {
+	var out []float64
+	for _, s := range samples {
+		out = append(out, s.Value)
+	}
+	return out
+}
+
+// cutOnce is strings.Cut for a separator that stands there once.
+func cutOnce(s, sep string) (before, after string, ok bool) {
+	if strings.Count(s, sep) != 1 {
+		return s, "", false
+	}
+	return strings.Cut(s, sep)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// consoleBlock is a piece of a document that shows commands and what they print.
+var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+// The walks of docs/learn show what their commands print. Times differ from run to run, the rest does not.
+func TestWalksShowWhatTheirCommandsPrint(t *testing.T) {
+	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "learn", "*.md"))
+	if err != nil || len(docs) < 6 {
+		t.Fatalf("%d documents, %v", len(docs), err)
+	}
+	for _, doc := range docs {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(doc), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for _, block := range consoleBlock.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\r\n", "\n"), -1) {
+				for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+					line, shown, _ := strings.Cut(step, "\n")
+					checkStep(t, line, shown)
+				}
+			}
+			checkInline(t, consoleBlock.ReplaceAllString(string(text), ""))
+			if !strings.Contains(string(text), "$ gorxe trace ") && filepath.Base(doc) != "README.md" {
+				t.Error("it has no command 'gorxe trace'")
+			}
+		})
+	}
+}
+
+// checkStep runs a command of a walk and compares what it prints with what is shown, unless that is nothing.
+func checkStep(t *testing.T, line, shown string) {
+	t.Helper()
+	var got string
+	synctest.Test(t, func(t *testing.T) {
+		args := shellWords(line)
+		if args[0] != "gorxe" {
+			t.Fatalf("$ %s: only gorxe is run here", line)
+		}
+		r := newWorld().startWords(t.Context(), args[1:])
+		if <-r.done; r.code != 0 {
+			t.Fatalf("$ %s: %v", line, r)
+		}
+		got = r.out.String() + r.err.String()
+	})
+	if strings.TrimSpace(shown) == "" {
+		return
+	}
+	if !matchesShown(timeless(got), timeless(shown)) {
+		t.Errorf("$ %s\nshown:\n%s\nprinted:\n%s", line, shown, got)
+	}
+}
+
+// inlineCommand is a command with arguments in the text itself.
+var inlineCommand = regexp.MustCompile("`(gorxe [^ `]+ [^`]+)`")
+
+// checkInline runs the commands that the text of a document suggests, in its order. One that waits for another is run with the next.
+func checkInline(t *testing.T, text string) {
+	t.Helper()
+	all := inlineCommand.FindAllStringSubmatch(text, -1)
+	for i := 0; i < len(all); i++ {
+		lines := []string{all[i][1]}
+		if strings.Contains(lines[0], " -s ") || strings.HasPrefix(lines[0], "gorxe pingpong") {
+			i++
+			lines = append(lines, all[i][1])
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			var runs []*run
+			for _, line := range lines {
+				runs = append(runs, w.startWords(t.Context(), shellWords(line)[1:]))
+				synctest.Wait()
+			}
+			for i, r := range runs {
+				if <-r.done; r.code != 0 {
+					t.Errorf("%s: %v", lines[i], r)
+				}
+			}
+		})
+	}
+}
+
+// shellWords splits a line as a shell does, as far as single quotes go.
+func shellWords(line string) (words []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
+var (
+	someTime  = regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|ms|s)\b`)
+	someStamp = regexp.MustCompile(`\b\d+\.\d{6}\b`)
+	someRate  = regexp.MustCompile(` in \d\S*: [\d.]+ \S*bit/s`) // there is none where no time went by
+	someSpace = regexp.MustCompile(`[ \t]+`)
+)
+
+// timeless is text as lines without times, in which a width may depend on them.
+func timeless(text string) (lines []string) {
+	text = someRate.ReplaceAllString(text, "")
+	text = someStamp.ReplaceAllString(text, "0.000000")
+	text = someTime.ReplaceAllString(text, "0s")
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(someSpace.ReplaceAllString(line, " ")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// matchesShown compares lines. One that is "…" stands for any number of them.
+func matchesShown(got, shown []string) bool {
+	for i, line := range shown {
+		if line == "…" {
+			for skip := range len(got) + 1 {
+				if matchesShown(got[skip:], shown[i+1:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(got) == 0 || got[0] != line {
+			return false
+		}
+		got = got[1:]
+	}
+	return len(got) == 0
+}

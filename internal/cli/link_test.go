@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
+)
+
+var linkChoices = []packet.Choice{
+	{Kind: "xdp", Why: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"}, {Kind: "udp", Why: errors.New("raw is faster")},
+}
+
+func TestDevinfoSaysOfEachKindOfLinkOnce(t *testing.T) {
+	var i deviceInfo
+	for range 2 {
+		i.addLinks(&gorxe.GIDEntry{Link: "raw"}, linkChoices)
+	}
+	i.addLinks(&gorxe.GIDEntry{Link: "xdp", Detail: "native mode"}, nil)
+	want := []string{
+		"raw", "xdp: not chosen: xdp 192.0.2.1: eth0: another; program", "udp: not chosen: raw is faster", "xdp, native mode",
+	}
+	if !slices.Equal(i.Links, want) {
+		t.Errorf("got %q, want %q", i.Links, want)
+	}
+}
+
+func TestChoiceTextIsOneLine(t *testing.T) {
+	want := "xdp: not chosen: xdp 192.0.2.1: eth0: another; program; raw: chosen; udp: not chosen: raw is faster"
+	if got := choiceText(linkChoices); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestLinkOfNoKind(t *testing.T) {
+	r := newWorld().run(t.Context(), "devinfo --link wire -d 127.66.0.1")
+	if r.code != exitUsage || !strings.Contains(r.err.String(), "choose udp, raw, xdp or auto") {
+		t.Errorf("%v", r)
+	}
+}

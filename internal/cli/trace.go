@@ -1,0 +1,337 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/record"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/filter"
+)
+
+// traceParams are what 'gorxe trace' was asked for.
+type traceParams struct {
+	source string // a file, "-", or empty
+	live   liveFlags
+	filter string
+
+	verbose, hex, payload    bool
+	messages, flows, explain bool
+	pcapng                   string // a file, or "-"
+	json                     bool
+	html                     string // a file
+}
+
+func (a *app) traceCommand() *cobra.Command {
+	p := &traceParams{}
+	c := &cobra.Command{
+		Use:   "trace [FILE|-]",
+		Short: "Say what the RoCEv2 packets of a capture mean",
+		Long: `Reads a capture (pcap or pcapng, also in gzip; - or nothing is standard input) and writes a line
+for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unless it is asked for.
+
+` + filterHelp(),
+		Example: `  gorxe trace capture.pcapng
+  gorxe trace -v --filter 'psn 100..120 and qp 0x11' capture.pcapng
+  gorxe trace --filter error capture.pcap.gz
+  tcpdump -i eth0 -w - udp port 4791 | gorxe trace
+  gorxe trace -i eth0 --flows
+  gorxe trace --daemon --filter warning`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%s takes one file, got %q as well", c.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			p.source = hostArg(args)
+			if err := p.live.check(p.source); err != nil {
+				return err
+			}
+			return a.trace(c.Context(), p)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	p.live.add(fs)
+	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
+	fs.BoolVar(&p.hex, "hex", false, "the same, with the bytes")
+	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
+	fs.BoolVar(&p.messages, "messages", false, "a line a message instead: verb, size, packets, latency, what was sent again")
+	fs.BoolVar(&p.flows, "flows", false, "a line a connection: how it began, MTU, throughput, round trips, losses, errors")
+	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
+	fs.StringVar(&p.pcapng, "pcapng", "", "write the frames to `FILE`, with what they mean as comments that Wireshark shows")
+	fs.BoolVar(&p.json, "json", false, "an object of JSON a line: packets, messages and connections, or those that are asked for")
+	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
+	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` chooses")
+	return c
+}
+
+// filterHelp lists the words of filters.
+func filterHelp() string {
+	var b strings.Builder
+	b.WriteString("A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
+		"parentheses. Fields:\n")
+	shark := 0
+	for _, f := range filter.Fields() {
+		if f.Wireshark {
+			shark++
+			continue
+		}
+		fmt.Fprintf(&b, "  %-10s %-20s %s\n", f.Names[0], f.Example, f.What)
+	}
+	fmt.Fprintf(&b, "and %d of Wireshark's display filters, such as infiniband.bth.opcode == 10, infiniband.aeth.msn, ip.addr.", shark)
+	return b.String()
+}
+
+// trace reads a capture and writes what was asked for.
+func (a *app) trace(ctx context.Context, p *traceParams) error {
+	chosen, err := filter.Parse(p.filter)
+	if err != nil {
+		return usagef("--%v", err)
+	}
+	t := &tracing{filter: chosen}
+	t.show = t.packet
+	t.analyzer = trace.NewAnalyzer(trace.Options{Message: t.ends.message, Flow: t.ends.flow})
+	if p.live.iface != "" {
+		return a.traceLive(ctx, p, t)
+	}
+	if p.live.daemon {
+		return a.traceDaemon(ctx, p, t)
+	}
+	in, name, err := a.openCapture(p.source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	// A trace holds little and makes much garbage: a fifth of the time goes by collecting it as often as is usual.
+	if _, chosen := os.LookupEnv("GOGC"); !chosen {
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
+	read := func(ctx context.Context) error {
+		r, err := trace.Open(&flushing{in, t})
+		if err != nil {
+			return err
+		}
+		if t.sinks, err = a.traceSinks(p); err != nil {
+			return err
+		}
+		return t.read(ctx, r)
+	}
+	if name == standardInput {
+		err = untilSilent(ctx, read)
+	} else {
+		err = read(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	a.traceSummary(name, t)
+	return nil
+}
+
+const standardInput = "standard input"
+
+// flushing writes what the outputs hold back before it reads more, which may take long to come.
+type flushing struct {
+	r io.Reader
+	t *tracing
+}
+
+func (f *flushing) Read(b []byte) (int, error) {
+	if f.t.flush(); f.t.err != nil {
+		return 0, f.t.err
+	}
+	return f.r.Read(b)
+}
+
+// flush writes what the outputs hold back.
+func (t *tracing) flush() {
+	for _, s := range t.sinks {
+		if s, ok := s.(interface{ Flush() error }); ok {
+			t.failed(s.Flush())
+		}
+	}
+}
+
+// openCapture opens the file, or standard input.
+func (a *app) openCapture(source string) (io.ReadCloser, string, error) {
+	if source == "" || source == "-" {
+		if source == "" && isTerminalReader(a.stdin) {
+			return nil, "", usagef("trace needs a FILE, or a capture in standard input")
+		}
+		if f, ok := a.stdin.(io.ReadCloser); ok {
+			return f, standardInput, nil
+		}
+		return io.NopCloser(a.stdin), standardInput, nil
+	}
+	f, err := os.Open(source)
+	if err != nil {
+		return nil, "", err
+	}
+	return f, source, nil
+}
+
+func isTerminalReader(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// tracing is a capture being read.
+type tracing struct {
+	filter   *filter.Filter
+	decoder  trace.Decoder
+	analyzer *trace.Analyzer
+	ends     endings
+	sinks    []traceSink
+	shown    uint64
+	missing  uint64 // packets that a trace of gorxe's own says it has not
+	show     func(*trace.Packet)
+	frame    *trace.Frame
+	err      error
+}
+
+// errTraceOutput is in what went wrong with an output.
+var errTraceOutput = errors.New("writing")
+
+// interruptGrace is how long a pipe is read on after an interruption: whoever writes it was interrupted as well, and has its
+// last frames still to write.
+const interruptGrace = time.Second
+
+// untilSilent reads a pipe to its end, also when it is interrupted. One that goes on after that is left alone, with the read
+// that may wait for it for ever; the outputs have what came.
+func untilSilent(ctx context.Context, read func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- read(context.WithoutCancel(ctx)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(interruptGrace):
+	}
+	return ctx.Err()
+}
+
+// frames are those of a [trace.Reader], or of what captures.
+type frames interface {
+	Next(*trace.Frame) error
+}
+
+// read goes through the capture and closes the outputs. Of a capture that cannot be read on, what is before that was shown.
+func (t *tracing) read(ctx context.Context, r frames) error {
+	err := t.frames(ctx, r)
+	t.analyzer.Finish()
+	t.failed(t.ends.tell(t.sinks))
+	if err == nil {
+		err = t.err
+	}
+	for _, s := range t.sinks {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (t *tracing) frames(ctx context.Context, r frames) error {
+	var frame trace.Frame
+	t.frame = &frame
+	for {
+		switch err := r.Next(&frame); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		t.begin()
+		for _, c := range frame.Comments {
+			t.missing += record.Missing(c)
+		}
+		shown := t.shown
+		if t.decoder.Decode(&frame, t.show); t.err == nil && t.shown == shown && t.filter.String() == "" {
+			t.other()
+		}
+		if t.err != nil {
+			return t.err
+		}
+	}
+}
+
+// begin tells the outputs when the capture begins, by its first frame.
+func (t *tracing) begin() {
+	if t.frame.Number != 1 {
+		return
+	}
+	for _, s := range t.sinks {
+		if s, ok := s.(interface{ Begin(time.Time) }); ok {
+			s.Begin(t.frame.Time)
+		}
+	}
+}
+
+func (t *tracing) packet(p *trace.Packet) {
+	if t.err != nil {
+		return
+	}
+	t.analyzer.Add(p)
+	if t.filter.Match(p) {
+		t.shown++
+		t.ends.choose(p)
+		for _, s := range t.sinks {
+			t.failed(s.Packet(t.frame, p))
+		}
+	}
+	t.failed(t.ends.tell(t.sinks))
+}
+
+// failed keeps the first error of an output.
+func (t *tracing) failed(err error) {
+	if t.err == nil && err != nil {
+		t.err = fmt.Errorf("%w: %w", errTraceOutput, err)
+	}
+}
+
+// other shows a frame without packets to the outputs that want all frames.
+func (t *tracing) other() {
+	for _, s := range t.sinks {
+		if s, ok := s.(interface{ Frame(*trace.Frame) error }); ok && t.err == nil {
+			t.err = s.Frame(t.frame)
+		}
+	}
+}
+
+// traceSummary says on stderr what was left out, and why nothing was shown.
+func (a *app) traceSummary(name string, t *tracing) {
+	c := &t.decoder.Counts
+	if c.Packets == 0 {
+		fmt.Fprintf(a.stderr, "%s: no RoCEv2 packets in %s\n", name, plural(int(c.Frames), "frame"))
+	} else if t.shown == 0 {
+		fmt.Fprintf(a.stderr, "%s: the filter chooses none of %s\n", name, plural(int(c.Packets), "packet"))
+	}
+	if t.missing > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s missing: they came faster than they could be written\n", name, plural(int(t.missing), "packet"))
+	}
+	for s := range trace.Skip(trace.NumSkips) {
+		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP
+		if n := c.Skipped[s]; n > 0 && tells {
+			fmt.Fprintf(a.stderr, "%s: left out %s %s\n", name, plural(int(n), "frame"), s)
+		}
+	}
+}

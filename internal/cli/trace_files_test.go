@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTraceAsJSONIsAnObjectALine(t *testing.T) {
+	for _, tt := range []struct {
+		line                     string
+		packets, messages, flows int
+		payload                  bool
+	}{
+		{"trace --json", 3, 1, 2, false},
+		{"trace --json --payload", 3, 1, 2, true},
+		{"trace --json --messages", 0, 1, 0, false},
+		{"trace --json --flows --messages", 0, 1, 2, false},
+		{"trace --json --filter nak", 1, 0, 1, false},
+	} {
+		w := newWorld()
+		w.stdin = bytes.NewReader(aConversation(t))
+		r := w.run(t.Context(), tt.line)
+		mustSucceed(t, tt.line, r)
+		types := map[any]int{}
+		for line := range strings.Lines(r.out.String()) {
+			var o map[string]any
+			if err := json.Unmarshal([]byte(line), &o); err != nil {
+				t.Fatalf("%s: %q: %v", tt.line, line, err)
+			}
+			types[o["type"]]++
+		}
+		if types["packet"] != tt.packets || types["message"] != tt.messages || types["flow"] != tt.flows {
+			t.Errorf("%s: %v\n%s", tt.line, types, &r.out)
+		}
+		if has := strings.Contains(r.out.String(), `"payload":"736563726574"`); has != tt.payload {
+			t.Errorf("%s: payload shown: %v\n%s", tt.line, has, &r.out)
+		}
+	}
+}
+
+func TestTraceWritesAPage(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	w := newWorld()
+	w.stdin = bytes.NewReader(aConversation(t))
+	r := w.run(t.Context(), "trace - --filter nak --html "+page)
+	mustSucceed(t, "trace", r)
+	if out := r.out.String(); out != "" {
+		t.Errorf("it also writes to standard output: %q", out)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(text); !strings.Contains(s, "NAK remote access error") || strings.Contains(s, "RC_SEND_ONLY") || !strings.Contains(s, "<title>standard input") {
+		t.Errorf("the page is not of what the filter chose: %s", s[max(0, len(s)-500):])
+	}
+
+	w = newWorld()
+	w.stdin = bytes.NewReader(aConversation(t))
+	r = w.run(t.Context(), "trace --json - --html "+page)
+	mustSucceed(t, "trace", r)
+	if n := strings.Count(r.out.String(), `"type":"packet"`); n != 3 {
+		t.Errorf("%d packets as JSON beside the page", n)
+	}
+}
+
+func TestTraceSaysAtOnceThatAPageCannotBeWritten(t *testing.T) {
+	w := newWorld()
+	w.stdin = bytes.NewReader(aConversation(t))
+	missing := filepath.Join(t.TempDir(), "missing", "page.html")
+	r := w.run(t.Context(), "trace --html "+missing)
+	if r.code == 0 || !strings.Contains(r.err.String(), missing) || r.out.Len() > 0 {
+		t.Errorf("code %d, error %q, output %q", r.code, &r.err, &r.out)
+	}
+}
+
+func TestThePageOfACaptureIsNotWrittenOverIt(t *testing.T) {
+	capture := aConversation(t)
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	if err := os.WriteFile(path, capture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newWorld().run(t.Context(), "trace --html "+path+" "+path)
+	if r.code == 0 || !strings.Contains(r.err.String(), "that is the capture itself") {
+		t.Errorf("code %d, error %q", r.code, &r.err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, capture) {
+		t.Errorf("the capture is not what it was: %d bytes, %v", len(now), err)
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/live"
+)
+
+// liveFlags choose a capture that goes on.
+type liveFlags struct {
+	iface  string
+	daemon bool
+	socket string
+	peer   string
+}
+
+func (f *liveFlags) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.iface, "interface", "i", "", "capture on a network `interface` until interrupted (takes CAP_NET_RAW)")
+	fs.BoolVar(&f.daemon, "daemon", false, "see the packets of a running 'gorxe daemon' until interrupted")
+	fs.StringVar(&f.socket, "socket", "", "with --daemon: `path` of its control socket (default: this user's, or root's)")
+	fs.StringVar(&f.peer, "peer", "", "with --daemon: only what goes to and comes from an `address`")
+}
+
+func (f *liveFlags) check(source string) error {
+	switch {
+	case f.iface != "" && source != "":
+		return usagef("-i %s captures: leave the file %q out", f.iface, source)
+	case f.daemon && source != "":
+		return usagef("--daemon captures: leave the file %q out", source)
+	case f.daemon && f.iface != "":
+		return usagef("give -i or --daemon, not both")
+	case !f.daemon && f.socket+f.peer != "":
+		return usagef("--socket and --peer are for --daemon")
+	}
+	if f.peer != "" {
+		if _, err := netip.ParseAddr(f.peer); err != nil {
+			return usagef("--peer %q: give an IP address", f.peer)
+		}
+	}
+	return nil
+}
+
+// liveCapture is a capture that goes on until it is closed, which may be done at any time.
+type liveCapture interface {
+	Next(*trace.Frame) error
+	Missed() uint64
+	Close() error
+}
+
+// openLive begins a capture; idle is called before it is waited for.
+func openLive(iface string, idle func()) (liveCapture, error) { return live.Open(iface, idle) }
+
+// traceLive captures until ctx ends, which is no failure.
+func (a *app) traceLive(ctx context.Context, p *traceParams, t *tracing) error {
+	c, err := a.live(p.live.iface, t.flush)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if t.sinks, err = a.traceSinks(p); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "capturing on %s, until Ctrl-C\n", p.live.iface)
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	if err := t.read(context.WithoutCancel(ctx), c); err != nil {
+		return fmt.Errorf("%s: %w", p.live.iface, err)
+	}
+	a.traceSummary(p.live.iface, t)
+	if missed := c.Missed(); missed > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s missed: they came faster than they could be read\n", p.live.iface, plural(int(missed), "frame"))
+	}
+	return nil
+}
+
+// traceDaemon shows what a daemon sees until ctx or the daemon ends, which is no failure.
+func (a *app) traceDaemon(ctx context.Context, p *traceParams, t *tracing) error {
+	query := url.Values{}
+	if p.live.peer != "" {
+		query.Set("peer", p.live.peer)
+	}
+	body, err := a.control(p.live.socket).Stream(ctx, "/v1/packets", query)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	r, err := trace.Open(&flushing{body, t})
+	if err != nil {
+		return fmt.Errorf("the daemon: %w", err)
+	}
+	if t.sinks, err = a.traceSinks(p); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, "the packets of the daemon, until Ctrl-C")
+	err = t.read(context.WithoutCancel(ctx), &untilEnd{r, ctx})
+	if err != nil {
+		return fmt.Errorf("the daemon: %w", err)
+	}
+	a.traceSummary("the daemon", t)
+	return nil
+}
+
+// untilEnd is a capture that ends where ctx does, be it in the middle of a frame.
+type untilEnd struct {
+	frames
+	ctx context.Context
+}
+
+func (u *untilEnd) Next(f *trace.Frame) error {
+	err := u.frames.Next(f)
+	if err != nil && u.ctx.Err() != nil {
+		return io.EOF
+	}
+	return err
+}

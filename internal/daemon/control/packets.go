@@ -1,0 +1,63 @@
+package control
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// ErrBusy says that too many ask for the same.
+var ErrBusy = errors.New("try again when one has ended")
+
+// packetsTimeout is how long a client may leave what was sent unread.
+const packetsTimeout = time.Minute
+
+// packets streams a capture until the client goes or the daemon stops.
+func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
+	var peer netip.Addr
+	if text := r.URL.Query().Get("peer"); text != "" {
+		var err error
+		if peer, err = netip.ParseAddr(text); err != nil {
+			return refuse(http.StatusBadRequest, "peer: %q is no IP address", text)
+		}
+	}
+	if s.Packets == nil {
+		return refuse(http.StatusNotFound, "nobody sees the packets here")
+	}
+	c := http.NewResponseController(w)
+	// The limit is for each piece, and the answer has no end of its own.
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-pcapng")
+	out := &pieces{w, c, false}
+	err := s.Packets(r.Context(), out, peer)
+	if out.begun || err == nil {
+		return nil // who has begun to read is told by the end
+	}
+	w.Header().Del("Content-Type")
+	if errors.Is(err, ErrBusy) {
+		return refuse(http.StatusServiceUnavailable, "%v", err)
+	}
+	return err
+}
+
+// pieces sends what is written at once.
+type pieces struct {
+	http.ResponseWriter
+	c     *http.ResponseController
+	begun bool
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.begun = true
+	if err := p.c.SetWriteDeadline(time.Now().Add(packetsTimeout)); err != nil {
+		return 0, err
+	}
+	n, err := p.ResponseWriter.Write(b)
+	if err == nil {
+		err = p.c.Flush()
+	}
+	return n, err
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// What is kept while something is missing is lent by the shard, and goes back to it with the
+// queue pair.
+func TestKeptPacketsGoBackToTheShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVictim(t, packet.NewPipeNet())
+		defer v.close()
+		lent := func() int {
+			synctest.Wait()
+			v.dev.shard.mu.Lock()
+			defer v.dev.shard.mu.Unlock()
+			return v.dev.shard.early.Lent()
+		}
+		for ahead := range uint32(3) {
+			p := v.valid()
+			p.MigReq, p.PSN = true, peerPSN.Add(1+ahead)
+			v.peer.sendSealed(addrA, p.Append(nil))
+		}
+		if n := lent(); n != 3 {
+			t.Errorf("%d packets are kept, want 3", n)
+		}
+		v.qp.Close()
+		if n := lent(); n != 0 {
+			t.Errorf("%d packets are kept for a queue pair that is closed", n)
+		}
+	})
+}

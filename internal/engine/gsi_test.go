@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/internal/rawcm"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// While the program does not take its events, what a peer says is not piled up for it.
+func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := packet.NewPipeNet()
+		link := openLink(t, n, addrB)
+		defer link.Close()
+		d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var took uint64 // by the goroutine of events until Wait says that it rests
+		taken := make(chan struct{})
+		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {
+			<-taken
+			took++
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		err = g.Do(func(_ cm.Time, m *cm.Manager) error {
+			_, err := m.Listen(cm.IPServiceID(cm.PortSpaceTCP, 7), cm.AnyGID, 8)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		peer := rawcm.New(link, addrA)
+		const asked = 2 * maxEvents
+		for i := range uint32(asked) {
+			req := peer.REQ(i+1, 7)
+			for _, m := range []*cm.MAD{req, rawcm.GivenUp(req)} {
+				if err := peer.Put(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i%32 == 31 {
+				if err := peer.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		}
+		waiting := 0
+		_ = g.Do(func(_ cm.Time, m *cm.Manager) error {
+			waiting = m.Events()
+			return nil
+		})
+		// One batch of completions may be on its way to the manager.
+		if waiting < maxEvents || waiting > maxEvents+64 {
+			t.Errorf("%d events wait, the bound is %d", waiting, maxEvents)
+		}
+		close(taken)
+		synctest.Wait()
+		count := map[string]uint64{}
+		d.Counters(func(name string, v uint64) { count[name] = v })
+		g.Counters(func(name string, v uint64) { count[name] = v })
+		heard := count["cm_rx_msgs_req"] + count["cm_rx_msgs_rej"]
+		if lost := count["drop_gsi_share"]; lost == 0 || heard+lost != 2*asked {
+			t.Errorf("of %d messages %d were heard and %d dropped", 2*asked, heard, lost)
+		}
+		if took != heard {
+			t.Errorf("the program has %d events of %d messages", took, heard)
+		}
+	})
+}
+
+// Who sends more than is read loses its own messages.
+func TestAGateLetsThroughTheShareOfEach(t *testing.T) {
+	g := newGate(16)
+	var src [4]netip.Addr
+	for i := range src {
+		src[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+	}
+	enter := func(i, want int) {
+		t.Helper()
+		n := 0
+		for ; n < 100 && g.admits(src[i]); n++ {
+			g.enter(src[i])
+		}
+		if n != want {
+			t.Errorf("%d of sender %d were let through, want %d", n, i, want)
+		}
+	}
+	enter(0, 8) // half of the receives, alone
+	enter(1, 4) // half of that with another
+	enter(2, 2)
+	enter(3, 2)
+	enter(0, 0)
+	for range 8 {
+		g.leave(src[0])
+	}
+	enter(1, 0)
+	enter(2, 0) // 8 wait, all shares are taken
+	g.leave(src[1])
+	enter(0, 2) // one for anybody, then one that is missing to its share, a fourth
+	for _, i := range []int{0, 0, 1, 1, 1, 2, 2, 3, 3} {
+		g.leave(src[i])
+	}
+	g.leave(src[3]) // nobody's
+	if g.waiting != 0 || len(g.of) != 0 {
+		t.Errorf("%d wait: %v", g.waiting, g.of)
+	}
+	enter(3, 8)
+}

@@ -1,0 +1,65 @@
+package perftest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxPayloadFile is the longest file of a payload, in bytes; perftest has no limit.
+const maxPayloadFile = 1 << 20
+
+// ReadPayload reads a file as --payload_file_path names one; see [ParsePayload].
+func ReadPayload(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPayloadFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxPayloadFile {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes", file, maxPayloadFile)
+	}
+	return ParsePayload(file, string(text))
+}
+
+// ParsePayload reads the payload of a test as perftest does: DWORDs such as 0x01020304 with a comma
+// between each and the next, of which the last two digits are the first byte. A line may end behind each but
+// the first. The file is for messages.
+func ParsePayload(file, text string) (payload []byte, err error) {
+	begin := 0
+	for first := true; ; first = false {
+		ends := ",\n"
+		if first {
+			ends = ","
+		}
+		begin += len(text[begin:]) - len(strings.TrimLeft(text[begin:], ends))
+		if begin == len(text) {
+			break
+		}
+		word := text[begin:]
+		if i := strings.IndexAny(word, ends); i >= 0 {
+			word = word[:i]
+		}
+		digits, ok := strings.CutPrefix(word, "0x")
+		dword, err := hex.DecodeString(digits)
+		if !ok || err != nil || len(dword) != 4 {
+			before := text[:begin]
+			line, column := 1+strings.Count(before, "\n"), begin-strings.LastIndexByte(before, '\n')
+			return nil, fmt.Errorf("%s:%d:%d: %.40q is not 0x and eight hex digits: write 0x01020304,0x05060708, without blanks; a line may end behind the second or a later one", file, line, column, word)
+		}
+		slices.Reverse(dword)
+		payload = append(payload, dword...)
+		begin += len(word)
+	}
+	if payload == nil {
+		return nil, fmt.Errorf("%s: there is no payload: write 0x01020304,0x05060708", file)
+	}
+	return payload, nil
+}

@@ -1,0 +1,92 @@
+package record
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/encap"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// framer makes frames of a capture. What it returns is valid until the next.
+type framer struct {
+	frame trace.Frame
+	data  []byte
+}
+
+// make returns the frame of e, and what there is to say of it.
+func (m *framer) make(b *buffer, e *entry) (f *trace.Frame, comment string) {
+	payload, t := b.data[e.off:e.off+e.len], &e.frame
+	h := encap.Header{
+		Src: t.Src, Dst: t.Dst, SrcPort: t.SrcPort, ID: t.ID, FlagsFragment: t.FlagsFragment,
+		TrafficClass: t.TrafficClass, HopLimit: t.HopLimit,
+	}
+	if !t.HeaderSeen && t.Src.Is4() {
+		h.ID = identification(t, payload)
+	}
+	n := h.Len()
+	if cap(m.data) < n+len(payload) {
+		m.data = make([]byte, 2*(n+len(payload)))
+	}
+	m.data = m.data[:n+len(payload)]
+	h.Put(m.data, len(payload))
+	copy(m.data[n:], payload)
+
+	m.frame = trace.Frame{
+		Time: e.at, Link: trace.LinkRaw, Direction: trace.Outbound, Interface: e.name, Data: m.data[encap.EthernetLen:],
+	}
+	if e.dir == packet.Incoming {
+		m.frame.Direction = trace.Inbound
+	}
+	m.frame.Length = len(m.frame.Data)
+	if e.lost > 0 {
+		comment = fmt.Sprint(e.lost, missing)
+	}
+	return &m.frame, comment
+}
+
+// missing is the comment on a frame, behind the number of those that were left out before it.
+const missing = " packets before this one are missing: they came faster than the trace could be written"
+
+// Missing is how many packets a comment on a frame says are missing before it, 0 for other comments.
+func Missing(comment string) uint64 {
+	digits, ok := strings.CutSuffix(comment, missing)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// identification is the one of a received datagram whose IPv4 header the link did not see: the one with which its ICRC is right
+// or, if there is none, the link's guess.
+func identification(f *packet.TapFrame, b []byte) uint16 {
+	end := len(b) - bth.ICRCLen
+	if end < bth.BTHLen {
+		return f.ID
+	}
+	h := bth.Header4{
+		Src: f.Src.As4(), Dst: f.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
+		SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + len(b),
+	}
+	seed := h.Seed()
+	got, want := bth.ICRC(seed, b[:end]), bth.ReadICRC(b)
+	if got == want || bth.CheckICRCRxeFlush(seed, b) {
+		return f.ID
+	}
+	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
+	if !ok && bth.IsFlush(b) {
+		// The CRC runs over the packet twice: that much more follows the identification.
+		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(seed, b[:end]), want, len(b)+end)
+	}
+	if !ok {
+		return f.ID
+	}
+	return id
+}

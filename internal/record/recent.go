@@ -1,0 +1,61 @@
+package record
+
+import (
+	"cmp"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/trace/pcapng"
+)
+
+// Recent keeps the latest frames of links in memory, for when something goes wrong. Its methods may be called by many goroutines.
+type Recent struct {
+	limit int
+
+	mu       sync.Mutex
+	old, now *buffer
+	lost     uint64 // frames that are longer than half the room
+}
+
+// NewRecent returns a Recent that keeps limit bytes of frames at most, and half of that at least once so much has come.
+func NewRecent(limit int) *Recent { return &Recent{limit: limit / 2, old: &buffer{}, now: &buffer{}} }
+
+// Wrap returns l with what it sends and receives kept, under the name of an interface; empty is the address of l.
+func (r *Recent) Wrap(name string, l packet.Link) packet.Link {
+	name = cmp.Or(name, l.Local().String())
+	return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) { r.see(name, dir, &f) })
+}
+
+func (r *Recent) see(name string, dir packet.Direction, f *packet.TapFrame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := entry{at: time.Now(), name: name, dir: dir, frame: *f, lost: r.lost}
+	if !r.now.add(r.limit, &e) {
+		r.old, r.now = r.now, r.old
+		r.now.reset()
+		if !r.now.add(r.limit, &e) {
+			r.lost++
+			return
+		}
+	}
+	r.lost = 0
+}
+
+// Write writes what is kept to w, as pcapng.
+func (r *Recent) Write(w io.Writer, application string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := pcapng.NewWriter(w, pcapng.Options{Application: application, Description: description})
+	var m framer
+	for _, b := range []*buffer{r.old, r.now} {
+		for i := range b.entries {
+			f, comment := m.make(b, &b.entries[i])
+			if err := out.Frame(f, comment); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}

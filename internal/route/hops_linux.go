@@ -1,0 +1,255 @@
+package route
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxHops bounds the destinations that are remembered: peers can make a host answer to addresses of their choice.
+	maxHops = 16384
+	// sweepEvery is how long a destination is remembered that nothing is sent to, and how long a change lasts that
+	// the kernel tells nobody of, such as a path MTU that it learned.
+	sweepEvery = 30 * time.Second
+	// lookPause is the least time between two looks at all destinations.
+	lookPause = 100 * time.Millisecond
+)
+
+// Hops knows the next hops of the destinations that something is sent to from one address, and follows rtnetlink(7) as
+// routes, interfaces and neighbours change.
+//
+// It never asks for a neighbour itself. Whoever is told no next hop sends by a socket: the kernel then keeps the packet while
+// it asks for the neighbour, or refuses it with the reason, and what it finds out comes here.
+type Hops struct {
+	src netip.Addr
+
+	mu   sync.RWMutex // guards the map, which only the goroutine changes
+	dsts map[netip.Addr]*destination
+
+	asked   chan netip.Addr
+	news    chan neighbour
+	again   chan struct{} // everything may be different
+	changes *changes
+	stop    chan struct{}
+	over    sync.WaitGroup
+	closing sync.Once
+	kernel  hopKernel // of the goroutine
+	free    func()
+}
+
+type hopKernel interface {
+	kernel
+	// entry is what the kernel knows of r's next hop; its state is 0 if that is nothing.
+	entry(r *Route) (netlink.Neigh, error)
+}
+
+// destination is what is known of one.
+type destination struct {
+	hop  atomic.Pointer[Hop] // nil: none, or not known
+	used atomic.Bool         // since the last sweep
+	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
+	confirm atomic.Bool
+
+	// Of the goroutine.
+	neighbour hopKey // not valid where there is none
+	draft     Hop    // without the neighbour's address
+}
+
+// hopKey names a neighbour.
+type hopKey struct {
+	index int
+	addr  netip.Addr
+}
+
+// neighbour is what the kernel tells of one.
+type neighbour struct {
+	hopKey
+	mac   [6]byte
+	state int // NUD_, 0: there is none
+}
+
+// WatchHops begins to follow the network namespace of the calling thread for packets from src, a local address.
+// A link-local one has a zone.
+func WatchHops(src netip.Addr) (*Hops, error) {
+	c, err := subscribeTo(nil, 32<<10, unix.RTNLGRP_NEIGH, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
+		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_NEXTHOP)
+	if err != nil {
+		return nil, err
+	}
+	h, err := open()
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	t := newHops(src, h)
+	t.changes, t.free = c, h.close
+	t.over.Go(t.listen)
+	t.over.Go(t.run)
+	return t, nil
+}
+
+func newHops(src netip.Addr, k hopKernel) *Hops {
+	return &Hops{
+		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
+		asked: make(chan netip.Addr, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+}
+
+// Close ends the following, and returns when nothing of it is left.
+func (t *Hops) Close() {
+	t.closing.Do(func() {
+		close(t.stop)
+		if t.changes != nil {
+			t.changes.close()
+		}
+		t.over.Wait()
+		t.free()
+	})
+}
+
+// To returns the next hop of dst, which is not to be changed. nil asks for this packet to be sent by a socket: the next hop is
+// not known or not known yet, is none on an Ethernet (dst is this host, a group, behind a tunnel, unreachable), or
+// wants to be confirmed. To does not wait and does not allocate, and may be called by many goroutines.
+func (t *Hops) To(dst netip.Addr) *Hop {
+	t.mu.RLock()
+	d := t.dsts[dst]
+	t.mu.RUnlock()
+	if d == nil {
+		select {
+		case t.asked <- dst:
+		default: // the next packet asks again
+		}
+		return nil
+	}
+	if !d.used.Load() {
+		d.used.Store(true)
+	}
+	if d.confirm.Load() && d.confirm.CompareAndSwap(true, false) {
+		return nil
+	}
+	return d.hop.Load()
+}
+
+// run alone changes what is known.
+func (t *Hops) run() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	again := t.again
+	var pause <-chan time.Time
+	for {
+		select {
+		case <-t.stop:
+			return
+		case dst := <-t.asked:
+			t.add(dst)
+		case n := <-t.news:
+			t.hear(n)
+		case <-again:
+			t.lookAll()
+			again, pause = nil, time.After(lookPause)
+		case <-pause:
+			again, pause = t.again, nil
+		case <-tick.C:
+			t.sweep()
+		}
+	}
+}
+
+// add begins to know dst.
+func (t *Hops) add(dst netip.Addr) {
+	if _, known := t.dsts[dst]; known || len(t.dsts) >= maxHops {
+		return
+	}
+	d := new(destination)
+	d.used.Store(true)
+	t.look(dst, d)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dsts[dst] = d
+}
+
+// sweep forgets what is not used and looks at the rest again.
+func (t *Hops) sweep() {
+	t.mu.Lock()
+	for dst, d := range t.dsts {
+		if !d.used.Swap(false) {
+			delete(t.dsts, dst)
+		}
+	}
+	t.mu.Unlock()
+	t.lookAll()
+}
+
+func (t *Hops) lookAll() {
+	for dst, d := range t.dsts {
+		t.look(dst, d)
+	}
+}
+
+// look asks the kernel for the way to dst.
+func (t *Hops) look(dst netip.Addr, d *destination) {
+	r, l, err := t.way(dst)
+	d.neighbour = hopKey{}
+	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
+		d.hop.Store(nil)
+		return
+	}
+	d.neighbour = hopKey{r.Index, r.NextHop().WithZone("")}
+	d.draft = Hop{Index: r.Index, MTU: min(r.MTU, l.mtu), Src: l.mac}
+	n := neighbour{hopKey: d.neighbour}
+	if e, err := t.kernel.entry(&r); err == nil {
+		n.setEntry(&e)
+	}
+	d.hear(n)
+}
+
+// way is the route to dst, and its interface.
+func (t *Hops) way(dst netip.Addr) (Route, link, error) {
+	var out link
+	if needsZone(dst) {
+		zone := dst.Zone()
+		if zone == "" {
+			zone = t.src.Zone()
+		}
+		var err error
+		if out, err = linkOfZone(t.kernel, zone); err != nil {
+			return Route{}, link{}, err
+		}
+	}
+	return look(t.kernel, dst, t.src, out)
+}
+
+// hear takes in what has become of a neighbour.
+func (t *Hops) hear(n neighbour) {
+	for _, d := range t.dsts {
+		if d.neighbour == n.hopKey {
+			d.hear(n)
+		}
+	}
+}
+
+func (d *destination) hear(n neighbour) {
+	if n.state&known == 0 {
+		d.hop.Store(nil)
+		return
+	}
+	d.confirm.Store(n.state&netlink.NUD_STALE != 0)
+	hop := d.draft
+	hop.Dst = n.mac
+	if was := d.hop.Load(); was == nil || *was != hop {
+		d.hop.Store(&hop)
+	}
+}
+
+// setEntry reads an entry of the kernel's table. One without an Ethernet address counts as none.
+func (n *neighbour) setEntry(e *netlink.Neigh) {
+	if len(e.HardwareAddr) == len(n.mac) {
+		n.state = e.State
+		copy(n.mac[:], e.HardwareAddr)
+	}
+}

@@ -1,0 +1,238 @@
+package route
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// watchHops follows from src in ns.
+func watchHops(t testing.TB, ns netns.NsHandle, src string) (h *Hops) {
+	t.Helper()
+	testnet.In(t, ns, func() (err error) {
+		h, err = WatchHops(netip.MustParseAddr(src))
+		return err
+	})
+	t.Cleanup(h.Close)
+	return h
+}
+
+// await asks for the next hop until it is the one.
+func await(t *testing.T, h *Hops, dst, what string, is func(*Hop) bool) *Hop {
+	t.Helper()
+	a := netip.MustParseAddr(dst)
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		hop := h.To(a)
+		if is(hop) {
+			return hop
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the next hop of %s does not come to be %s: %+v", dst, what, hop)
+		}
+	}
+}
+
+func none(h *Hop) bool { return h == nil }
+func some(h *Hop) bool { return h != nil }
+
+// settle waits until dst is known to the goroutine, whatever it is.
+func settle(t *testing.T, h *Hops, dst string) {
+	t.Helper()
+	a := netip.MustParseAddr(dst)
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		h.To(a)
+		h.mu.RLock()
+		known := h.dsts[a] != nil
+		h.mu.RUnlock()
+		if known {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing becomes known of %s", dst)
+		}
+	}
+}
+
+// knock sends what makes the kernel of ns ask for dst.
+func knock(t *testing.T, ns netns.NsHandle, dst string) {
+	t.Helper()
+	a := netip.MustParseAddr(dst)
+	index := veth(t, ns).Attrs().Index
+	testnet.In(t, ns, func() error { return sendEmpty(a.WithZone(""), netip.Addr{}, index) })
+}
+
+func TestHopsFollowANeighbour(t *testing.T) {
+	hosts := newHosts(t)
+	left, right := veth(t, hosts.Left).Attrs(), veth(t, hosts.Right).Attrs()
+	for _, ends := range [][2]string{{left4, right4}, {left6, right6}, {leftLL + scope, rightLL + scope}, {leftLL + scope, rightLL}} {
+		h := watchHops(t, hosts.Left, ends[0])
+		dst := ends[1]
+		entry := netlink.Neigh{LinkIndex: left.Index, IP: netip.MustParseAddr(dst).WithZone("").AsSlice()}
+		set := func(state int, mac net.HardwareAddr) {
+			t.Helper()
+			entry.State, entry.HardwareAddr = state, mac
+			testnet.In(t, hosts.Left, func() error { return netlink.NeighSet(&entry) })
+		}
+		settle(t, h, dst)
+		knock(t, hosts.Left, dst)
+		hop := await(t, h, dst, "known", some)
+		want := Hop{Index: left.Index, MTU: mtu, Src: [6]byte(left.HardwareAddr), Dst: [6]byte(right.HardwareAddr)}
+		if *hop != want {
+			t.Errorf("%s: %+v, want %+v", dst, *hop, want)
+		}
+		// As after a gratuitous ARP.
+		other := net.HardwareAddr{2, 0, 0, 0, 46, 7}
+		set(netlink.NUD_REACHABLE, other)
+		await(t, h, dst, "another", func(h *Hop) bool { return h != nil && h.Dst == [6]byte(other) })
+		set(netlink.NUD_FAILED, nil)
+		await(t, h, dst, "none after nobody answered", none)
+		set(netlink.NUD_REACHABLE, right.HardwareAddr)
+		await(t, h, dst, "known again", some)
+		testnet.In(t, hosts.Left, func() error { return netlink.NeighDel(&entry) })
+		await(t, h, dst, "none after it was deleted", none)
+	}
+}
+
+// What nobody but the user of the hops sends to a neighbour does not make the kernel look after it.
+func TestAStaleNeighbourWantsOnePacketByASocket(t *testing.T) {
+	hosts := newHosts(t)
+	h := watchHops(t, hosts.Left, left4)
+	a := netip.MustParseAddr(right4)
+	entry := netlink.Neigh{
+		LinkIndex: veth(t, hosts.Left).Attrs().Index, IP: a.AsSlice(),
+		HardwareAddr: veth(t, hosts.Right).Attrs().HardwareAddr, State: netlink.NUD_REACHABLE,
+	}
+	testnet.In(t, hosts.Left, func() error { return netlink.NeighSet(&entry) })
+	await(t, h, right4, "known", some)
+	entry.State = netlink.NUD_STALE
+	testnet.In(t, hosts.Left, func() error { return netlink.NeighSet(&entry) })
+	await(t, h, right4, "none for one packet", none)
+	for range 100 {
+		if h.To(a) == nil {
+			t.Fatal("more than one packet is to go by a socket")
+		}
+	}
+}
+
+func TestHopsFollowRoutesAndInterfaces(t *testing.T) {
+	hosts := newHosts(t)
+	const far = "203.0.113.7"
+	left := veth(t, hosts.Left)
+	h := watchHops(t, hosts.Left, left4)
+	settle(t, h, far)
+	if h.To(netip.MustParseAddr(far)) != nil {
+		t.Error("there is a next hop without a route")
+	}
+	knock(t, hosts.Left, right4)
+	addRoute(t, hosts.Left, "203.0.113.0/24", netlink.Route{LinkIndex: left.Attrs().Index, Gw: net.ParseIP(right4), MTU: 1400})
+	hop := await(t, h, far, "the gateway", some)
+	if hop.MTU != 1400 || hop.Dst != [6]byte(veth(t, hosts.Right).Attrs().HardwareAddr) {
+		t.Errorf("%+v", *hop)
+	}
+	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetMTU(left, 1300) })
+	await(t, h, far, "of the MTU that its interface has", func(h *Hop) bool { return h != nil && h.MTU == 1300 })
+	mac := net.HardwareAddr{2, 0, 0, 0, 46, 8}
+	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetHardwareAddr(left, mac) })
+	knock(t, hosts.Left, right4) // the kernel has forgotten all neighbours
+	await(t, h, far, "from the address that its interface has", func(h *Hop) bool { return h != nil && h.Src == [6]byte(mac) })
+	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetDown(left) })
+	await(t, h, far, "none when the interface is down", none)
+}
+
+func TestWhatIsOnNoEthernetHasNoHop(t *testing.T) {
+	hosts := newHosts(t)
+	h := watchHops(t, hosts.Left, left4)
+	for _, dst := range []string{left4, "127.0.0.1", "239.1.2.3", right6, "198.18.46.255"} {
+		settle(t, h, dst)
+		if hop := h.To(netip.MustParseAddr(dst)); hop != nil {
+			t.Errorf("%s: %+v", dst, *hop)
+		}
+	}
+}
+
+func TestClosedHopsLeaveNothing(t *testing.T) {
+	h, err := WatchHops(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.To(netip.MustParseAddr("127.0.0.2"))
+	h.Close()
+	h.Close()
+	if h.To(netip.MustParseAddr("192.0.2.1")) != nil {
+		t.Error("a next hop after Close")
+	}
+}
+
+// oneNeighbour is a kernel for which everybody is the same neighbour.
+type oneNeighbour struct {
+	fakeKernel
+	state int
+}
+
+func (oneNeighbour) link(string, int) (link, error) {
+	return link{name: "one", index: 1, up: true, ethernet: true, neighbours: true, mtu: mtu, mtu6: mtu}, nil
+}
+
+func (oneNeighbour) lookup(q query) (answer, error) {
+	return answer{index: 1, gateway: netip.MustParseAddr("192.0.2.1")}, nil
+}
+
+func (k oneNeighbour) entry(*Route) (netlink.Neigh, error) {
+	if k.state == 0 {
+		return netlink.Neigh{}, errors.New("no answer")
+	}
+	return netlink.Neigh{State: k.state, HardwareAddr: make(net.HardwareAddr, 6)}, nil
+}
+
+func TestHopsAreBoundedAndForgotten(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	addr := func(i int) netip.Addr {
+		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
+	}
+	for i := range maxHops + 100 {
+		h.add(addr(i))
+	}
+	if len(h.dsts) != maxHops {
+		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
+	}
+	h.sweep() // which all have been used before
+	for i := range 10 {
+		if h.To(addr(i)) == nil {
+			t.Errorf("%v has no next hop", addr(i))
+		}
+	}
+	h.sweep()
+	if len(h.dsts) != 10 {
+		t.Errorf("%d destinations are remembered, of which 10 are used", len(h.dsts))
+	}
+}
+
+func TestHopsWithoutAnAnswer(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{})
+	dst := netip.MustParseAddr("192.0.2.3")
+	h.add(dst)
+	if h.To(dst) != nil {
+		t.Error("a next hop that the kernel does not know")
+	}
+}
+
+func TestAskingForAHopAllocatesNothing(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	dst, unknown := netip.MustParseAddr("192.0.2.3"), netip.MustParseAddr("192.0.2.4")
+	h.add(dst)
+	if n := testing.AllocsPerRun(100, func() {
+		if h.To(dst) == nil || h.To(unknown) != nil {
+			t.Fatal("the wrong next hop")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package route
+
+import (
+	"fmt"
+	"net/netip"
+	"runtime"
+)
+
+// Hops needs Linux.
+type Hops struct{}
+
+// WatchHops needs Linux: no other host is asked for its neighbours.
+func WatchHops(src netip.Addr) (*Hops, error) {
+	return nil, fmt.Errorf("next hops from %v: following neighbours needs Linux, this is %s", src, runtime.GOOS)
+}
+
+// To knows nothing.
+func (*Hops) To(netip.Addr) *Hop { return nil }
+
+// Close does nothing.
+func (*Hops) Close() {}

@@ -1,0 +1,50 @@
+package capture
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// A capture of a simulated run has all packets as they leave, and those of gorxe keep the rules: whatever is lost, delayed and
+// copied behind it, an Analyzer must not miss a packet or find a rule broken.
+func TestNothingIsMissingInACaptureThatHasEverything(t *testing.T) {
+	never := map[trace.Kind]bool{
+		trace.Gap: true, trace.Reordered: true, trace.WrongICRC: true, trace.Malformed: true, trace.PadLies: true, trace.Misnumbered: true,
+	}
+	again := map[trace.Kind]int{}
+	for seed := range uint64(150) {
+		var file bytes.Buffer
+		if _, err := Write(&file, sim.Generate(seed+1)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := trace.Open(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d trace.Decoder
+		a := trace.NewAnalyzer(trace.Options{NoMeaning: true})
+		for frame, err := range r.Frames() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Decode(frame, func(p *trace.Packet) {
+				a.Add(p)
+				for _, f := range p.Findings {
+					again[f.Kind]++
+					if never[f.Kind] {
+						t.Errorf("seed %d frame %d: %s: %s", seed+1, p.Number, f.Kind, f.Text)
+					}
+				}
+			})
+		}
+		a.Finish()
+	}
+	for _, k := range []trace.Kind{trace.SequenceNAK, trace.AfterNAK, trace.KeptEarly, trace.AfterTimeout, trace.RNRNAK, trace.AfterRNR, trace.ReadAgain, trace.ErrorNAK, trace.AckCoalesced, trace.AtomicReplay} {
+		if again[k] == 0 {
+			t.Errorf("no run has %s", k)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package capture
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// What a run that failed leaves is for gorxe trace.
+func TestCaptureIsReadAsATrace(t *testing.T) {
+	var file bytes.Buffer
+	run, err := Write(&file, sim.Generate(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trace.Open(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d trace.Decoder
+	for frame, err := range r.Frames() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Decode(frame, func(p *trace.Packet) {
+			if p.Err != nil || p.ICRC.Verdict != trace.Right {
+				t.Errorf("frame %d: %v, ICRC %v", p.Number, p.Err, p.ICRC.Verdict)
+			}
+		})
+	}
+	if d.Counts.Packets != run.Stats.Packets || d.Counts.Frames == 0 {
+		t.Errorf("%+v, %d packets in the run", d.Counts, run.Stats.Packets)
+	}
+}

@@ -1,0 +1,79 @@
+package xsk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Features are what the driver of a network interface can do for AF_XDP.
+type Features struct {
+	// Native says that a program can be attached in the driver, and redirect there.
+	Native bool
+	// ZeroCopy says that frames can be moved without copying, of at most ZeroCopyBuffers buffers each.
+	ZeroCopy        bool
+	ZeroCopyBuffers int
+}
+
+// ErrUntold is a kernel that does not tell the features of drivers, as those before 6.3 do not.
+var ErrUntold = errors.New("the kernel does not tell what the driver can do for XDP")
+
+// Of linux/netdev.h.
+const (
+	netdevGet      = 1 // NETDEV_CMD_DEV_GET
+	netdevIfindex  = 1 // NETDEV_A_DEV_...
+	netdevFeatures = 3
+	netdevSegments = 4
+
+	featureBasic, featureRedirect, featureZeroCopy = 1, 2, 8 // NETDEV_XDP_ACT_...
+)
+
+// genlHeader is struct genlmsghdr: command, version, and two bytes that the kernel wants to be 0. (That of package nl has them
+// from whatever stands behind it in memory.)
+type genlHeader [nl.SizeofGenlmsg]byte
+
+func (h genlHeader) Len() int          { return len(h) }
+func (h genlHeader) Serialize() []byte { return h[:] }
+
+// FeaturesOf asks the kernel. Nothing changes on the interface.
+func FeaturesOf(ifindex int) (f Features, err error) {
+	family, err := netlink.GenlFamilyGet("netdev")
+	if errors.Is(err, unix.ENOENT) {
+		return f, ErrUntold
+	}
+	if err != nil {
+		return f, fmt.Errorf("%w: %w", ErrUntold, err)
+	}
+	r := nl.NewNetlinkRequest(int(family.ID), 0)
+	r.AddData(genlHeader{netdevGet, 1})
+	r.AddData(nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(ifindex))))
+	answers, err := r.Execute(unix.NETLINK_GENERIC, 0)
+	if err != nil {
+		return f, fmt.Errorf("asking for the XDP features of interface %d: %w", ifindex, err)
+	}
+	for _, a := range answers {
+		if len(a) < nl.SizeofGenlmsg {
+			continue
+		}
+		attrs, err := nl.ParseRouteAttr(a[nl.SizeofGenlmsg:])
+		if err != nil {
+			return f, fmt.Errorf("reading the XDP features of interface %d: %w", ifindex, err)
+		}
+		for _, attr := range attrs {
+			switch v := attr.Value; {
+			case attr.Attr.Type == netdevFeatures && len(v) == 8:
+				bits := binary.NativeEndian.Uint64(v)
+				f.Native = bits&featureBasic != 0 && bits&featureRedirect != 0
+				f.ZeroCopy = bits&featureZeroCopy != 0
+				f.ZeroCopyBuffers = max(f.ZeroCopyBuffers, 1)
+			case attr.Attr.Type == netdevSegments && len(v) == 4:
+				f.ZeroCopyBuffers = int(binary.NativeEndian.Uint32(v))
+			}
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,81 @@
+package packet_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Switches of ethtool (linux/ethtool.h).
+const (
+	setTSO = 0x1f
+	setGRO = 0x2c
+)
+
+// joinOnArrival lets the interface of the right host join datagrams that come from the left to trains, as network
+// cards do.
+func joinOnArrival(t testing.TB, h *testnet.Hosts) {
+	t.Helper()
+	// A veth that takes trains of TCP is taken to need none of this.
+	ethtool(t, h.Left, setTSO, 0)
+	ethtool(t, h.Right, setGRO, 1)
+}
+
+func ethtool(t testing.TB, ns netns.NsHandle, cmd, value uint32) {
+	t.Helper()
+	testnet.In(t, ns, func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		arg := struct{ cmd, data uint32 }{cmd, value}
+		var req struct {
+			name [unix.IFNAMSIZ]byte
+			data unsafe.Pointer
+			_    [16]byte
+		}
+		copy(req.name[:], testnet.Interface)
+		req.data = unsafe.Pointer(&arg)
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req))); errno != 0 {
+			return errno
+		}
+		return nil
+	})
+}
+
+// The kernel joins datagrams because the UDP socket beside the packet socket asks for it.
+func TestRawReceivesWhatADeviceJoined(t *testing.T) {
+	hosts := newTestNet(t, 9000, 1)
+	joinOnArrival(t, hosts)
+	a := listenIn(t, hosts.Left, leftIPv4, packet.UDPOptions{})
+	defer a.Close()
+	b := listenRawIn(t, hosts.Right, rightIPv4, packet.RawOptions{})
+	defer b.Close()
+	s := &sender{link: a, path: packet.Path{Dst: b.Local()}, batch: packet.NewBatch(benchBatch), data: make([]byte, 1024)}
+	rb := packet.NewRecvBatch(64)
+	joined := 0
+	for range 100 {
+		if err := s.send(benchBatch); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < benchBatch; n += len(rb.Frames) {
+			if err := b.Recv(rb); err != nil {
+				t.Fatal(err)
+			}
+			for i := range rb.Frames {
+				if f := &rb.Frames[i]; !f.HeaderSeen {
+					joined++
+				}
+			}
+		}
+	}
+	t.Logf("%d frames of %d were joined to one before them", joined, 100*benchBatch)
+	if joined == 0 {
+		t.Error("nothing was joined")
+	}
+}

@@ -1,0 +1,86 @@
+package packet_test
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// listenRawIn opens a link in a network namespace.
+func listenRawIn(t testing.TB, ns netns.NsHandle, addr string, opts packet.RawOptions) (l packet.Link) {
+	t.Helper()
+	testnet.In(t, ns, func() (err error) {
+		l, err = packet.ListenRaw(netip.MustParseAddr(addr), opts)
+		return err
+	})
+	return l
+}
+
+// TestRawVeth has raw at both ends, and with udp.
+func TestRawVeth(t *testing.T) {
+	raw := func(opts packet.RawOptions) func(testing.TB, netns.NsHandle, string) packet.Link {
+		return func(t testing.TB, ns netns.NsHandle, addr string) packet.Link { return listenRawIn(t, ns, addr, opts) }
+	}
+	udp := func(t testing.TB, ns netns.NsHandle, addr string) packet.Link {
+		return listenIn(t, ns, addr, packet.UDPOptions{})
+	}
+	whole, lone := raw(packet.RawOptions{}), raw(packet.RawOptions{NoGSO: true})
+	for _, n := range []struct {
+		name          string
+		mtu, segments int
+		left, right   func(testing.TB, netns.NsHandle, string) packet.Link
+		joined        bool
+	}{
+		{"MTU 9000", 9000, 0, whole, whole, false},
+		{"MTU 1500", 1500, 0, whole, whole, false},
+		{"MTU 9000, trains cut up by the sender's kernel", 9000, 1, whole, whole, false},
+		{"MTU 9000, no trains", 9000, 0, lone, lone, false},
+		{"cut up and joined again", 9000, 1, whole, whole, true},
+		{"to udp", 9000, 0, whole, udp, false},
+		{"from udp", 9000, 0, udp, whole, false},
+	} {
+		t.Run(n.name, func(t *testing.T) {
+			hosts := newTestNet(t, n.mtu, n.segments)
+			if n.joined {
+				joinOnArrival(t, hosts)
+			}
+			for _, pair := range pairs {
+				t.Run(pair.name, func(t *testing.T) {
+					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
+						a, b = n.left(t, hosts.Left, pair.left), n.right(t, hosts.Right, pair.right)
+						if got := a.Caps().MTU; got != n.mtu {
+							t.Errorf("MTU %d, want that of the device, %d", got, n.mtu)
+						}
+						return a, b
+					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
+						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
+						return w
+					}), joinIn(hosts, pair.left))
+				})
+			}
+		})
+	}
+}
+
+// Nothing is on an Ethernet here: what is sent leaves by the UDP socket.
+func TestRawLoopback(t *testing.T) {
+	listen := func(t testing.TB, addr string) packet.Link {
+		l, err := packet.ListenRaw(netip.MustParseAddr(addr), packet.RawOptions{})
+		if errors.Is(err, unix.EPERM) {
+			t.Skip("a packet socket takes CAP_NET_RAW")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
+		return listen(t, "127.48.0.1"), listen(t, "127.48.0.2")
+	}, linktest.WithWire(func(t *testing.T) linktest.Wire { return linktest.Sniff(t, "lo") }))
+}

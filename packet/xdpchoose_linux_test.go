@@ -1,0 +1,58 @@
+package packet
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/vishvananda/netlink"
+)
+
+func TestXDPIsBestWithoutCopyingAtTheSameMTU(t *testing.T) {
+	for _, c := range []struct {
+		features xsk.Features
+		mtu      int
+		want     string // of the flaw
+	}{
+		{xsk.Features{}, 1500, "no XDP of its own"},
+		{xsk.Features{Native: true}, 1500, "would copy every frame"},
+		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 1500, ""},
+		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 3314, ""},
+		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 3315, "frames of more than 3328 bytes, and the MTU is 3315"},
+		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 8}, 9000, ""},
+	} {
+		err := xdpFlaw(c.features, c.mtu)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v, MTU %d: %v, want %q", c.features, c.mtu, err, c.want)
+		}
+	}
+}
+
+// A veth pair copies. Looking for the best leaves no program there, not even for a moment: another's is not in the way.
+func TestChooseOnAVethPair(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 9000, Left: []string{"198.18.44.1/24"}})
+	testnet.OnInterface(t, hosts.Left, func(i netlink.Link) error {
+		f, err := xsk.FeaturesOf(i.Attrs().Index)
+		if err != nil {
+			t.Skipf("%v", err)
+		}
+		if !f.Native || f.ZeroCopy {
+			t.Errorf("a veth pair has %+v", f)
+		}
+		l, choices, err := Choose(netip.MustParseAddr("198.18.44.1"))
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		if got := l.Caps().Name; got != "raw" {
+			t.Errorf("chosen is %s, want raw", got)
+		}
+		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 would copy every frame" ||
+			choices[1].String() != "raw: chosen" || choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so that every ICRC is checked in full" {
+			t.Errorf("choices: %v", choices)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,268 @@
+package packet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// exchange sends one frame and returns it as it came.
+func exchange(t *testing.T, from, to packet.Link, size int) packet.Received {
+	t.Helper()
+	path := packet.Path{Src: from.Local(), Dst: to.Local()}
+	b, rb := packet.NewBatch(1), packet.NewRecvBatch(8)
+	f := b.Next()
+	f.Path, f.Payload = &path, append(f.Payload, bytes.Repeat([]byte{0xa5}, size))
+	from.Prepare(b)
+	if err := from.Send(b); err != nil {
+		t.Fatalf("Send: %v", err)
+	}
+	if err := to.Recv(rb); err != nil {
+		t.Fatalf("Recv: %v", err)
+	}
+	if len(rb.Frames) != 1 || len(rb.Frames[0].Data) != size {
+		t.Fatalf("got %d frames, the first of %d bytes, want one of %d", len(rb.Frames), len(rb.Frames[0].Data), size)
+	}
+	return rb.Frames[0]
+}
+
+// What the program passes goes on as if there were none: connections such as ssh's, pings, other datagrams.
+func TestXDPLeavesTheRestToTheHost(t *testing.T) {
+	hosts := newTestNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	defer l.Close()
+	var server net.Listener
+	var other net.PacketConn
+	testnet.In(t, hosts.Right, func() (err error) {
+		if server, err = net.Listen("tcp", rightIPv4+":0"); err != nil {
+			return err
+		}
+		other, err = net.ListenPacket("udp", rightIPv4+":4792")
+		return err
+	})
+	defer server.Close()
+	defer other.Close()
+	go func() {
+		c, err := server.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = io.Copy(c, c)
+	}()
+	testnet.In(t, hosts.Left, func() error {
+		var d net.Dialer
+		c, err := d.DialContext(t.Context(), "tcp", server.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		sent := bytes.Repeat([]byte("ssh "), 10_000)
+		go func() { _, _ = c.Write(sent) }()
+		got := make([]byte, len(sent))
+		if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("over TCP: %v", err)
+		}
+		u, err := d.DialContext(t.Context(), "udp", other.LocalAddr().String())
+		if err != nil {
+			return err
+		}
+		defer u.Close()
+		_, err = u.Write([]byte("other"))
+		return err
+	})
+	b := make([]byte, 16)
+	if n, _, err := other.ReadFrom(b); err != nil || string(b[:n]) != "other" {
+		t.Errorf("by another port: %q, %v", b[:n], err)
+	}
+}
+
+// What is for the link and not for the program comes by the socket: it did not see the header.
+func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
+	hosts := newTestNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	defer l.Close()
+	sent := bytes.Repeat([]byte{7}, 3000)
+	testnet.In(t, hosts.Left, func() error {
+		lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+			cerr := c.Control(func(fd uintptr) {
+				err = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT)
+			})
+			return errors.Join(err, cerr)
+		}}
+		c, err := lc.ListenPacket(context.Background(), "udp4", leftIPv4+":0")
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, err = c.WriteTo(sent, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(rightIPv4+":4791")))
+		return err
+	})
+	rb := packet.NewRecvBatch(8)
+	if err := l.Recv(rb); err != nil {
+		t.Fatal(err)
+	}
+	if f := rb.Frames[0]; !bytes.Equal(f.Data, sent) || f.HeaderSeen || f.Src != netip.MustParseAddr(leftIPv4) {
+		t.Errorf("got %d bytes from %v, header seen: %v", len(f.Data), f.Src, f.HeaderSeen)
+	}
+}
+
+// loopbackUp sets up the loopback interface of a host, by which it reaches itself.
+func loopbackUp(t *testing.T, ns netns.NsHandle) {
+	testnet.In(t, ns, func() error {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(lo)
+	})
+}
+
+func TestXDPReachesItsOwnHost(t *testing.T) {
+	hosts := newTestNet(t, 9000, 0)
+	loopbackUp(t, hosts.Left)
+	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Left, leftIPv6, packet.XDPOptions{})
+	defer a.Close()
+	defer b.Close()
+	for _, l := range []packet.Link{a, b} {
+		if f := exchange(t, l, l, 1000); f.HeaderSeen || f.Src != l.Local() {
+			t.Errorf("%v: from %v, header seen: %v", l.Local(), f.Src, f.HeaderSeen)
+		}
+	}
+}
+
+// Once the neighbour is known frames leave past the host's stack: they have no UDP checksum.
+func TestXDPSendsPastTheHost(t *testing.T) {
+	hosts := newTestNet(t, 9000, 0)
+	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), listenIn(t, hosts.Right, rightIPv4, packet.UDPOptions{})
+	defer a.Close()
+	defer b.Close()
+	var wire linktest.Wire
+	testnet.In(t, hosts.Right, func() error { wire = linktest.Sniff(t, testnet.Interface); return nil })
+	past := 0
+	for n := range uint64(100) {
+		exchange(t, a, b, 4200)
+		if s := a.(packet.Counted).Stats(); s.TxFrames != n+1 || s.TxBytes != 4200*(n+1) {
+			t.Errorf("counted %+v after %d frames of 4200 bytes", s, n+1)
+		}
+		for ip := []byte(nil); len(ip) != 20+8+4200; {
+			var err error
+			if ip, err = wire(); err != nil {
+				t.Fatal(err)
+			}
+			if ip[26] == 0 && ip[27] == 0 {
+				past++
+			}
+		}
+	}
+	if past < 90 {
+		t.Errorf("%d of 100 frames left past the host", past)
+	}
+}
+
+func TestXDPRefusesWhatIsNoEthernet(t *testing.T) {
+	hosts := newTestNet(t, 1500, 0)
+	loopbackUp(t, hosts.Left)
+	// The second one finds the port free.
+	for range 2 {
+		testnet.In(t, hosts.Left, func() error {
+			_, err := packet.ListenXDP(netip.MustParseAddr("127.0.0.1"), packet.XDPOptions{})
+			if err == nil || !strings.Contains(err.Error(), "lo is no Ethernet interface") {
+				t.Errorf("lo: %v", err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestXDPSecondStartIsRefused(t *testing.T) {
+	hosts := newTestNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{})
+	defer l.Close()
+	testnet.In(t, hosts.Left, func() error {
+		if _, err := packet.ListenXDP(l.Local(), packet.XDPOptions{}); !errors.Is(err, unix.EADDRINUSE) {
+			t.Errorf("ListenXDP: %v, want EADDRINUSE", err)
+		}
+		if _, err := packet.ListenUDP(l.Local(), packet.UDPOptions{}); !errors.Is(err, unix.EADDRINUSE) {
+			t.Errorf("ListenUDP: %v, want EADDRINUSE", err)
+		}
+		return nil
+	})
+}
+
+func TestXDPFollowsTheMTUOfItsInterface(t *testing.T) {
+	hosts := newTestNet(t, 9000, 0)
+	for _, c := range []struct {
+		opts       packet.XDPOptions
+		mtu, wants int
+	}{
+		{packet.XDPOptions{}, 1500, 1500}, {packet.XDPOptions{}, 65535, 8178},
+		{packet.XDPOptions{SingleBuffer: true}, 1500, 1500}, {packet.XDPOptions{SingleBuffer: true}, 9000, 3314},
+	} {
+		l := xdpIn(t, hosts.Left, leftIPv4, c.opts)
+		if strings.Contains(l.Caps().Detail, "frames of at most") {
+			c.wants = min(c.wants, 3314)
+		}
+		l.(packet.Resizable).SetMTU(c.mtu)
+		if got := l.Caps().MTU; got != c.wants {
+			t.Errorf("%+v: an interface with MTU %d makes %d, want %d", c.opts, c.mtu, got, c.wants)
+		}
+		l.Close()
+	}
+}
+
+func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
+	hosts := newTestNet(t, 9000, 0)
+	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	defer a.Close()
+	defer b.Close()
+	for range 20 {
+		exchange(t, a, b, 100)
+	}
+	testnet.OnInterface(t, hosts.Left, netlink.LinkSetDown)
+	path := packet.Path{Dst: b.Local()}
+	batch := packet.NewBatch(64)
+	// More than there is room for.
+	for round := range 20 {
+		for !batch.Full() {
+			f := batch.Next()
+			f.Path = &path
+			f.Payload = append(f.Payload, make([]byte, 100))
+		}
+		a.Prepare(batch)
+		var refused *packet.SendError
+		if err := a.Send(batch); !errors.As(err, &refused) || refused.Refused != 64 {
+			t.Fatalf("round %d: %v, want 64 frames refused", round, err)
+		}
+		batch.Reset()
+	}
+	if s := a.(packet.Counted).Stats(); s.TxRefused != 20*64 {
+		t.Errorf("%d refused are counted, want %d", s.TxRefused, 20*64)
+	}
+}
+
+func TestXDPSaysHowFramesAreMoved(t *testing.T) {
+	hosts := newTestNet(t, 9000, 0)
+	for opts, want := range map[packet.XDPOptions]string{
+		{}: "native mode", {Generic: true}: "generic mode", {SingleBuffer: true}: "frames of at most 3328 bytes",
+	} {
+		l := xdpIn(t, hosts.Left, leftIPv4, opts)
+		if got := l.Caps().Detail; !strings.Contains(got, want) {
+			t.Errorf("%+v: %q, want %q in it", opts, got, want)
+		}
+		l.Close()
+	}
+}

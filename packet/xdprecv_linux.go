@@ -1,0 +1,147 @@
+package packet
+
+import (
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/packet/encap"
+)
+
+// socketTurn is how often in a row frames may come by XDP before the UDP socket is looked at, too.
+const socketTurn = 64
+
+// xdpRecv is the state of a RecvBatch used with xdp links.
+type xdpRecv struct {
+	link   *xdp
+	held   *xsk.Held
+	socket *RecvBatch // of what came by the UDP socket
+	most   int        // frames in one go
+	turns  int
+	err    error                 // of the UDP socket
+	read   func(fd uintptr) bool // readReady, made once
+	look   func(fd uintptr)      // readSocket, made once
+
+	// What follows is for several receivers.
+	mu     *sync.Mutex
+	locked func(fd uintptr) bool // readLocked, made once
+}
+
+func newXDPRecv(capacity int) *xdpRecv {
+	s := &xdpRecv{held: xsk.NewHeld(), socket: NewRecvBatch(capacity), most: capacity}
+	s.read, s.look, s.locked = s.readReady, s.readSocket, s.readLocked
+	return s
+}
+
+// receiver readies rb, and returns its state.
+func (l *xdp) receiver(rb *RecvBatch) *xdpRecv {
+	s, ok := rb.state.(*xdpRecv)
+	if !ok {
+		s = newXDPRecv(rb.capacity)
+		rb.state = s
+	}
+	s.link = l
+	rb.Frames = rb.Frames[:0]
+	return s
+}
+
+// Recv takes what came by AF_XDP where it is: Data is memory that the kernel gets back with the next Recv.
+func (l *xdp) Recv(rb *RecvBatch) error {
+	s := l.receiver(rb)
+	for len(rb.Frames) == 0 {
+		if err := l.took(rb, s, l.conn.Read(s.read)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// took deals with what looking has brought: frames, an error, or nothing.
+func (l *xdp) took(rb *RecvBatch, s *xdpRecv, err error) error {
+	if err == nil {
+		err = s.err
+	}
+	switch {
+	case l.closed.Load():
+		s.held.Release()
+		err = net.ErrClosed
+		fallthrough
+	case err != nil:
+		return fmt.Errorf("packet: xdp %v: %w", l.addr, err)
+	}
+	l.decode(rb, s.held)
+	rb.Frames = append(rb.Frames, s.socket.Frames...)
+	return nil
+}
+
+// readReady takes what there is, and returns false to wait for more.
+func (s *xdpRecv) readReady(uintptr) bool {
+	s.err, s.socket.Frames = nil, s.socket.Frames[:0]
+	s.link.end.Recv(s.held, s.most)
+	came := len(s.held.Frames) > 0
+	if s.turns++; came && s.turns < socketTurn {
+		return true
+	}
+	s.turns = 0
+	if err := s.link.raw.Control(s.look); err != nil {
+		s.err = err
+	}
+	return came || len(s.socket.Frames) > 0 || s.err != nil
+}
+
+// readLocked is readReady with the mutex held, which it keeps if it returns true.
+func (s *xdpRecv) readLocked(fd uintptr) bool {
+	s.mu.Lock()
+	if s.readReady(fd) {
+		return true
+	}
+	s.mu.Unlock()
+	return false
+}
+
+func (l *xdp) RecvLocked(rb *RecvBatch, mu *sync.Mutex) error {
+	mu.Lock()
+	s := l.receiver(rb)
+	s.mu = mu
+	mu.Unlock()
+	return recvLocked(rb, mu, l.conn, s.locked, func(err error) error { return l.took(rb, s, err) })
+}
+
+func (l *xdp) TryRecv(rb *RecvBatch) error {
+	s := l.receiver(rb)
+	if l.closed.Load() {
+		return l.took(rb, s, nil)
+	}
+	s.readReady(0)
+	return l.took(rb, s, nil)
+}
+
+// readSocket takes what came by the UDP socket.
+func (s *xdpRecv) readSocket(fd uintptr) { s.err = s.link.tryRecv(s.socket, fd) }
+
+// decode takes the headers off the frames in held.
+func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
+	if len(held.Frames) == 0 {
+		return
+	}
+	bytes := 0
+	for _, frame := range held.Frames {
+		d, err := encap.DecodeEthernet(frame)
+		if err != nil {
+			l.stats.rxMalformed.Add(1)
+			continue
+		}
+		if d.Dst != l.bare {
+			// It waited in a socket that was another address's before.
+			continue
+		}
+		bytes += len(d.Data)
+		rb.Frames = append(rb.Frames, Received{
+			Data: d.Data, Src: d.Src, Dst: d.Dst, SrcPort: d.SrcPort,
+			HeaderSeen: true, ID: d.ID, FlagsFragment: d.FlagsFragment,
+			TrafficClass: d.TrafficClass, HopLimit: d.HopLimit,
+		})
+	}
+	l.stats.rx(len(rb.Frames), bytes)
+}

@@ -1,0 +1,178 @@
+package packet
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/packet/encap"
+	"golang.org/x/sys/unix"
+)
+
+// Send sends in runs: of frames by the socket, or of frames by one lane.
+func (l *xdp) Send(b *Batch) error {
+	var refused *SendError
+	for b.Sent < b.Len() {
+		var err error
+		switch f := b.At(b.Sent); {
+		case l.tooLong(f):
+			refused = refused.refuse(b, b.Sent, 1, ErrTooLong)
+			l.stats.txRefused.Add(1)
+			b.Sent++
+		default:
+			if hop := l.hop(f); hop != nil {
+				err = l.sendByLane(b, hop, &refused)
+			} else {
+				err = l.sendBySocket(b, &refused)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return refused.result()
+}
+
+// tooLong is true for a frame that is longer than the link says. The socket may take it all the same.
+func (l *xdp) tooLong(f *Frame) bool { return f.Len() > int(l.mtu.Load())-headerLen(l.addr) }
+
+// hop is the next hop of a frame, nil if it is to go by the socket, which says what is wrong with it if something is.
+func (l *xdp) hop(f *Frame) *route.Hop {
+	if f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4() || f.Path.Dst.IsMulticast() {
+		return nil
+	}
+	if hop := l.hops.To(f.Path.Dst); hop != nil && hop.Index == l.index {
+		return hop
+	}
+	return nil
+}
+
+// sendBySocket sends the first frame, and those after it that have no next hop either.
+func (l *xdp) sendBySocket(b *Batch, refused **SendError) error {
+	end := b.Sent + 1
+	for end < b.Len() && !l.tooLong(b.At(end)) && l.hop(b.At(end)) == nil {
+		end++
+	}
+	return l.udp.send(b, end, refused)
+}
+
+// laneOf picks the lane for a destination: what goes to one host stays in order.
+func (l *xdp) laneOf(dst netip.Addr) *xsk.Lane {
+	a := dst.As16()
+	h := uint32(2166136261) // FNV-1a
+	for _, c := range a {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return l.end.Lane(h)
+}
+
+// sendByLane sends the first frame, and those after it that leave by the same lane.
+func (l *xdp) sendByLane(b *Batch, hop *route.Hop, refused **SendError) error {
+	lane := l.laneOf(b.At(b.Sent).Path.Dst)
+	if err := lane.Lock(); err != nil {
+		return fmt.Errorf("packet: xdp %v: %w", l.addr, err)
+	}
+	defer lane.Unlock()
+	put, bytes := 0, 0 // since the last flush
+	for i := b.Sent; ; i++ {
+		n, err := l.put(lane, b.At(i), hop)
+		switch {
+		case n > 0:
+			put++
+			bytes += n
+		case errors.Is(err, errNoRoom) && put > 0:
+			if err := l.flushLane(lane, b, i, put, bytes, refused); err != nil {
+				return err
+			}
+			put, bytes = 0, 0
+			i--
+			continue
+		case errors.Is(err, errNoRoom) && l.wait(lane, &err):
+			i--
+			continue
+		default:
+			// Those before it are dealt with first: the batch is so in order.
+			if err := l.flushLane(lane, b, i, put, bytes, refused); err != nil {
+				return err
+			}
+			put, bytes = 0, 0
+			*refused = (*refused).refuse(b, i, 1, err)
+			l.stats.txRefused.Add(1)
+			b.Sent = i + 1
+		}
+		if i+1 == b.Len() {
+			return l.flushLane(lane, b, i+1, put, bytes, refused)
+		}
+		if hop = l.hop(b.At(i + 1)); hop == nil || l.laneOf(b.At(i+1).Path.Dst) != lane {
+			return l.flushLane(lane, b, i+1, put, bytes, refused)
+		}
+	}
+}
+
+// errNoRoom is a lane without a place for a frame.
+var errNoRoom = errors.New("no room")
+
+// wait waits for room, for a moment, and is false with the reason if none is going to come.
+func (l *xdp) wait(lane *xsk.Lane, why *error) bool {
+	if _, err := lane.Flush(); err != nil {
+		*why = laneError(err)
+		return false
+	}
+	if l.closed.Load() {
+		*why = net.ErrClosed
+		return false
+	}
+	lane.Wait(0)
+	return true
+}
+
+// laneError says why frames were refused.
+func laneError(err error) error {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return sendError(errno)
+	}
+	return err
+}
+
+// put writes a frame to a lane and returns its length in bytes, headers included.
+func (l *xdp) put(lane *xsk.Lane, f *Frame, hop *route.Hop) (int, error) {
+	payload := f.Len()
+	if l.tooLong(f) || payload > hop.MTU-headerLen(l.addr) {
+		return 0, ErrTooLong
+	}
+	h := encap.Header{
+		DstMAC: hop.Dst, SrcMAC: hop.Src, Src: l.bare, Dst: f.Path.Dst,
+		SrcPort: f.SrcPort, ID: f.ID, FlagsFragment: f.FlagsFragment,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(), FlowLabel: f.Path.FlowLabel,
+	}
+	n := h.Len() + payload
+	room := lane.Put(n)
+	if room == nil {
+		return 0, errNoRoom
+	}
+	f.AppendTo(room[:h.Put(room, payload)])
+	return n, nil
+}
+
+// flushLane sends what was put into the lane since the last time, which are the put frames before frame i that were not refused.
+func (l *xdp) flushLane(lane *xsk.Lane, b *Batch, i, put, bytes int, refused **SendError) error {
+	if put == 0 {
+		return nil
+	}
+	calls, err := lane.Flush()
+	b.Sent = i
+	switch {
+	case err == nil:
+		l.stats.tx(calls, put, bytes-put*(encap.EthernetLen+headerLen(l.addr)))
+		return nil
+	case errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("packet: xdp %v: %w", l.addr, err)
+	}
+	*refused = (*refused).refuse(b, i-put, put, laneError(err))
+	l.stats.txRefused.Add(uint64(put))
+	return nil
+}

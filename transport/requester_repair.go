@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Go-back-N repeats all that is unacknowledged. To a peer that keeps what came after a gap
+// that is a waste: it needs the one packet. Whether it keeps, it shows: the packet of the NAK
+// alone is sent again (a repair), new ones go on behind what was sent, and the answer covers
+// what came after the gap, or does not. After faith repairs in a row that were in vain the
+// requester goes back, until it sees an acknowledgement of what it has not repeated since. The
+// IBA asks for neither half of it and forbids none: a responder may acknowledge what it has
+// executed at any time, and takes a duplicate for one. Linux rxe does not keep, and gets
+// everything again from the first NAK on.
+
+// faith is how many repairs in a row may be in vain: two packets in a row may be lost.
+const faith = 3
+
+// repairs is what a requester knows of its peer and of the repair under way.
+type repairs struct {
+	faith  uint8 // how many repairs more may be in vain
+	proven bool  // the peer has kept something, on this connection
+
+	due   bool    // the packet at una is to be sent again, before anything else
+	asked bool    // for a NAK: the peer has something behind it
+	end   bth.PSN // behind the packet that was repaired, if asked
+
+	heard bool // went back for a sequence NAK, and nothing has moved since
+}
+
+// obey does what a sequence NAK for una asks for. A repair in vain is followed by all that
+// it was to spare.
+func (c *RC) obey(vain bool) {
+	r := &c.req
+	if vain || r.faith == 0 || c.peer == peerRxe {
+		c.goBack()
+		r.heard = c.peer != peerRxe
+		return
+	}
+	c.repair()
+	r.asked, r.end = true, c.behind()
+}
+
+// repair makes the packet at una the next to be sent. The timer starts anew with it.
+func (c *RC) repair() {
+	r := &c.req
+	r.due = true
+	r.armed = false
+	r.timing = false
+}
+
+// behind is the PSN behind the packet at una.
+func (c *RC) behind() bth.PSN {
+	r := &c.req
+	w := c.qp.SQ.At(c.qp.SQ.Head())
+	if w.Opcode != qp.WRRead {
+		return r.una.Add(1)
+	}
+	i := distance(w.FirstPSN, r.una)
+	return r.una.Add(min(c.chunk-i%c.chunk, w.Packets-i))
+}
+
+// moved draws from an answer that has moved una past PSNs what it says of the peer.
+func (r *requester) moved() {
+	mended := r.asked && r.una.Diff(r.end) > 0
+	if mended || r.heard && r.una.Diff(r.send) > 0 {
+		r.faith, r.proven = faith, true
+	}
+	r.heard, r.due = false, false
+	r.asked = r.asked && !mended
+}
+
+// inVain reports whether the answer that has just moved una covers the packet that was
+// repaired and nothing of what had been sent behind it, which calls for going back. The peer
+// has not kept that: it has no room, or does not keep, or lost the next one as well.
+func (r *requester) inVain() bool {
+	if !r.asked || r.una != r.end {
+		return false
+	}
+	r.faith--
+	r.asked = false
+	return true
+}
+
+// sendRepair sends the packet at una again and reports whether there was room for it.
+func (c *RC) sendRepair(x *transmission) bool {
+	r := &c.req
+	w := c.qp.SQ.At(c.qp.SQ.Head())
+	send, cur, reads := r.send, r.cur, r.reads
+	r.send, r.cur = r.una, c.qp.SQ.Head()
+	if usesReadSlot(w) {
+		r.reads-- // it has its slot already
+	}
+	took := c.emit(x, w, distance(w.FirstPSN, r.una))
+	if !r.started {
+		return false // its memory is gone, and the queue pair has failed
+	}
+	r.send, r.cur, r.reads = send, cur, reads
+	if took == 0 {
+		return false
+	}
+	r.due = false
+	c.count.Retransmitted++
+	if !r.armed {
+		c.arm(x.now)
+	}
+	return true
+}
