@@ -31,6 +31,8 @@ type Config struct {
 	Boot   time.Duration // how long the boot may take, default 2 minutes
 	NICs   []NIC
 	Cores  []int // of the host, that the machine may use; nil: any
+	// Without are features of the processor, by QEMU's names, that the machine does not have.
+	Without []string
 }
 
 // VM is a running machine.
@@ -108,12 +110,21 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 	return err
 }
 
+// processor is the model that the machine has.
+func (c *Config) processor() string {
+	// cx16=off: the emulation of CMPXCHG16B now and then leaves bits of an operand in EFLAGS. An interrupt right behind it takes
+	// them for the mode of a real-mode task, and the kernel dies of a double fault in kmalloc, once in half an hour of traffic.
+	model := "max,cx16=off"
+	for _, feature := range c.Without {
+		model += "," + feature + "=off"
+	}
+	return model
+}
+
 func (v *VM) arguments(c Config, initrd string) []string {
 	argv := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
-		// cx16=off: the emulation of CMPXCHG16B now and then leaves bits of an operand in EFLAGS. An interrupt right behind it takes
-		// them for the mode of a real-mode task, and the kernel dies of a double fault in kmalloc, once in half an hour of traffic.
-		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,cx16=off", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
+		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", c.processor(), "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-kernel", c.Kernel.Image, "-initrd", initrd,
 		// tsc=reliable: a busy host makes the kernel distrust its clock, and the change of code that follows (a static key)
 		// now and then kills a kernel that is emulated (int3 in sched_clock_cpu).
