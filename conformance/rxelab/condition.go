@@ -38,11 +38,14 @@ func (c Condition) String() string {
 	return c.Name + " " + c.Direction.String()
 }
 
-const reordering = "reorder 5 %"
+const (
+	fewLost    = "loss 1 %"
+	reordering = "reorder 5 %"
+)
 
 // disturbances are applied in either direction. Reordering: most packets overtake the one in twenty that is held back.
 var disturbances = []Condition{
-	{Name: "loss 1 %", Netem: []string{"loss", "1%"}, Fault: "drop=1%"},
+	{Name: fewLost, Netem: []string{"loss", "1%"}, Fault: "drop=1%"},
 	{Name: "loss 5 %", Netem: []string{"loss", "5%"}, Fault: "drop=5%"},
 	{Name: reordering, Netem: []string{"delay", "2ms", "reorder", "95%"}, Fault: "reorder=5%"},
 	{Name: "duplicate 5 %", Netem: []string{"duplicate", "5%"}, Fault: "duplicate=5%"},

@@ -11,6 +11,7 @@ const (
 	Verbs Group = "verbs"  // the other services and operations
 	CM    Group = "cm"     // connections that rdma_cm makes
 	Alone Group = "daemon" // clients of a host that runs nothing but gorxe daemon
+	Links Group = "links"  // what Core is about, with gorxe's other links
 )
 
 // groups are all groups and what their reports are about.
@@ -39,12 +40,17 @@ var groups = map[Group]struct {
 		"Every cell is one run of an unmodified client, of the Debian release of the kernel, against a host that runs `gorxe daemon` with its\n" +
 			"defaults and nothing else. It passed when the client reported success and the whole run, the daemon went on, as many packets were\n" +
 			"captured as the run has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+	Links: {linkTools(), "Interoperation with Linux rdma_rxe: links raw and xdp", "docs/interop-links.md",
+		"Every cell is one run of an unmodified tool against gorxe with `--link raw` (AF_PACKET) or `--link xdp` (AF_XDP), over veth in the\n" +
+			"virtual machine. It passed when both ends reported success and the whole run, `ibv_rc_pingpong` validated the data (`-c`), and\n" +
+			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
+			"than a page, and so no path MTU of 4096.\n\n"},
 }
 
 // Check refuses a group that does not exist.
 func (g Group) Check() error {
 	if _, ok := groups[g]; !ok {
-		return fmt.Errorf("group %q: want %s, %s, %s or %s", g, Core, Verbs, CM, Alone)
+		return fmt.Errorf("group %q: want %s, %s, %s, %s or %s", g, Core, Verbs, CM, Alone, Links)
 	}
 	return nil
 }

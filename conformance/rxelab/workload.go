@@ -27,6 +27,7 @@ type Tool struct {
 	OneWay  bool     // the client is content with having sent
 	Fragile bool     // rxe cannot make good every loss
 	Still   bool     // it runs on an undisturbed network only
+	Few     bool     // it runs on an undisturbed network and with few packets lost
 	Unsized bool     // there is one message size, and no flag for it
 
 	IPv6Flag   string   // of runs over IPv6
@@ -223,6 +224,9 @@ func (t *Tool) on(suite string) bool { return t.Suites == nil || slices.Contains
 // vain, and one that comes twice is another message; single packets may overtake each other.
 func (w Workload) survives(c Condition) bool {
 	if w.Tool.Still && c.impaired() {
+		return false
+	}
+	if w.Tool.Few && c.impaired() && c.Name != fewLost {
 		return false
 	}
 	if w.Tool.Fragile && c.loses() {
