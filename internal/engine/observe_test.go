@@ -109,3 +109,28 @@ func TestAnObserverIsToldOfTheEnd(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A receive is nobody's work request of the send queue, whatever that holds, and an empty one holds none.
+func TestACompletionHasTheWorkRequestOfItsOwnQueue(t *testing.T) {
+	a, b, w := observedPair(t, usualRetry)
+	defer closeAll(t, a, b)
+	w.told = nil
+	complete := func(c qp.Completer, op qp.WCOpcode) {
+		a.qp.shard.mu.Lock()
+		defer a.qp.shard.mu.Unlock()
+		c.Complete(&qp.WC{WRID: 5, Opcode: op})
+	}
+	complete(a.qp.attr.SendCQ, qp.WCSend)
+	a.qp.shard.mu.Lock()
+	err := a.qp.attr.SQ.Push(a.write(b, 5, 0, 10))
+	a.qp.shard.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(a.qp.attr.RecvCQ, qp.WCRecv)
+	complete(a.qp.attr.SendCQ, qp.WCSend)
+	want := []string{"SEND 5 is complete: success, false", "RECV 5 is complete: success, false", "SEND 5 is complete: success, true"}
+	if diff := cmp.Diff(want, w.told); diff != "" {
+		t.Error(diff)
+	}
+}
