@@ -104,7 +104,8 @@ func mountAll(ms []mount) error {
 	return nil
 }
 
-// loadModules loads every module of dir; one that refuses is a warning, as the machine may do without it.
+// loadModules loads every module of dir; one that refuses is a warning, as the machine may do without it, but for
+// instructions that its processor was not to have.
 func loadModules(dir string) (warnings []string) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -116,7 +117,7 @@ func loadModules(dir string) (warnings []string) {
 			err = unix.FinitModule(int(f.Fd()), "", 0)
 			f.Close()
 		}
-		if err != nil && !errors.Is(err, unix.EEXIST) {
+		if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENODEV) {
 			warnings = append(warnings, fmt.Sprintf("module %s: %v", n.Name(), err))
 		}
 	}
