@@ -104,8 +104,7 @@ func mountAll(ms []mount) error {
 	return nil
 }
 
-// loadModules loads every module of dir; one that refuses is a warning, as the machine may do without it, but for
-// instructions that its processor was not to have.
+// loadModules loads every module of dir; one that refuses is a warning, as the machine may do without it.
 func loadModules(dir string) (warnings []string) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -117,7 +116,7 @@ func loadModules(dir string) (warnings []string) {
 			err = unix.FinitModule(int(f.Fd()), "", 0)
 			f.Close()
 		}
-		if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENODEV) {
+		if err != nil && !errors.Is(err, unix.EEXIST) {
 			warnings = append(warnings, fmt.Sprintf("module %s: %v", n.Name(), err))
 		}
 	}

@@ -23,6 +23,9 @@ var wanted = [][]string{
 	{"ib_uverbs"}, {"rdma_ucm"}, {"rdma_rxe"},
 }
 
+// moduleUses are the features of the processor, by QEMU's names, that modules cannot be without.
+var moduleUses = map[string]string{"crc32_pclmul": "pclmulqdq"}
+
 // moduleTree is the module directory of one kernel package.
 type moduleTree struct {
 	files   map[string]string // name with underscores → file

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,5 +154,20 @@ func TestCachedKernel(t *testing.T) {
 	wanted = [][]string{{"veth"}, {"ifb"}}
 	if _, err := openKernel(dir, "bookworm"); !os.IsNotExist(err) {
 		t.Errorf("a kernel with another choice of modules: %v", err)
+	}
+}
+
+func TestAMachineHasNoModuleForInstructionsThatItHasNot(t *testing.T) {
+	all := []string{"/k/15-crc32_generic.ko", "/k/16-crc32_pclmul.ko", "/k/17-rdma_rxe.ko"}
+	for _, test := range []struct{ without, want []string }{
+		{nil, all}, {[]string{"avx512f"}, all}, {[]string{"avx512f", "pclmulqdq"}, []string{all[0], all[2]}},
+	} {
+		c := Config{Kernel: &Kernel{Modules: all}, Without: test.without}
+		if got := c.modules(); !slices.Equal(got, test.want) {
+			t.Errorf("without %q: %q, want %q", test.without, got, test.want)
+		}
+	}
+	if len(all) != 3 || all[1] != "/k/16-crc32_pclmul.ko" {
+		t.Errorf("the kernel's own list is changed: %q", all)
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
@@ -73,7 +75,7 @@ func excerpt(what, text string) string {
 
 func (v *VM) boot(ctx context.Context, c Config) error {
 	initrd := filepath.Join(v.dir, "initrd")
-	if err := writeInitramfs(initrd, c.Guest, c.Kernel.Modules); err != nil {
+	if err := writeInitramfs(initrd, c.Guest, c.modules()); err != nil {
 		return err
 	}
 	v.cmd = command(c.Cores, append([]string{Emulator}, v.arguments(c, initrd)...))
@@ -119,6 +121,14 @@ func (c *Config) processor() string {
 		model += "," + feature + "=off"
 	}
 	return model
+}
+
+// modules are the files of the kernel's modules, without those for instructions that the processor does not have: they refuse.
+func (c *Config) modules() []string {
+	return slices.DeleteFunc(slices.Clone(c.Kernel.Modules), func(file string) bool {
+		_, name, _ := strings.Cut(filepath.Base(file), "-") // behind its place in the order
+		return slices.Contains(c.Without, moduleUses[strings.TrimSuffix(name, ".ko")])
+	})
 }
 
 func (v *VM) arguments(c Config, initrd string) []string {
