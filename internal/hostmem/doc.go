@@ -11,7 +11,9 @@
 // shorter, a full disk, a broken one) is caught where the access is made and becomes an error,
 // [ErrLost]; the transport makes of it NAK remote operational error for a peer and LOC_PROT_ERR
 // for a work request of this host. A file that grows again is in reach again. Nothing outside
-// this package holds a pointer into a mapping, so every path to the bytes is guarded.
+// this package holds a pointer into a mapping, so every path to the bytes is guarded. Only a
+// program built with the race detector can die of a file that becomes shorter in the middle of
+// an atomic: there that is a call of C, in which Go catches no fault.
 //
 // What is mapped is the file, not its name: a file that is deleted, or replaced by another of
 // the same name, stays in use until [Memory.Close]; registering the name anew finds the other.
