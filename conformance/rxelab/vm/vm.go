@@ -30,7 +30,7 @@ type Config struct {
 	Guest  string        // file: the static Linux program that becomes /init
 	CPUs   int           // default 2
 	Memory int           // MiB, default 2048
-	Boot   time.Duration // how long the boot may take, default 2 minutes
+	Boot   time.Duration // how long a boot may take, default 90 seconds; one that takes longer is tried once more
 	NICs   []NIC
 	Cores  []int // of the host, that the machine may use; nil: any
 	// Without are features of the processor, by QEMU's names, that the machine does not have.
@@ -47,11 +47,25 @@ type VM struct {
 	out  bytes.Buffer // of QEMU itself
 }
 
+// boots is how many times a machine is started that does not get ready: of hundreds an emulated kernel stands still in one.
+const boots = 2
+
 // Boot starts a machine and waits until it takes commands. The machine ends with Close, or with this process.
 func Boot(ctx context.Context, c Config) (*VM, error) {
 	c.CPUs = cmp.Or(c.CPUs, 2)
 	c.Memory = cmp.Or(c.Memory, 2048)
-	c.Boot = cmp.Or(c.Boot, 2*time.Minute)
+	c.Boot = cmp.Or(c.Boot, 90*time.Second)
+	var v *VM
+	err := errNotReady
+	for i := 0; i < boots && errors.Is(err, errNotReady); i++ {
+		v, err = start(ctx, c)
+	}
+	return v, err
+}
+
+var errNotReady = errors.New("not ready")
+
+func start(ctx context.Context, c Config) (*VM, error) {
 	dir, err := os.MkdirTemp("", "rxelab-") // short: the socket's path must fit 108 bytes
 	if err != nil {
 		return nil, err
@@ -89,7 +103,7 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 		v.exit = v.cmd.Wait()
 		close(v.done)
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Boot, fmt.Errorf("not ready after %v", c.Boot))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Boot, fmt.Errorf("%w after %v", errNotReady, c.Boot))
 	defer cancel()
 	conn, err := v.dial(ctx)
 	if err != nil {

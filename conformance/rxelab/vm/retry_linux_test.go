@@ -1,0 +1,42 @@
+package vm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAMachineThatStandsStillIsStartedOnceMore(t *testing.T) {
+	dir := t.TempDir()
+	starts, guest := filepath.Join(dir, "starts"), filepath.Join(dir, "guest")
+	emulator := "#!/bin/sh\necho start >> " + starts + "\nexec sleep 1000\n"
+	for file, text := range map[string]string{filepath.Join(dir, Emulator): emulator, guest: "", starts: ""} {
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	began := func() int {
+		b, err := os.ReadFile(starts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(b), "start")
+	}
+	// A start that is given up may not have got as far as the emulator's first line: then it has longer.
+	for limit := 100 * time.Millisecond; ; limit *= 2 {
+		before := began()
+		v, err := Boot(t.Context(), Config{Kernel: &Kernel{Release: "6.x"}, Guest: guest, Boot: limit})
+		if v != nil || err == nil || !strings.Contains(err.Error(), "boot of 6.x: not ready after "+limit.String()) {
+			t.Fatalf("%v, %v", v, err)
+		}
+		switch n := began() - before; {
+		case n == boots:
+			return
+		case n > boots:
+			t.Fatalf("it was started %d times", n)
+		}
+	}
+}
