@@ -48,7 +48,11 @@ func newFlooded(t testing.TB) *flooded {
 		return d, err
 	}
 	r.start("")
-	<-r.told
+	select {
+	case <-r.told:
+	case err := <-r.end:
+		t.Fatal(err)
+	}
 	f := &flooded{t: t, rig: r, dev: r.opened[0]}
 	var err error
 	if f.honest, err = gorxe.Open(gorxe.Config{Device: floodAddrs[1].String()}); err != nil {
