@@ -47,18 +47,14 @@ type VM struct {
 	out  bytes.Buffer // of QEMU itself
 }
 
-// boots is how many times a machine is started that does not get ready: of hundreds an emulated kernel stands still in one.
-const boots = 2
-
 // Boot starts a machine and waits until it takes commands. The machine ends with Close, or with this process.
 func Boot(ctx context.Context, c Config) (*VM, error) {
 	c.CPUs = cmp.Or(c.CPUs, 2)
 	c.Memory = cmp.Or(c.Memory, 2048)
 	c.Boot = cmp.Or(c.Boot, 90*time.Second)
-	var v *VM
-	err := errNotReady
-	for i := 0; i < boots && errors.Is(err, errNotReady); i++ {
-		v, err = start(ctx, c)
+	v, err := start(ctx, c)
+	if errors.Is(err, errNotReady) { // of hundreds, an emulated kernel stands still in one
+		return start(ctx, c)
 	}
 	return v, err
 }

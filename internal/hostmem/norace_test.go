@@ -1,5 +1,0 @@
-//go:build !race
-
-package hostmem
-
-const raceEnabled = false
