@@ -48,6 +48,7 @@ var floors = []place{
 	{dir: "internal/archtest", only: []string{}},
 	{dir: "internal/branches", only: []string{}},
 	{dir: "internal/mutants", only: []string{}},
+	{dir: "internal/race", only: []string{}},
 	{dir: "internal/testnet", only: []string{}},
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gorxe/gorxe/internal/race"
 )
 
 // Wherever the new end lies in its page, what is behind it is out of reach and what is before
@@ -61,7 +63,7 @@ func TestFileThatBecomesShorter(t *testing.T) {
 }
 
 func TestFileWhoseSizeChangesUnderAccesses(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("with the race detector an atomic is a call of C, in which no fault can be caught; the test runs without it")
 	}
 	const size = 1 << 18

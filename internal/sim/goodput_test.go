@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -44,7 +45,7 @@ func mean(rates []float64) (m float64) {
 
 // The table that is committed is the one that the transport gives.
 func TestGoodputIsAsTheTableSays(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if race.Enabled || testing.Short() {
 		t.Skip("ten million packets: too slow with the race detector or -short")
 	}
 	// Most of what is allocated is packets that are garbage at once.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/internal/sim/capture"
 )
@@ -19,7 +20,7 @@ const batches = 16
 func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 	seeds := uint64(320) // in each batch
 	switch {
-	case raceEnabled:
+	case race.Enabled:
 		seeds = 8 // the race detector has nothing to find in one goroutine and is fifteen times slower
 	case testing.Short():
 		seeds = 30
