@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,10 @@ type Config struct {
 	// come that soon, so an idle device uses no processor. Latency and message rate gain, in
 	// virtual machines the most; who counts every cycle of a busy but slow link sets it to -1.
 	Spin time.Duration
+	// Shards is how many parts the connected queue pairs are divided into, each of which a processor serves by itself: 1 to
+	// [MaxShards]; 0 means half as many as there are processors, 8 at most. Where the link is udp each receives by a queue of
+	// its own. A program with few queue pairs, or with two processors, gains nothing by several. With an Observer there is one.
+	Shards int
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig
 	// Seed makes queue pair numbers and keys repeatable, for tests. 0 takes a random one:
@@ -123,7 +128,7 @@ func Open(cfg Config) (*Device, error) {
 	d.engine, err = engine.Open(engine.Config{
 		Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
-		MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Observer: cfg.Observer,
+		MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
 	})
 	if err != nil {
 		closeLinks(links)
@@ -153,6 +158,22 @@ const (
 	// MaxSpin is the most that it can be.
 	MaxSpin = time.Millisecond
 )
+
+// MaxShards is the most that [Config.Shards] can be.
+const MaxShards = engine.MaxShards
+
+// usualShards is the most that there are unasked.
+const usualShards = 8
+
+func shards(cfg *Config) int {
+	switch {
+	case cfg.Observer != nil:
+		return 1
+	case cfg.Shards <= 0:
+		return min(max(runtime.GOMAXPROCS(0)/2, 1), usualShards)
+	}
+	return min(cfg.Shards, MaxShards)
+}
 
 func spin(d time.Duration) time.Duration {
 	switch {

@@ -13,7 +13,8 @@ const (
 // pieces is the most pieces f is gathered from once it is sealed.
 func (f *Frame) pieces() int { return 2 + len(f.Payload) }
 
-// train returns how many frames of b, from frame i on, can leave as the segments of one train: equal in length and path,
+// train returns how many frames of b, from frame i on, can leave as the segments of one train: of one path, which is to say of
+// one queue pair, as a host that receives by several queues puts a train into that of its first frame; and equal in length,
 // the last of them perhaps shorter. maxLen is the longest UDP payload one segment may have.
 // What sealing may yet add to the trailers is reckoned in.
 func (b *Batch) train(i, maxLen int) int {
@@ -27,7 +28,7 @@ func (b *Batch) train(i, maxLen int) int {
 	n := 1
 	for i += 1; i < b.Len() && n < maxSegments; i++ {
 		f := b.At(i)
-		if f.Path == nil || f.Path != first.Path && *f.Path != *first.Path {
+		if f.Path != first.Path {
 			break
 		}
 		l := f.Len()

@@ -59,7 +59,7 @@ func TestTrainKeepsToOnePath(t *testing.T) {
 		want   int
 	}{
 		{"the same path", p, 2},
-		{"an equal path", same, 2},
+		{"an equal path of another queue pair", same, 1},
 		{"another destination", other, 1},
 		{"another traffic class", marked, 1},
 		{"no path", nil, 1},

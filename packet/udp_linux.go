@@ -45,16 +45,16 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	}
 	l := &udp{opts: opts, deaf: deaf, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
 	l.SetMTU(1500)
-	network, host := "udp4", addr.String()
+	l.network, l.host = "udp4", addr.String()
 	if addr.Is6() {
-		network = "udp6"
+		l.network = "udp6"
 		if addr.IsLinkLocalUnicast() {
 			scope, err := zoneIndex(addr.Zone())
 			if err != nil {
 				return nil, fmt.Errorf("packet: udp %v: %w", addr, err)
 			}
 			l.scope = scope
-			host = l.bare.String() + "%" + strconv.Itoa(int(scope))
+			l.host = l.bare.String() + "%" + strconv.Itoa(int(scope))
 		}
 	}
 	if _, mtu, ifname, err := HostAddrs(addr.String()); err == nil {
@@ -68,7 +68,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 		}
 		return err
 	}}
-	conn, err := lc.ListenPacket(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(Port)))
+	conn, err := lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(Port)))
 	if err != nil {
 		return nil, listenError(addr, err)
 	}
@@ -108,17 +108,19 @@ func (s *udpSocket) Close() error {
 	return nil
 }
 
-// udp is a link over one socket, and another for each group it has joined.
+// udp is a link over one socket, others that it may receive by, and another for each group it has joined.
 type udp struct {
 	udpSocket
-	scope  uint32 // interface index of a link-local addr
-	ifname string // network interface of addr, "" if that is not known
-	mtu    atomic.Int32
-	opts   UDPOptions
-	deaf   bool
-	gso    atomic.Int32 // a gsoState
-	tx     udpTx
-	zones  sync.Map // zone name to interface index, of link-local destinations
+	more          []*udpSocket // that it receives by besides its own, of the same address
+	network, host string       // as package net names them
+	scope         uint32       // interface index of a link-local addr
+	ifname        string       // network interface of addr, "" if that is not known
+	mtu           atomic.Int32
+	opts          UDPOptions
+	deaf          bool
+	gso           atomic.Int32 // a gsoState
+	tx            udpTx
+	zones         sync.Map // zone name to interface index, of link-local destinations
 }
 
 // gsoState says whether frames may leave in trains.

@@ -88,9 +88,10 @@ func TestUDPSendGathersInOrder(t *testing.T) {
 	k := new(kernel)
 	l := k.link("2001:db8::1")
 	b := NewBatch(2)
+	path := &Path{Dst: netip.MustParseAddr("2001:db8::2")}
 	for _, s := range []string{"12", "34"} {
 		f := b.Next()
-		f.Path = &Path{Dst: netip.MustParseAddr("2001:db8::2")}
+		f.Path = path
 		f.Header = append(f.Header, "h"+s...)
 		f.Payload = append(f.Payload, []byte(s[:1]), nil, []byte(s[1:]))
 	}

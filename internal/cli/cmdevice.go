@@ -21,6 +21,7 @@ type managedFlags struct {
 	dev    string
 	link   string
 	spin   time.Duration
+	shards int
 	faults string
 	trace  string
 }
@@ -29,6 +30,7 @@ func (f *managedFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dev, "ib-dev", "", "network interface or local `address` to use (default: that which leads to the server; at a server, every address of the host)")
 	addLinkFlag(fs, &f.link)
 	addSpinFlag(fs, &f.spin)
+	addShardsFlag(fs, &f.shards)
 	fs.StringVar(&f.faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
 	addTraceFlag(fs, &f.trace)
 }
@@ -39,7 +41,7 @@ func (f *managedFlags) check() error {
 
 // flags are those of other commands that say the same.
 func (f *managedFlags) flags() *deviceFlags {
-	return &deviceFlags{ibPort: 1, link: f.link, spin: f.spin, faults: f.faults, trace: f.trace}
+	return &deviceFlags{ibPort: 1, link: f.link, spin: f.spin, shards: f.shards, faults: f.faults, trace: f.trace}
 }
 
 // dialing opens the device for a server at host, on the local address source or, if that is empty, the one from which

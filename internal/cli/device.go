@@ -21,6 +21,7 @@ type deviceFlags struct {
 	ibPort int
 	link   string
 	spin   time.Duration
+	shards int
 	faults string // in what is sent
 	losses string // in what arrives
 	trace  string // file for the packets
@@ -31,6 +32,7 @@ func (f *deviceFlags) add(fs *pflag.FlagSet) {
 	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
 	addLinkFlag(fs, &f.link)
 	addSpinFlag(fs, &f.spin)
+	addShardsFlag(fs, &f.shards)
 	fs.StringVar(&f.faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
 	fs.StringVar(&f.losses, "fault-in", "", "do harm to the packets that arrive: a `list` as that of --fault, without delay and jitter")
 }
@@ -45,7 +47,15 @@ func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
 	fs.DurationVar(d, "spin", gorxe.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
 }
 
+// addShardsFlag is the choice of how many processors serve connections.
+func addShardsFlag(fs *pflag.FlagSet, n *int) {
+	fs.IntVar(n, "shards", 0, "divide connections into a `number` of parts, each served by a processor of its own, 1 to 64 (default: half the processors)")
+}
+
 func (f *deviceFlags) check() error {
+	if f.shards < 0 || f.shards > gorxe.MaxShards {
+		return usagef("--shards %d: give 1 to %d", f.shards, gorxe.MaxShards)
+	}
 	if f.spin < 0 || f.spin > gorxe.MaxSpin {
 		return usagef("--spin %v: give 0s to %v", f.spin, gorxe.MaxSpin)
 	}
@@ -74,7 +84,7 @@ func (f *deviceFlags) check() error {
 
 // config is that of a device on an interface or address, with the flags' faults.
 func (f *deviceFlags) config(device string) gorxe.Config {
-	cfg := gorxe.Config{Device: device, Link: f.link, Spin: cmp.Or(f.spin, -1)}
+	cfg := gorxe.Config{Device: device, Link: f.link, Spin: cmp.Or(f.spin, -1), Shards: f.shards}
 	// check has refused what is wrong; what is empty is no fault.
 	faults, _ := packet.ParseFaults(f.faults)
 	losses, _ := packet.ParseFaults(f.losses)

@@ -17,8 +17,9 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	if av.FlowLabel > maxFlowLabel {
 		return nil, fmt.Errorf("flow label %#x does not fit 20 bits", av.FlowLabel)
 	}
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	g, path, err := d.route(&av, true)
 	if err != nil {
 		return nil, err
@@ -34,8 +35,9 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	if err != nil {
 		return qp.AddressVector{}, err
 	}
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, g := range d.gids {
 		if g.link == nil {
 			continue

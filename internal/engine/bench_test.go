@@ -60,11 +60,11 @@ func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 	link := openLink(b, packet.NewPipeNet(), addr)
 	d := openDevice(b, 1, link)
 	b.Cleanup(func() { d.Close() })
-	g, err := newGID(link, 0)
+	g, err := newGID(link, 0, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return newInbox(g, d.shard)
+	return newInbox(g, d.home())
 }
 
 // sealedBy is the packet raw as it is received from o at to.

@@ -54,7 +54,7 @@ type counters struct {
 	addedUpTo                    uint64             // number of the queue pair that addUp has come to, 0 while it does not run
 	closedSince                  transport.Counters // of those that it has added and that closed since
 	lastRefusal                  error
-	loggedRefusal                transport.Time
+	refused, loggedRefusal       transport.Time // when the last was, and the last that the log was told of
 }
 
 // refused takes note of an error from Link.Send. The frames it is about are lost as on a
@@ -79,7 +79,7 @@ func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 		c.loggedRefusal = now
 		d.log.Warn("sending failed", "device", d.name, "error", err, "frames", c.txRefused)
 	}
-	c.lastRefusal = err
+	c.lastRefusal, c.refused = err, now
 }
 
 // refusalLogInterval is the least time between two lines about refused frames.
@@ -88,9 +88,15 @@ const refusalLogInterval = transport.Time(1e9)
 // SendError returns the latest error with which the host refused to send a frame, nil if
 // there was none. It is where to look after a RETRY_EXC_ERR.
 func (d *Device) SendError() error {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	return d.shard.count.lastRefusal
+	var last counters
+	for _, s := range d.shards {
+		s.mu.Lock()
+		if c := &s.count; c.lastRefusal != nil && (last.lastRefusal == nil || c.refused > last.refused) {
+			last.lastRefusal, last.refused = c.lastRefusal, c.refused
+		}
+		s.mu.Unlock()
+	}
+	return last.lastRefusal
 }
 
 // Counters calls f with the name and value of every counter of the device, in a fixed
@@ -119,14 +125,21 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	d.linkStats(f)
 }
 
-// addUp returns the shard's counters and the sum of those of all queue pairs there are and
-// were. It takes the lock for some at a time. What each contributes is of some moment of the
+// addUp returns the sum of the shards' counters, and that of those of all queue pairs there are and
+// were. It takes a lock for some at a time. What each contributes is of some moment of the
 // call, so no sum is less than that of a call before it.
 func (d *Device) addUp() (c counters, sum transport.Counters) {
-	const some = 64
 	d.adding.Lock()
 	defer d.adding.Unlock()
-	s := d.shard
+	for _, s := range d.shards {
+		s.addUp(&c, &sum)
+	}
+	return c, sum
+}
+
+// addUp adds what s has counted. Device.adding is held.
+func (s *shard) addUp(c *counters, sum *transport.Counters) {
+	const some = 64
 	for more := true; more; {
 		n := 0
 		s.mu.Lock()
@@ -140,14 +153,25 @@ func (d *Device) addUp() (c counters, sum transport.Counters) {
 			return true
 		})
 		if more = n == some; !more {
-			c = s.count
-			sum.Add(&c.closedQPs)
-			s.count.closedQPs.Add(&c.closedSince)
+			c.add(&s.count)
+			sum.Add(&s.count.closedQPs)
+			s.count.closedQPs.Add(&s.count.closedSince)
 			s.count.addedUpTo, s.count.closedSince = 0, transport.Counters{}
 		}
 		s.mu.Unlock()
 	}
-	return c, sum
+}
+
+// add adds what o has counted of packets and timeouts.
+func (c *counters) add(o *counters) {
+	c.received.add(&o.received)
+	c.txFrames += o.txFrames
+	c.txBytes += o.txBytes
+	c.txRefused += o.txRefused
+	c.timeoutsPutOff += o.timeoutsPutOff
+	for i, n := range o.verdicts {
+		c.verdicts[i] += n
+	}
 }
 
 // left keeps the counters of a queue pair that closes. The lock is held.
@@ -162,14 +186,15 @@ func (c *counters) left(q *QP) {
 // linkStats adds up what the links and the memberships in groups count themselves.
 // link_rx_queue_full is the one to look at when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
-	d.shard.mu.Lock()
-	sum := d.shard.leftGroups
-	for _, g := range d.shard.groups {
+	s := d.home()
+	s.mu.Lock()
+	sum := s.leftGroups
+	for _, g := range s.groups {
 		if l, ok := g.from.(packet.Counted); ok {
 			sum.Add(l.Stats())
 		}
 	}
-	d.shard.mu.Unlock()
+	s.mu.Unlock()
 	d.mu.Lock()
 	sum.Add(d.leftLinks)
 	for _, w := range d.wires {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/qp"
@@ -37,8 +38,7 @@ type CQ struct {
 	number  uint64 // in Device.cqs
 	dev     *Device
 	channel *CompChannel // nil if made without
-	failing bool         // in shard.failed, guarded by the shard's lock
-	told    bool         // CQ_ERR was raised, guarded likewise
+	told    atomic.Bool  // CQ_ERR was raised
 
 	events    int // on channel, guarded by its lock
 	nextEvent *CQ // likewise
@@ -67,7 +67,7 @@ func (c *CQ) Complete(wc *qp.WC) {
 		c.channel.add(c)
 	}
 	if lost {
-		c.dev.shard.lostCompletion(c)
+		c.dev.lostCompletion(c)
 	}
 }
 

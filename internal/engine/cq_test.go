@@ -21,7 +21,7 @@ func testCQ(depth int) *CQ {
 
 // testDevice is what CQs need of a device.
 func testDevice() *Device {
-	return &Device{maxCQ: 1000, shard: &shard{}, events: newEvents(), done: make(chan struct{})}
+	return &Device{maxCQ: 1000, shards: []*shard{{}}, events: newEvents(), done: make(chan struct{})}
 }
 
 func TestWaitSleepsUntilACompletion(t *testing.T) {

@@ -284,7 +284,7 @@ func FuzzReceiveDatagrams(f *testing.F) {
 		for i := range 4 {
 			e.postRecv(&qp.RecvWR{SGList: e.sge(1000*i, 30+10*i)})
 		}
-		in := newInbox(e.dev.gids[0], e.dev.shard)
+		in := newInbox(e.dev.gids[0], e.dev.home())
 		packets, wrong := 0, 0
 		for len(data) >= 2 {
 			flags, size := data[0], min(int(data[0]&0x1f)<<8|int(data[1]), len(data)-2)

@@ -32,6 +32,7 @@ type Config struct {
 	MaxSRQ    int
 	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
 	Peers     []netip.Prefix // who may talk to the device; none means everybody
+	Shards    int            // how many there are, each with a lock of its own; 0 is one: see the package
 	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
 	Logger    *slog.Logger   // nil is silence
 	Observer  Observer       // nil is nobody
@@ -45,7 +46,7 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid // the GID table, changed with linking and the shard's lock held, read with either
+	gids      []*gid // the GID table, changed with linking and every shard's lock held, read with any of them
 	maxMTU    qp.MTU // 0 for any
 	peers     []netip.Prefix
 	spin      time.Duration
@@ -53,9 +54,13 @@ type Device struct {
 	guid      uint64
 	start     time.Time
 
-	shard *shard
-	keys  *mr.Table         // read under one shard's lock, changed under all
-	srqs  roster.List[*SRQ] // guarded by the shard's lock
+	shards    []*shard
+	nextShard atomic.Uint32 // for the next queue pair
+	made      atomic.Uint64 // queue pairs, ever: their numbers
+	open      atomic.Int64  // queue pairs there are
+	keys      *mr.Table     // read with keying or all shards' locks held, changed alone or with all of them: see shard.alone
+	keying    sync.RWMutex
+	srqs      roster.List[*SRQ] // guarded by home's lock
 
 	pollable pollable
 
@@ -82,6 +87,7 @@ type Device struct {
 // Open starts a device over the links of cfg. They belong to it from then on, and only
 // if there is no error.
 func Open(cfg Config) (*Device, error) {
+	cfg.Shards = min(max(cfg.Shards, 1), MaxShards)
 	gids, err := newGIDs(&cfg)
 	if err != nil {
 		return nil, err
@@ -100,8 +106,12 @@ func Open(cfg Config) (*Device, error) {
 		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
 		done: make(chan struct{}), events: newEvents(),
 	}
-	d.shard = newShard(d, seeds.next())
-	d.running.Go(d.shard.pump)
+	for i := range cfg.Shards {
+		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, seeds.next()))
+	}
+	for _, s := range d.shards {
+		d.running.Go(s.pump)
+	}
 	d.enterAll(gids)
 	return d, nil
 }
@@ -115,7 +125,7 @@ func newGIDs(cfg *Config) (gids []*gid, err error) {
 		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
 	}
 	for i, l := range cfg.Links {
-		g, err := newGID(l, cfg.MTU)
+		g, err := newGID(l, cfg.MTU, cfg.Shards)
 		if err != nil {
 			return nil, fmt.Errorf("link %d: %w", i, err)
 		}
@@ -141,7 +151,9 @@ func (d *Device) Close() error {
 	d.closing.Do(func() {
 		// The links first: it wakes a poster that waits in Send with the lock held.
 		err := d.closeWires()
-		d.shard.close()
+		for _, s := range d.shards {
+			s.close()
+		}
 		close(d.done)
 		d.running.Wait()
 		d.closeCQs()

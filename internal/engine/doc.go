@@ -29,30 +29,36 @@
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
 //	                region is borrowed only under it.
+//	Device.keying   the key table, where there are several shards; taken under shard.mu.
 //	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
 //	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
+//	lostCQs.mu      of a shard: the CQs whose users are to fail.
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking, adding or inbox, shard, CompChannel, Device, CQ, port, events: whoever holds one takes
-// only what stands behind it.
+// The order is linking, adding or inbox, shard (in the order of their indexes), keying, CompChannel, Device, CQ, port, lost, events:
+// whoever holds one takes only what stands behind it.
 // A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
 // a group for Close.
 //
-// The GID table, with the link and the MTU of each entry, is changed with linking and shard.mu
-// held, and read with either. A link is taken out of the table under shard.mu and closed after
+// The GID table, with the link and the MTU of each entry, is changed with linking and every shard.mu
+// held, and read with any of them. A link is taken out of the table under shard.mu and closed after
 // it was let go of: so nothing is sent by a link that is closed, but by Close, which closes the
 // links first, without shard.mu, to wake who waits in Send with it. Removing a link waits for
 // such a one. What a queue pair leads to is the entry, not the link: an entry without a link
 // loses what is sent.
 //
-// The key table belongs to the device: machines read it under their own shard's lock, and
-// change it there where work requests bind, register and invalidate keys. Calls such as
-// Register and Deregister take the lock of every shard, in order. So when Deregister
-// returns, no machine, no packet and no system call can reach the memory any more.
+// # Shards
 //
-// There is one shard. More need no other locking: a queue pair belongs to the shard that
-// its number says, those of one SRQ to the same shard, and a receiving goroutine takes one
-// shard's lock after the other.
+// A device has one shard or several. A queue pair belongs to one of them for all its life: its number leaves, divided
+// by how many there are, the shard's index. Shard 0, home, has queue pair 1, all datagrams with their groups, and all
+// that shares a receive queue. A link that can (see packet.Split) has a queue for each shard, into which the kernel sorts
+// what comes; the goroutine of a queue takes its own shard's lock. What comes to another one's queue all the same, or by a
+// link with one, it hands on: it takes the lock of one shard after the other.
+//
+// The key table belongs to the device. Machines look keys up with keying taken for reading, which comes with the shard's
+// lock (shard.lock), and change them, where work requests bind, register and invalidate, with keying taken for writing and
+// nothing borrowed (shard.alone). With one shard its lock is enough. Calls such as Register and Deregister take the lock of
+// every shard, in order. So when Deregister returns, no machine, no packet and no system call can reach the memory any more.
 package engine

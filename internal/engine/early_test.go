@@ -15,9 +15,10 @@ func TestKeptPacketsGoBackToTheShard(t *testing.T) {
 		defer v.close()
 		lent := func() int {
 			synctest.Wait()
-			v.dev.shard.mu.Lock()
-			defer v.dev.shard.mu.Unlock()
-			return v.dev.shard.early.Lent()
+			s := v.qp.shard
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.early.Lent()
 		}
 		for ahead := range uint32(3) {
 			p := v.valid()

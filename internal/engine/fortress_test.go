@@ -77,7 +77,7 @@ func newFortress(t testing.TB) *fortress {
 	if err := v.rc.Modify(&all, qp.AttrState|qp.AttrAccess); err != nil {
 		t.Fatal(err)
 	}
-	v.in = newInbox(v.dev.gids[0], v.dev.shard)
+	v.in = newInbox(v.dev.gids[0], v.dev.home())
 	return v
 }
 

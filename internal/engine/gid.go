@@ -20,16 +20,16 @@ type gid struct {
 	zone  string     // of a link-local address
 	most  qp.MTU     // largest path MTU that the device offers, 0 for any
 
-	// Changed with Device.linking and the shard's lock held, read with either.
-	link packet.Link // nil while the address is away
-	wire *wire       // of link
-	caps packet.Caps // of link, or of the last one
-	mtu  qp.MTU      // largest path MTU, likewise
-	away error       // says that the address is away
-	went uint64      // when it went: later is larger
+	// Changed with Device.linking and all shards' locks held, read with any of them.
+	link   packet.Link    // nil while the address is away
+	queues []packet.Queue // of link, one for each shard, or nil
+	wire   *wire          // of link
+	caps   packet.Caps    // of link, or of the last one
+	mtu    qp.MTU         // largest path MTU, likewise
+	away   error          // says that the address is away
+	went   uint64         // when it went: later is larger
 
-	// Guarded by the shard's lock.
-	users int    // connected queue pairs whose way leads here
+	// Guarded by home's lock.
 	lease *lease // nil while the address is away
 	lent  weak.Pointer[lease]
 }
@@ -41,14 +41,20 @@ type lease struct{ of *gid }
 
 // newGID makes the entry of a link; the index is not known yet. No path MTU is above most, if
 // that is not 0.
-func newGID(l packet.Link, most qp.MTU) (*gid, error) {
+func newGID(l packet.Link, most qp.MTU, shards int) (*gid, error) {
 	local, caps := l.Local(), l.Caps()
 	if !local.IsValid() {
 		return nil, fmt.Errorf("the link (%s) has no local address", caps.Name)
 	}
 	g := &gid{link: l, caps: caps, most: most, local: local.WithZone("").Unmap(), zone: local.Zone()}
 	var err error
-	g.mtu, err = g.pathMTU(caps)
+	if g.mtu, err = g.pathMTU(caps); err != nil || shards == 1 {
+		return g, err
+	}
+	g.queues, err = packet.Split(l, shards)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return g, nil
+	}
 	return g, err
 }
 
@@ -67,13 +73,17 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 // addr is the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free is true when the address is away and nothing counts on its coming back. The shard's
-// lock is held.
-func (g *gid) free(o *outbox) bool {
-	return g.link == nil && g.users == 0 && o.head == nil && g.lent.Value() == nil
+// free is true when the address of g is away and nothing counts on its coming back. All locks are held.
+func (d *Device) free(g *gid) bool {
+	for _, s := range d.shards {
+		if o := s.out[g.index]; o.users > 0 || o.head != nil {
+			return false
+		}
+	}
+	return g.link == nil && g.lent.Value() == nil
 }
 
-// hold returns the lease of an entry whose address is there. The shard's lock is held.
+// hold returns the lease of an entry whose address is there. home's lock is held.
 func (g *gid) hold() *lease {
 	if g.lease == nil {
 		if g.lease = g.lent.Value(); g.lease == nil {
@@ -92,7 +102,7 @@ const smallestMTU = int(qp.MinMTU) + 80
 
 // place returns the index for g in the table: the one that its address had before, the next
 // that nobody has had, or, once there is none, the one of the address that is away for longest
-// with nothing that uses it. Both locks are held.
+// with nothing that uses it. linking and all shards' locks are held.
 func (d *Device) place(g *gid) (index int, err error) {
 	oldest := -1
 	for i, old := range d.gids {
@@ -101,7 +111,7 @@ func (d *Device) place(g *gid) (index int, err error) {
 			return i, nil
 		case old.addr() == g.addr():
 			err = fmt.Errorf("%v is GID %d of the device already", g.addr(), i)
-		case old.free(d.shard.out[i]) && (oldest < 0 || old.went < d.gids[oldest].went):
+		case d.free(old) && (oldest < 0 || old.went < d.gids[oldest].went):
 			oldest = i
 		}
 	}
@@ -134,7 +144,7 @@ var errAway = errors.New("is away: this host does not have the address now")
 
 // leave takes note that the address went. Both locks are held.
 func (g *gid) leave(when uint64) {
-	g.link, g.wire, g.lease, g.went = nil, nil, nil, when
+	g.link, g.queues, g.wire, g.lease, g.went = nil, nil, nil, nil, when
 	g.away = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAway)
 }
 
@@ -162,8 +172,9 @@ type GID struct {
 
 // GIDs returns the entries of the GID table whose addresses are there, by index.
 func (d *Device) GIDs() []GID {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	out := make([]GID, 0, len(d.gids))
 	for _, g := range d.gids {
 		if g.link != nil {
@@ -175,7 +186,8 @@ func (d *Device) GIDs() []GID {
 
 // GIDTableLen is one more than the largest index that an address has or had.
 func (d *Device) GIDTableLen() int {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return len(d.gids)
 }

@@ -121,7 +121,7 @@ func (g *GSI) open() error {
 }
 
 func (g *GSI) openGate() {
-	s := g.dev.shard
+	s := g.dev.home()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.qp.gate = newGate(gsiDepth)
@@ -168,7 +168,7 @@ func (g *GSI) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
 func (g *GSI) repost(wcs []qp.WC) {
 	var wrs [gsiBatch]*qp.RecvWR
 	n := 0
-	s := g.dev.shard
+	s := g.dev.home()
 	s.mu.Lock()
 	for i := range wcs {
 		wc := &wcs[i]

@@ -214,7 +214,7 @@ func (v *fortress) asks(id uint64) {
 			}
 		}
 		// A queue pair that is kept busy sends in the shard's next turn.
-		s := v.dev.shard
+		s := v.dev.home()
 		s.mu.Lock()
 		s.flush(s.dev.now())
 		s.mu.Unlock()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math/bits"
 	"net"
 	"net/netip"
 	"sync"
@@ -16,8 +17,8 @@ import (
 // completion queue: whoever holds mu.
 type inbox struct {
 	*gid
-	shard *shard
-	wire  *wire // that it receives from, or that was asked to join the group
+	shard *shard // most of what comes is for, and nothing before another one gets its part
+	wire  *wire  // that it receives from, or that was asked to join the group
 	from  packet.Receiver
 	to    netip.Addr // where its frames are sent to: the link's address, or the group
 
@@ -28,6 +29,7 @@ type inbox struct {
 	rb      *packet.RecvBatch
 	seeds   seeds
 	good    []arrival // frames of this batch that passed the checks before the lock
+	strays  uint64    // the shards besides its own that these are for, a bit each
 	count   received  // what this batch adds to the counters
 }
 
@@ -38,12 +40,19 @@ type arrival struct {
 	grh    transport.GRH // of a datagram
 }
 
-// newInbox is called with the shard's lock held, as is newGroupInbox.
+// newInbox is called with the shard's lock held, as are newQueueInbox and newGroupInbox.
 func newInbox(g *gid, s *shard) *inbox {
 	return &inbox{
 		gid: g, shard: s, wire: g.wire, from: g.link, to: g.local,
 		shared: packet.SharedOf(g.link), spinner: spinner{most: s.dev.spin}, rb: packet.NewRecvBatch(max(g.caps.Batch, 1)),
 	}
+}
+
+// newQueueInbox returns the inbox of one of several queues of g's link, which has what is for s.
+func newQueueInbox(g *gid, s *shard, from packet.Queue) *inbox {
+	in := newInbox(g, s)
+	in.from, in.shared = nil, from
+	return in
 }
 
 func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *inbox {
@@ -76,7 +85,7 @@ func (in *inbox) run() {
 func (in *inbox) over() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	close(in.wire.over)
+	in.wire.receivers.Done()
 }
 
 // turn waits for a batch and deals with it, and with what follows soon.
@@ -125,26 +134,36 @@ func (in *inbox) pause(failures int) bool {
 
 // deliver takes one batch: first what needs no lock, then all the rest under it.
 func (in *inbox) deliver() {
-	in.count = received{}
-	n := in.check()
-
-	s := in.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.count.received.add(&in.count)
-	out := s.out[in.index]
-	if !in.to.IsMulticast() {
-		out.batches++
+	in.count, in.strays = received{}, 0
+	good := in.good[:in.check()]
+	in.hand(in.shard, good)
+	for left := in.strays; left != 0; left &= left - 1 {
+		in.hand(in.shard.dev.shards[bits.TrailingZeros64(left)], good)
 	}
-	if n == 0 || s.closed {
+}
+
+// hand gives s the packets that are for it.
+func (in *inbox) hand(s *shard, good []arrival) {
+	s.lock()
+	defer s.unlock()
+	out := s.out[in.index]
+	if s == in.shard {
+		s.count.received.add(&in.count)
+		if !in.to.IsMulticast() {
+			out.batches.Add(1)
+		}
+	}
+	if len(good) == 0 || s.closed {
 		return
 	}
 	now := s.dev.now()
-	for i := range in.good[:n] {
-		if in.to.IsMulticast() {
-			s.receiveGroup(now, in.to, &in.good[i])
-		} else {
-			s.receive(now, out, &in.good[i])
+	for i := range good {
+		a := &good[i]
+		switch {
+		case in.to.IsMulticast():
+			s.receiveGroup(now, in.to, a)
+		case !s.several || s.dev.shardOf(a.packet.DestQP) == s:
+			s.receive(now, out, a)
 		}
 	}
 	s.flush(now)
@@ -178,10 +197,21 @@ func (in *inbox) check() (n int) {
 			if a.packet.Opcode.Info().Service == bth.ServiceUD {
 				a.grh.Set(f)
 			}
+			in.stray(a.packet.DestQP)
 			n++
 		}
 	}
 	return n
+}
+
+// stray takes note of a packet for a queue pair, if that is another shard's.
+func (in *inbox) stray(n bth.QPN) {
+	if !in.shard.several || in.to.IsMulticast() {
+		return
+	}
+	if s := in.shard.dev.shardOf(n); s != in.shard {
+		in.strays |= 1 << s.index
+	}
 }
 
 // The only entry of the P_Key table is 0xffff, full member of the default partition.
@@ -230,13 +260,22 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++
 	default:
-		s.count.verdicts[q.machine.Receive(now, &a.packet)]++
+		s.count.verdicts[s.take(q, now, &a.packet)]++
 		if q.first != nil {
 			q.first()
 			q.first = nil
 		}
 		out.push(q)
 	}
+}
+
+// take lets q's machine receive p, which may take a key away.
+func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict) {
+	if p.Opcode.Info().Headers&bth.HasIETH == 0 {
+		return q.machine.Receive(now, p)
+	}
+	s.alone(func() { v = q.machine.Receive(now, p) })
+	return v
 }
 
 // receiveDatagram gives a datagram to its queue pair. The lock is held.

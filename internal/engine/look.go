@@ -45,19 +45,29 @@ type QPInfo struct {
 
 // LookQPs describes the queue pairs whose numbers are above after, as many as dst holds.
 func (d *Device) LookQPs(after uint64, dst []QPInfo) (n int) {
-	s := d.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	now := d.now()
-	s.inOrder.After(after, func(number uint64, q *QP) bool {
-		if n == len(dst) {
-			return false
+	for n < len(dst) {
+		q := d.nextQP(after)
+		if q == nil {
+			break
 		}
 		q.describe(&dst[n], now)
+		after = q.number
 		n++
-		return true
-	})
+	}
 	return n
+}
+
+// nextQP returns the queue pair that was made next after the one with a number, nil if there is none. All locks are held.
+func (d *Device) nextQP(after uint64) (next *QP) {
+	for _, s := range d.shards {
+		if q, ok := s.inOrder.Next(after); ok && (next == nil || q.number < next.number) {
+			next = q
+		}
+	}
+	return next
 }
 
 // describe fills i. The lock is held.
@@ -83,8 +93,8 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 
 // LookKeys describes the keys whose numbers are above after; see [mr.Table.Look].
 func (d *Device) LookKeys(after uint64, dst []mr.KeyInfo) int {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return d.keys.Look(after, dst)
 }
 
@@ -130,14 +140,15 @@ type SRQInfo struct {
 
 // LookSRQs describes the shared receive queues whose numbers are above after.
 func (d *Device) LookSRQs(after uint64, dst []SRQInfo) (n int) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	d.srqs.After(after, func(number uint64, s *SRQ) bool {
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.srqs.After(after, func(number uint64, q *SRQ) bool {
 		if n == len(dst) {
 			return false
 		}
-		a := s.queue.Query()
-		dst[n] = SRQInfo{Number: number, PD: s.queue.PD.ID, Len: s.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: s.users}
+		a := q.queue.Query()
+		dst[n] = SRQInfo{Number: number, PD: q.queue.PD.ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users}
 		n++
 		return true
 	})
@@ -153,7 +164,7 @@ type GroupInfo struct {
 // LookGroups describes the multicast groups. The addresses are all of one moment, the members
 // of each of a later one.
 func (d *Device) LookGroups() []GroupInfo {
-	s := d.shard
+	s := d.home()
 	s.mu.Lock()
 	room := len(s.groups)
 	s.mu.Unlock()

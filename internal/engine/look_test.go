@@ -239,7 +239,7 @@ func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
 	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
 	defer closeAll(t, a)
 	a.qp.machine.Counters().SentPackets = 5
-	c := &a.dev.shard.count
+	c := &a.qp.shard.count
 	c.addedUpTo = a.qp.number
 	a.qp.Close()
 	for i, want := range []uint64{0, 5, 5} { // what the first has added already is not in its rest

@@ -4,9 +4,9 @@ import "github.com/gorxe/gorxe/mr"
 
 // Register enters memory into the key table; see [mr.Table.Register].
 func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access mr.Access) (*mr.Region, error) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	if d.shard.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return nil, ErrClosed
 	}
 	return d.keys.Register(pd, mem, iova, length, access)
@@ -15,9 +15,9 @@ func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access 
 // Reregister changes a region; see [mr.Table.Reregister]. When it returns nothing reads or
 // writes through the former region any more.
 func (d *Device) Reregister(r *mr.Region, q *mr.Rereg) (*mr.Region, error) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	if d.shard.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return nil, ErrClosed
 	}
 	return d.keys.Reregister(r, q)
@@ -26,7 +26,7 @@ func (d *Device) Reregister(r *mr.Region, q *mr.Rereg) (*mr.Region, error) {
 // Deregister takes a region out of the key table. When it returns nothing reads or writes
 // its memory any more: work that still names it ends in an error.
 func (d *Device) Deregister(r *mr.Region) error {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return d.keys.Deregister(r)
 }

@@ -162,7 +162,7 @@ func (s *shard) partGroups(via *gid) {
 // rejoin joins the groups that the device has members of and is not in, as far as it can.
 // linking is held.
 func (d *Device) rejoin() {
-	s := d.shard
+	s := d.home()
 	var out []*group
 	s.mu.Lock()
 	for _, g := range s.groups {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
@@ -24,21 +25,28 @@ const (
 type outbox struct {
 	*gid
 	batch   *packet.Batch
-	pender  packet.Pender // the link, if it is one and there
+	pender  packet.Pender // the link, or the shard's queue of it, if it is one and there
 	seeds   seeds
-	batches uint64 // that came by the link and were delivered
+	batches atomic.Uint64 // that came by the link, or the shard's queue of it, and were delivered
+	users   int           // connected queue pairs whose way leads here
+	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
 
 	head, tail *QP // ready queue pairs, linked by QP.next
 
 	leaving []*QP // those in the batch that complete when it has left
 }
 
-// connect readies o for the link that its entry has.
-func (o *outbox) connect() {
+// connect readies o, of s, for the link that its entry has.
+func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
+	if o.queues != nil {
+		o.pender, o.brings = o.queues[s.index], o
+		return
+	}
 	o.pender, _ = o.link.(packet.Pender)
+	o.brings = s.dev.home().out[o.index]
 }
 
 // disconnect readies o for what is sent while its entry has no link, which may be for good: it
@@ -93,11 +101,15 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 			s.ready(q)
 			continue
 		}
+		if q.rekeys && s.several && o.batch.Len() > 0 {
+			s.ready(q)
+			break
+		}
 		had := o.batch.Len()
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
-		more := q.machine.Transmit(now, &q.path, o.batch, min(burst, o.batch.Cap()-had))
+		more := s.transmit(q, now, o.batch, min(burst, o.batch.Cap()-had))
 		if more {
 			s.ready(q)
 			// It took back a frame that turned out to be impossible: asking again at once
@@ -117,6 +129,15 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 	}
 	o.leaving = o.leaving[:0]
 	return max(n, 1)
+}
+
+// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be borrowed then.
+func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more bool) {
+	if !q.rekeys {
+		return q.machine.Transmit(now, &q.path, dst, limit)
+	}
+	s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) })
+	return more
 }
 
 // serves is false for a queue pair whose next datagram leaves by another link.

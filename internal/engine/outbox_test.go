@@ -65,6 +65,7 @@ func TestReadyListModel(t *testing.T) {
 // answers are more than one flush; they all come, the two take turns, and nobody has more
 // than a burst at a time.
 func TestLongAnswersTakeTurns(t *testing.T) {
+	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, packet.NewPipeNet())
 		defer v.close()
@@ -75,7 +76,7 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 		second := v.newQP()
 		v.connect(second, addrB, peerQPN+1, peerPSN, usualRetry)
 
-		in := newInbox(v.dev.gids[0], v.dev.shard)
+		in := newInbox(v.dev.gids[0], v.dev.home())
 		for _, q := range []*QP{v.qp, second} {
 			p := bth.Packet{
 				Opcode: bth.RCReadRequest, PKey: 0xffff, DestQP: q.Num(), PSN: peerPSN,
@@ -123,17 +124,17 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 		v := newVictim(t, packet.NewPipeNet())
 		defer v.close()
 		v.post(v.write(v.end, 1, 0, 64))
-		s := v.dev.shard
-		s.mu.Lock()
+		s := v.qp.shard
+		s.lock()
 		if s.timers.wheel.count != 1 {
-			t.Fatalf("%d deadlines with a packet outstanding, want 1", s.timers.wheel.count)
+			t.Errorf("%d deadlines with a packet outstanding, want 1", s.timers.wheel.count)
 		}
 		s.ready(v.qp)
 		v.qp.close()
 		if s.timers.wheel.count != 0 || s.out[0].head != nil || len(s.qps) != 0 {
 			t.Errorf("left behind: %d deadlines, ready list %v, %d numbers", s.timers.wheel.count, s.out[0].head, len(s.qps))
 		}
-		s.mu.Unlock()
+		s.unlock()
 		v.qp.Close()
 		if n := v.counter("sent_pkts"); n != 1 {
 			t.Errorf("sent_pkts = %d after Close, want the 1 it had counted", n)

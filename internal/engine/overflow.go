@@ -3,18 +3,52 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
 
+// lostCQs are CQs that lost a completion, whose queue pairs of one shard are to fail.
+type lostCQs struct {
+	any atomic.Bool // there are some
+	mu  sync.Mutex
+	cqs []*CQ // guarded by mu
+}
+
 // lostCompletion notes that a completion found c full or in error. The machine that made it
-// is in the middle of its work, so what follows waits for failUsers. The lock is held.
-func (s *shard) lostCompletion(c *CQ) {
-	if !c.failing {
-		c.failing = true
-		s.failed = append(s.failed, c)
+// is in the middle of its work, so what follows waits for failUsers. A shard's lock is held.
+func (d *Device) lostCompletion(c *CQ) {
+	for _, s := range d.shards {
+		s.lost.add(c)
+		if s.several {
+			s.wakePump()
+		}
 	}
+}
+
+func (l *lostCQs) add(c *CQ) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.cqs, c) {
+		l.cqs = append(l.cqs, c)
+	}
+	l.any.Store(true)
+}
+
+// take returns one of the CQs, nil if there is none.
+func (l *lostCQs) take() *CQ {
+	if !l.any.Load() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.cqs) - 1
+	c := l.cqs[n]
+	l.cqs[n], l.cqs = nil, l.cqs[:n]
+	l.any.Store(n > 0)
+	return c
 }
 
 // failUsers brings the queue pairs that complete into a CQ which lost a completion into ERR:
@@ -22,12 +56,8 @@ func (s *shard) lostCompletion(c *CQ) {
 // leaves the queue pairs to fail as they meet it; Linux rxe fails the one whose receive was
 // lost. Here all of them fail at once (QP_FATAL). The lock is held.
 func (s *shard) failUsers(now transport.Time) {
-	for len(s.failed) > 0 {
-		c := s.failed[len(s.failed)-1]
-		s.failed = s.failed[:len(s.failed)-1]
-		c.failing = false
-		if !c.told {
-			c.told = true
+	for c := s.lost.take(); c != nil; c = s.lost.take() {
+		if !c.told.Swap(true) {
 			s.dev.events.raise(AsyncEvent{Type: qp.EventCQErr, CQ: c})
 		}
 		for _, q := range s.usersOf(c) {

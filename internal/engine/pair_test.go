@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"flag"
 	"net/netip"
 	"testing"
 
@@ -14,6 +15,16 @@ var (
 	addrA = netip.MustParseAddr("192.0.2.1")
 	addrB = netip.MustParseAddr("192.0.2.2")
 )
+
+// With go test -shards 4 every device of these tests has four.
+var shards = flag.Int("shards", 1, "`number` of shards of each device")
+
+// oneShard skips a test of what queue pairs of the same shard do.
+func oneShard(t testing.TB) {
+	if *shards > 1 {
+		t.Skip("this is about queue pairs of one shard, and -shards gives them several")
+	}
+}
 
 const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead
 
@@ -40,7 +51,7 @@ func openLink(t testing.TB, n *packet.PipeNet, addr netip.Addr) packet.Link {
 
 func openDevice(t testing.TB, seed uint64, links ...packet.Link) *Device {
 	t.Helper()
-	d, err := Open(Config{Name: "test", Links: links, Seed: seed, MaxQP: 1 << 16, MaxMR: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 8})
+	d, err := Open(Config{Name: "test", Links: links, Seed: seed, Shards: *shards, MaxQP: 1 << 16, MaxMR: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,10 +68,10 @@ func (s *shard) putOff(q *QP, now transport.Time, look *lookout) bool {
 	}
 	l := &q.late
 	if due, _ := q.machine.NextTimeout(); l.due != due {
-		*l = putOff{due: due, last: q.out.batches + putOffBatches}
+		*l = putOff{due: due, last: q.out.brings.batches.Load() + putOffBatches}
 		s.count.timeoutsPutOff++
 	}
-	if l.times == maxPutOffs || q.out.batches >= l.last {
+	if l.times == maxPutOffs || q.out.brings.batches.Load() >= l.last {
 		return false
 	}
 	l.until = now + firstPutOff<<l.times

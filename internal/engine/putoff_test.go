@@ -181,6 +181,7 @@ func TestTimeoutIsNotPutOffForEver(t *testing.T) {
 
 // However many queue pairs are due at once, a link is looked at once.
 func TestLinkIsLookedAtOnceForAllThatAreDue(t *testing.T) {
+	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		const many = 50
 		link := newBusyLink(openLink(t, packet.NewPipeNet(), addrA), time.Hour, 0)

@@ -26,6 +26,7 @@ type QP struct {
 	recvCQ  *CQ
 	srq     *SRQ // nil where the queue pair has its own receive queue
 	closed  bool
+	rekeys  bool           // work requests are outstanding, perhaps, that change keys
 	first   func()         // to be called when the first packet comes, nil then
 	number  uint64         // in shard.inOrder
 	made    transport.Time // when
@@ -60,7 +61,7 @@ type QPInit struct {
 // CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
 // that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
-	s := d.shard
+	s := d.shardFor(&init)
 	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
@@ -75,23 +76,34 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
 	q.observe(d.observer)
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
-	if len(s.qps) >= d.maxQP {
+	if d.open.Add(1) > int64(d.maxQP) {
+		d.open.Add(-1)
 		return nil, fmt.Errorf("all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
 	}
-	if init.Type == qp.GSI && s.qps[bth.GSI] != nil {
-		return nil, fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
+	if err := s.enter(q); err != nil {
+		d.open.Add(-1)
+		return nil, err
+	}
+	return q, nil
+}
+
+// enter gives q its machine, a number and its place in the shard. The lock is held.
+func (s *shard) enter(q *QP) error {
+	d, typ := s.dev, q.attr.Type
+	if typ == qp.GSI && s.qps[bth.GSI] != nil {
+		return fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
 	}
 	m, err := newMachine(&q.attr, d.keys, &d.transport, &s.early)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := q.holdQueues(); err != nil {
-		return nil, err
+		return err
 	}
 	if q.machine = m; d.observer != nil {
 		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
@@ -101,12 +113,13 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
 		q.dgram = &observedDatagrams{q.dgram, o}
 	}
-	if q.attr.Num = bth.GSI; init.Type != qp.GSI {
-		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil })
+	if q.attr.Num = bth.GSI; typ != qp.GSI {
+		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil || d.shardOf(n) != s })
 	}
 	s.qps[q.attr.Num] = q
-	q.number, q.made = s.inOrder.Add(q), d.now()
-	return q, nil
+	q.number, q.made = d.made.Add(1), d.now()
+	s.inOrder.Put(q.number, q)
+	return nil
 }
 
 // holdQueues counts q as a user of its CQs and its SRQ, of all or of none.
@@ -141,8 +154,8 @@ func (q *QP) Num() bth.QPN { return q.attr.Num }
 // ibv_destroy_qp; packets for it count as for an unknown number. Closing again does nothing.
 func (q *QP) Close() {
 	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	q.close()
 }
 
@@ -155,7 +168,8 @@ func (q *QP) close() {
 	s := q.shard
 	delete(s.qps, q.attr.Num)
 	s.inOrder.Remove(q.number)
-	s.dev.keys.ForgetQP(uint32(q.attr.Num))
+	s.dev.open.Add(-1)
+	s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
 	s.timers.remove(q)
 	if q.dgram != nil {
 		s.leaveAll(q)
@@ -186,8 +200,8 @@ func (q *QP) usable() error {
 // error nothing is changed.
 func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	if err := q.usable(); err != nil {
 		return err
 	}
@@ -251,8 +265,8 @@ const pipelined = 8
 // what may leave at once. It returns how many it has taken: with an error, the one at that
 // index was refused and those after it were not looked at.
 func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
+	q.shard.lock()
+	defer q.shard.unlock()
 	return q.postSend(wrs)
 }
 
@@ -263,6 +277,9 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 		return 0, err
 	}
 	busy := q.attr.SQ.Len() >= pipelined
+	if q.attr.SQ.Len() == 0 {
+		q.rekeys = false
+	}
 	for _, wr := range wrs {
 		if err = q.attr.CheckPost(wr); err != nil {
 			break
@@ -270,6 +287,7 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 		if err = q.attr.SQ.Push(wr); err != nil {
 			break
 		}
+		q.rekeys = q.rekeys || wr.Opcode.IsLocal()
 		n++
 	}
 	if n > 0 {
@@ -288,8 +306,8 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 // PostRecv queues receive work requests; the result is as that of PostSend.
 func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	if err := q.usable(); err != nil {
 		return 0, err
 	}

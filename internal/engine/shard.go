@@ -15,7 +15,9 @@ import (
 // shard is a set of queue pairs with the lock that guards all of them, and everything
 // that is needed to let them transmit.
 type shard struct {
-	dev *Device
+	dev     *Device
+	index   int
+	several bool // shards of the device
 
 	mu      sync.Mutex
 	closed  bool
@@ -27,19 +29,22 @@ type shard struct {
 	count   counters
 	groups  map[netip.Addr]*group
 	early   transport.EarlyPool
-	failed  []*CQ // lost a completion; their queue pairs are to fail
+	lost    lostCQs
 
 	leftGroups packet.Stats // of memberships that are over
 
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
 
-func newShard(d *Device, seed uint64) *shard {
+func newShard(d *Device, index int, several bool, seed uint64) *shard {
 	// A handle of an unknown kind leads to the first entry even of an empty table.
 	nowhere := &outbox{gid: &gid{away: errAway}}
-	nowhere.connect()
+	nowhere.disconnect()
+	nowhere.brings = nowhere
 	return &shard{
 		dev:     d,
+		index:   index,
+		several: several,
 		out:     []*outbox{nowhere},
 		qps:     make(map[bth.QPN]*QP),
 		numbers: newQPNs(seed),
@@ -128,11 +133,11 @@ func (s *shard) pump() {
 		case <-s.timers.runtime.C:
 		case <-s.kick:
 		}
-		s.mu.Lock()
+		s.lock()
 		now := s.dev.now()
 		s.expire(now)
 		s.flush(now)
-		s.mu.Unlock()
+		s.unlock()
 		// Who waited for the lock goes first: a received ACK is worth more than
 		// another burst.
 		runtime.Gosched()
@@ -141,8 +146,8 @@ func (s *shard) pump() {
 
 // close flushes every queue pair and ends the use of the shard.
 func (s *shard) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	s.closed = true
 	now := s.dev.now()
 	for _, q := range s.qps {

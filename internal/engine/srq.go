@@ -27,9 +27,10 @@ func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 	if err := s.queue.Modify(a, qp.SRQLimit); err != nil {
 		return nil, err
 	}
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	if d.shard.closed {
+	home := d.home()
+	home.mu.Lock()
+	defer home.mu.Unlock()
+	if home.closed {
 		return nil, ErrClosed
 	}
 	if d.srqs.Len() >= d.maxSRQ {
@@ -41,7 +42,7 @@ func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 
 // usable says why the queue takes no calls any more. The lock is held.
 func (s *SRQ) usable() error {
-	if s.closed || s.dev.shard.closed {
+	if s.closed || s.dev.home().closed {
 		return fmt.Errorf("shared receive queue: %w", ErrClosed)
 	}
 	return nil
@@ -59,8 +60,8 @@ func (s *SRQ) hold() error {
 // PostRecv queues receive work requests and returns how many it has taken: with an error,
 // the one at that index was refused and those after it were not looked at.
 func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
-	s.dev.shard.mu.Lock()
-	defer s.dev.shard.mu.Unlock()
+	s.dev.home().mu.Lock()
+	defer s.dev.home().mu.Unlock()
 	if err := s.usable(); err != nil {
 		return 0, err
 	}
@@ -75,8 +76,8 @@ func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 
 // Modify is [qp.SRQ.Modify].
 func (s *SRQ) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
-	s.dev.shard.mu.Lock()
-	defer s.dev.shard.mu.Unlock()
+	s.dev.home().mu.Lock()
+	defer s.dev.home().mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -85,16 +86,16 @@ func (s *SRQ) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 
 // Query returns the attributes the queue has now.
 func (s *SRQ) Query() qp.SRQAttr {
-	s.dev.shard.mu.Lock()
-	defer s.dev.shard.mu.Unlock()
+	s.dev.home().mu.Lock()
+	defer s.dev.home().mu.Unlock()
 	return s.queue.Query()
 }
 
 // Close destroys the queue; receives that are in it end without a completion. It refuses
 // while queue pairs use it. Closing again does nothing.
 func (s *SRQ) Close() error {
-	s.dev.shard.mu.Lock()
-	defer s.dev.shard.mu.Unlock()
+	s.dev.home().mu.Lock()
+	defer s.dev.home().mu.Unlock()
 	switch {
 	case s.closed:
 		return nil

@@ -59,7 +59,7 @@ func TestAcknowledgementsOfABatchAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, packet.NewPipeNet())
 		defer v.close()
-		in := newInbox(v.dev.gids[0], v.dev.shard)
+		in := newInbox(v.dev.gids[0], v.dev.home())
 		p := v.valid()
 		for range 16 {
 			in.rb.Frames = append(in.rb.Frames, received4(addrB, addrA, p.Append(nil)))
@@ -218,9 +218,9 @@ func TestIdleConnectionSetsNoTimer(t *testing.T) {
 		a.post(a.write(b, 1, 0, 64))
 		a.succeed(1)
 		time.Sleep(time.Hour)
-		a.dev.shard.mu.Lock()
-		defer a.dev.shard.mu.Unlock()
-		if n := a.dev.shard.timers.wheel.count; n != 0 {
+		a.dev.lockAll()
+		defer a.dev.unlockAll()
+		if n := a.qp.shard.timers.wheel.count; n != 0 {
 			t.Errorf("%d deadlines are left", n)
 		}
 		if n := a.qp.machine.Counters().Timeouts; n != 0 {

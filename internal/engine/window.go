@@ -9,9 +9,9 @@ import (
 
 // AllocWindow makes a memory window; see [mr.Table.AllocWindow].
 func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	if d.shard.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return nil, ErrClosed
 	}
 	return d.keys.AllocWindow(pd, typ)
@@ -19,23 +19,23 @@ func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
 
 // DeallocWindow ends a memory window. When it returns no peer reaches memory through it.
 func (d *Device) DeallocWindow(w *mr.Window) error {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return d.keys.DeallocWindow(w)
 }
 
 // WindowKey is the key the window has now, and whether it opens memory.
 func (d *Device) WindowKey(w *mr.Window) (key uint32, bound bool) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return w.RKey(), w.Bound()
 }
 
 // AllocFast makes a fast region; see [mr.Table.AllocFast].
 func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
-	if d.shard.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return nil, ErrClosed
 	}
 	return d.keys.AllocFast(pd, max)
@@ -43,15 +43,15 @@ func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 
 // FreeFast ends a fast region. When it returns nothing reaches memory through it.
 func (d *Device) FreeFast(f *mr.FastRegion) error {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return d.keys.FreeFast(f)
 }
 
 // FastKey is the key the fast region has now, and whether it leads to memory.
 func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	return f.Key(), f.Registered()
 }
 
@@ -59,8 +59,8 @@ func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
 // of the same window that the queue has not come to are counted in.
 func (q *QP) PostBind(w *mr.Window, wr *qp.SendWR) (key uint32, err error) {
 	s := q.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	if w.Type() != mr.WindowType1 {
 		return 0, fmt.Errorf("memory window %#08x is of type 2: bind it with a WRBindMW work request", w.RKey())
 	}

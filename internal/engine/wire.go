@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"sync"
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -14,7 +15,8 @@ import (
 type wire struct {
 	link packet.Link
 	gone chan struct{} // closed when the link is being removed
-	over chan struct{} // closed when its receiving goroutine has ended
+
+	receivers sync.WaitGroup // goroutines that receive from it
 }
 
 // AddLink gives the device a link while it is open, and returns its index in the GID table.
@@ -22,7 +24,7 @@ type wire struct {
 // address handles that lead there have their way again. Without error the link belongs to the
 // device.
 func (d *Device) AddLink(l packet.Link) (index int, err error) {
-	g, err := newGID(l, d.maxMTU)
+	g, err := newGID(l, d.maxMTU, len(d.shards))
 	if err != nil {
 		return 0, err
 	}
@@ -41,10 +43,9 @@ func (d *Device) AddLink(l packet.Link) (index int, err error) {
 // enterLink puts g, which is new, or else its link, into the table, and sets g's index.
 // linking is held.
 func (d *Device) enterLink(g *gid) error {
-	s := d.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return ErrClosed
 	}
 	var err error
@@ -61,8 +62,8 @@ func (d *Device) enterLink(g *gid) error {
 
 // enterAll makes gids the table of a device that is being opened.
 func (d *Device) enterAll(gids []*gid) {
-	d.shard.mu.Lock()
-	defer d.shard.mu.Unlock()
+	d.lockAll()
+	defer d.unlockAll()
 	d.port.links = len(gids)
 	for _, g := range gids {
 		if w, ok := d.addWire(g.link); ok {
@@ -72,24 +73,48 @@ func (d *Device) enterAll(gids []*gid) {
 }
 
 // connect makes g, whose index is set, an entry of the table, or its link that of the entry
-// that its address had before, and starts to receive. Both locks are held.
+// that its address had before, and starts to receive. linking and all shards' locks are held.
 func (d *Device) connect(g *gid, w *wire) {
-	s := d.shard
+	isNew := g.index == len(d.gids)
 	switch {
-	case g.index == len(d.gids):
-		d.gids, s.out = append(d.gids, g), append(s.out[:g.index], &outbox{gid: g})
+	case isNew:
+		d.gids = append(d.gids, g)
 	case d.gids[g.index].addr() == g.addr():
 		// Queue pairs lead to what is there.
 		old := d.gids[g.index]
-		old.link, old.caps, old.mtu = g.link, g.caps, g.mtu
+		old.link, old.queues, old.caps, old.mtu = g.link, g.queues, g.caps, g.mtu
 		g = old
 	default:
-		d.gids[g.index], s.out[g.index] = g, &outbox{gid: g}
+		d.gids[g.index], isNew = g, true
 	}
 	g.wire, g.away = w, nil
-	s.out[g.index].connect()
-	in := newInbox(g, s)
+	for _, s := range d.shards {
+		if isNew {
+			s.setOut(&outbox{gid: g})
+		}
+		s.out[g.index].connect(s)
+	}
+	if g.queues == nil {
+		d.receive(newInbox(g, d.home()))
+	}
+	for i, queue := range g.queues {
+		d.receive(newQueueInbox(g, d.shards[i], queue))
+	}
+}
+
+// setOut makes o that of its entry, which may be one more. The lock is held.
+func (s *shard) setOut(o *outbox) {
+	if o.index < len(s.out) {
+		s.out[o.index] = o
+	} else {
+		s.out = append(s.out, o)
+	}
+}
+
+// receive begins to receive. All locks are held.
+func (d *Device) receive(in *inbox) {
 	d.pollable.add(in)
+	in.wire.receivers.Add(1)
 	d.running.Go(in.run)
 }
 
@@ -104,7 +129,7 @@ func (d *Device) RemoveLink(index int) error {
 		return err
 	}
 	err = w.link.Close()
-	<-w.over
+	w.receivers.Wait()
 	d.dropWire(w)
 	d.rejoin()
 	if errors.Is(err, net.ErrClosed) {
@@ -116,10 +141,9 @@ func (d *Device) RemoveLink(index int) error {
 // takeLink takes a link out of the table and ends the memberships in groups that it was asked
 // for. From when it returns nothing is sent by it. linking is held.
 func (d *Device) takeLink(index int) (*wire, error) {
-	s := d.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return nil, ErrClosed
 	}
 	g, err := d.gidAt(index)
@@ -130,11 +154,13 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	close(w.gone)
 	d.departures++
 	g.leave(d.departures)
-	s.out[index].disconnect()
+	for _, s := range d.shards {
+		s.out[index].disconnect()
+	}
 	d.pollable.remove(w)
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	d.port.linksChanged(d, -1)
-	s.partGroups(g)
+	d.home().partGroups(g)
 	return w, nil
 }
 
@@ -143,10 +169,9 @@ func (d *Device) takeLink(index int) (*wire, error) {
 func (d *Device) UpdateLink(index int) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
-	s := d.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	d.lockAll()
+	defer d.unlockAll()
+	if d.home().closed {
 		return ErrClosed
 	}
 	g, err := d.gidAt(index)
@@ -172,7 +197,7 @@ func (d *Device) addWire(l packet.Link) (*wire, bool) {
 	if d.ending.Load() {
 		return nil, false
 	}
-	w := &wire{link: l, gone: make(chan struct{}), over: make(chan struct{})}
+	w := &wire{link: l, gone: make(chan struct{})}
 	d.wires = append(d.wires, w)
 	return w, true
 }

@@ -110,7 +110,7 @@ func TestALinkOfAnotherKindComesBack(t *testing.T) {
 	if g := e.dev.GIDs()[0]; g.MTU != 1024 || g.Caps.MTU != 1500 || g.Caps.Batch != 300 {
 		t.Errorf("GID 0 is %+v", g)
 	}
-	if got := e.dev.shard.out[0].batch.Cap(); got != 300 {
+	if got := e.dev.home().out[0].batch.Cap(); got != 300 {
 		t.Errorf("%d frames are sent at once, want 300", got)
 	}
 }

@@ -22,9 +22,14 @@ const fewSeats = 32
 
 // Add appends item and returns its number: 1 for the first, and no number comes twice.
 func (l *List[T]) Add(item T) (number uint64) {
-	l.last++
-	l.seats = append(l.seats, seat[T]{l.last, true, item})
+	l.Put(l.last+1, item)
 	return l.last
+}
+
+// Put appends item under a number of the caller's, above all that there were.
+func (l *List[T]) Put(number uint64, item T) {
+	l.last = number
+	l.seats = append(l.seats, seat[T]{number, true, item})
 }
 
 // Remove takes out the item with a number; where there is none it does nothing. It costs
@@ -75,4 +80,13 @@ func (l *List[T]) After(number uint64, f func(number uint64, item T) bool) {
 			return
 		}
 	}
+}
+
+// Next returns the first item whose number is above number, and false if there is none.
+func (l *List[T]) Next(number uint64) (item T, ok bool) {
+	l.After(number, func(_ uint64, i T) bool {
+		item, ok = i, true
+		return false
+	})
+	return item, ok
 }

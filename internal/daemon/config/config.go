@@ -65,6 +65,7 @@ type Device struct {
 	Address   string
 	Link      string         // kind of link
 	Spin      time.Duration  // how long receivers look before they sleep
+	Shards    int            // parts that queue pairs are divided into, 0 is half the processors
 	GIDs      []string       // of "v4", "v6"
 	MTU       int            // largest path MTU in bytes, 0 for what the interface allows
 	MaxQP     int            // 0 is the largest number there is

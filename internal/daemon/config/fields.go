@@ -96,6 +96,9 @@ var deviceFields = []field[Device]{
 	{"spin", "", "how long to look for the next packets before sleeping, while they mostly come that soon", func(d *Device) Value {
 		return moment{duration{&d.Spin}, gorxe.MaxSpin}
 	}},
+	{"shards", "", "parts that connections are divided into, each served by a processor of its own", func(d *Device) Value {
+		return number{&d.Shards, 1, gorxe.MaxShards, "half the processors"}
+	}},
 	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices{&d.GIDs, []string{"v4", "v6"}} }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu{&d.MTU} }},
 	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number{&d.MaxQP, 1, maxQP, "the most"} }},

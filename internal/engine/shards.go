@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// MaxShards is how many shards a device has at most: a look at all of it takes all their locks.
+const MaxShards = 64
+
+// home is the shard of queue pair 1, of datagrams with their groups, and of all that shares a receive queue, and of those
+// queues. What is guarded by any shard's lock is read with home's.
+func (d *Device) home() *shard { return d.shards[0] }
+
+// shardOf is the shard of the queue pair with the given number, if there is one.
+func (d *Device) shardOf(n bth.QPN) *shard {
+	if n == bth.GSI {
+		return d.home()
+	}
+	return d.shards[int(n)%len(d.shards)]
+}
+
+// shardFor chooses the shard of a new queue pair. Those that may be anywhere go to one after the other.
+func (d *Device) shardFor(init *QPInit) *shard {
+	if len(d.shards) == 1 || init.SRQ != nil || init.Type == qp.UD || init.Type == qp.GSI {
+		return d.home()
+	}
+	return d.shards[int(d.nextShard.Add(1))%len(d.shards)]
+}
+
+// lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being sent.
+func (d *Device) lockAll() {
+	for _, s := range d.shards {
+		s.mu.Lock()
+	}
+}
+
+func (d *Device) unlockAll() {
+	for _, s := range d.shards {
+		s.mu.Unlock()
+	}
+}
+
+// lock takes the shard's lock, and with it the right to look keys up.
+func (s *shard) lock() {
+	s.mu.Lock()
+	if s.several {
+		s.dev.keying.RLock()
+	}
+}
+
+func (s *shard) unlock() {
+	if s.several {
+		s.dev.keying.RUnlock()
+	}
+	s.mu.Unlock()
+}
+
+// alone calls f, which may change keys, while no other shard looks them up. The shard's lock is held, and no payload is
+// borrowed. The keys may be others before f and after it.
+func (s *shard) alone(f func()) {
+	if !s.several {
+		f()
+		return
+	}
+	s.dev.keying.RUnlock()
+	s.dev.keying.Lock()
+	f()
+	s.dev.keying.Unlock()
+	s.dev.keying.RLock()
+}

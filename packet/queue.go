@@ -1,0 +1,41 @@
+package packet
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Queue is one of several queues that a link receives by. Everything it says of a frame is as the link says it, and what it
+// counts the link counts.
+type Queue interface {
+	Shared
+	Pender
+}
+
+// splitter is a link that can receive by several queues.
+type splitter interface {
+	split(n int) ([]Queue, error)
+}
+
+// Split makes l receive by n queues, 2 and more: a packet for queue pair q comes to queue q mod n, as far as the host can tell
+// which that is. It is called once, before anybody receives from l, and from then on only the queues are received from. They
+// are closed with the link. A link that cannot, or around which a decorator stands that harms frames, gives an error that is
+// [errors.ErrUnsupported], and receives as before.
+func Split(l Link, n int) ([]Queue, error) {
+	if t, ok := l.(*tap); ok {
+		queues, err := Split(t.Link, n)
+		for i, q := range queues {
+			queues[i] = tappedQueue{&sharedTap{t, q}, q}
+		}
+		return queues, err
+	}
+	if s, ok := l.(splitter); ok {
+		return s.split(n)
+	}
+	return nil, fmt.Errorf("packet: %s: several receive queues: %w", l.Caps().Name, errors.ErrUnsupported)
+}
+
+type tappedQueue struct {
+	*sharedTap
+	Pender
+}
