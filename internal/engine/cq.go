@@ -43,6 +43,8 @@ type CQ struct {
 	events    int // on channel, guarded by its lock
 	nextEvent *CQ // likewise
 
+	poller poller
+
 	token token
 	done  chan struct{} // closed with the CQ
 }
@@ -97,8 +99,15 @@ func (c *CQ) Depth() int {
 // the device may be held.
 func (c *CQ) Poll(dst []qp.WC) int {
 	n := c.poll(dst)
-	if n == 0 && len(dst) > 0 && c.dev.drive() {
-		n = c.poll(dst)
+	if n > 0 || len(dst) == 0 {
+		return n
+	}
+	in := c.dev.drive(&c.poller)
+	if in == nil {
+		return 0
+	}
+	if n = c.poll(dst); n > 0 {
+		c.poller.hot.Store(in)
 	}
 	return n
 }

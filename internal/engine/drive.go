@@ -10,15 +10,13 @@ import (
 // receiving goroutines go on waiting beside that, so a device whose program does not poll is served
 // all the same.
 
-// otherTurns is how many times in a row the inbox that had the last packets is looked at before it is
+// otherTurns is how many times in a row the inbox is looked at that had the last completions before it is
 // the turn of another one. All of them are served by their goroutines as well.
 const otherTurns = 16
 
 // pollable are the inboxes that pollers may receive from.
 type pollable struct {
-	list  atomic.Pointer[[]*inbox] // a changed list is another one; changed with the shard's lock held
-	hot   atomic.Pointer[inbox]    // had the last packets that a poller found, nil for none
-	turns atomic.Uint32
+	list atomic.Pointer[[]*inbox] // a changed list is another one; changed with all locks held
 }
 
 func (p *pollable) all() []*inbox {
@@ -28,7 +26,7 @@ func (p *pollable) all() []*inbox {
 	return nil
 }
 
-// add lets pollers receive from in, if more than one can. The shard's lock is held.
+// add lets pollers receive from in, if more than one can. All locks are held.
 func (p *pollable) add(in *inbox) {
 	if in.shared == nil {
 		return
@@ -37,16 +35,20 @@ func (p *pollable) add(in *inbox) {
 	p.list.Store(&list)
 }
 
-// remove takes the inbox of w away. One who has it already finds the link closed. The shard's lock is held.
+// remove takes the inboxes of w away. One who has one already finds the link closed. All locks are held.
 func (p *pollable) remove(w *wire) {
 	list := slices.DeleteFunc(slices.Clone(p.all()), func(in *inbox) bool { return in.wire == w })
 	p.list.Store(&list)
-	p.hot.Store(nil)
+}
+
+// poller chooses where those look who poll one CQ.
+type poller struct {
+	hot   atomic.Pointer[inbox] // had the last completions that were found so, or else packets; nil for none
+	turns atomic.Uint32
 }
 
 // next returns the inbox to look at, nil if there is none.
-func (p *pollable) next() *inbox {
-	list := p.all()
+func (p *poller) next(list []*inbox) *inbox {
 	if len(list) == 0 {
 		return nil
 	}
@@ -60,27 +62,27 @@ func (p *pollable) next() *inbox {
 	return list[int(n/otherTurns)%len(list)]
 }
 
-// drive deals with a batch that has come and that nobody deals with yet, and reports whether there
-// was one. It never waits for packets. No lock is held.
-func (d *Device) drive() bool {
-	in := d.pollable.next()
+// drive deals with a batch that has come and that nobody deals with yet, and returns where it came, nil if there
+// was none. It never waits for packets. No lock is held.
+func (d *Device) drive(p *poller) *inbox {
+	in := p.next(d.pollable.all())
 	if in == nil {
-		return false
+		return nil
 	}
 	if !in.mu.TryLock() {
 		in.spinner.asked.Add(1)
-		return false
+		return nil
 	}
 	defer in.mu.Unlock()
 	if err := in.shared.TryRecv(in.rb); err != nil {
 		// It meets the receiving goroutine as well.
-		d.pollable.hot.CompareAndSwap(in, nil)
-		return false
+		p.hot.CompareAndSwap(in, nil)
+		return nil
 	}
 	if len(in.rb.Frames) == 0 {
-		return false
+		return nil
 	}
-	d.pollable.hot.Store(in)
+	p.hot.CompareAndSwap(nil, in)
 	in.deliver()
-	return true
+	return in
 }

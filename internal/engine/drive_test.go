@@ -72,22 +72,26 @@ func TestPollingLooksAtEveryLinkAndMostAtTheBusyOne(t *testing.T) {
 	d := openDevice(t, 1, openLink(t, n, addrA), openLink(t, n, addrB))
 	defer d.Close()
 	first, second := d.pollable.all()[0], d.pollable.all()[1]
+	var p poller
 	looks := func() map[*inbox]int {
 		out := map[*inbox]int{}
 		for range 4 * otherTurns {
-			out[d.pollable.next()]++
+			out[p.next(d.pollable.all())]++
 		}
 		return out
 	}
 	if got := looks(); got[first] != 2*otherTurns || got[second] != 2*otherTurns {
 		t.Errorf("without traffic: %d and %d looks at two links, want as many at each", got[first], got[second])
 	}
-	d.pollable.hot.Store(second)
+	p.hot.Store(second)
 	if got := looks(); got[first] != 2 || got[second] != 4*otherTurns-2 {
 		t.Errorf("with traffic on the second: %d and %d looks, want 2 and the rest", got[first], got[second])
 	}
 	if err := d.RemoveLink(second.index); err != nil {
 		t.Fatal(err)
+	}
+	if d.drive(&p) != nil {
+		t.Error("a batch from a link that was removed")
 	}
 	if got := looks(); got[first] != 4*otherTurns {
 		t.Errorf("after it was removed: %d looks at the other, want all of %d", got[first], 4*otherTurns)
@@ -95,7 +99,7 @@ func TestPollingLooksAtEveryLinkAndMostAtTheBusyOne(t *testing.T) {
 	if err := d.RemoveLink(first.index); err != nil {
 		t.Fatal(err)
 	}
-	if d.drive() {
+	if d.drive(&p) != nil {
 		t.Error("a batch from a device without links")
 	}
 }

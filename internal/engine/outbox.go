@@ -137,6 +137,7 @@ func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int
 		return q.machine.Transmit(now, &q.path, dst, limit)
 	}
 	s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) })
+	q.rekeys = q.attr.SQ.Len() > 0
 	return more
 }
 
