@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // A strand is a connection between two nodes with completion queues of its own and a part of their buffers.
@@ -86,10 +87,12 @@ func (s *strand) round(region *gorxe.MR, memory []byte, number byte) error {
 	if err := s.qp[1].PostRecv(&gorxe.RecvWR{}); err != nil {
 		return err
 	}
-	if err := s.does(0, &gorxe.SendWR{Opcode: gorxe.WRSendInv, Imm: key}); err != nil {
+	// The WRITE says the same again. It is there so that the SEND may overtake a part of it.
+	again := &gorxe.SendWR{Opcode: gorxe.WRWrite, SGList: sge, RemoteAddr: addr, RKey: key}
+	if err := s.qp[0].PostSend(again, &gorxe.SendWR{Opcode: gorxe.WRSendInv, Imm: key, Flags: gorxe.Signaled}); err != nil {
 		return err
 	}
-	if err := s.completes(1, "the receive"); err != nil {
+	if err := errors.Join(s.completes(0, "the SEND"), s.completes(1, "the receive")); err != nil {
 		return err
 	}
 	s.qp[0].State()
@@ -103,12 +106,20 @@ func (s *strand) round(region *gorxe.MR, memory []byte, number byte) error {
 	return nil
 }
 
+func roughLinks(t testing.TB) [2]gorxe.Config {
+	cfg := pipeLinks(t)
+	for i := range cfg {
+		cfg[i].Links[0] = packet.Fault(cfg[i].Links[0], packet.FaultConfig{Seed: uint64(i), Drop: 0.01, Reorder: 0.1})
+	}
+	return cfg
+}
+
 // Queue pairs of several shards work at the same time, and open and close memory meanwhile.
 func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		nodes func(testing.TB) [2]gorxe.Config
-	}{{"a queue for each", udpDevices}, {"one queue for all", pipeLinks}} {
+	}{{"a queue for each", udpDevices}, {"one queue for all", pipeLinks}, {"packets overtake and are lost", roughLinks}} {
 		t.Run(test.name, func(t *testing.T) {
 			const strands, rounds = 10, 30
 			cfg := test.nodes(t)

@@ -57,8 +57,9 @@ func (l *EarlyPool) give(e *earlyPacket) {
 
 // early is what a responder keeps, by PSN. It is empty while nothing is missing.
 type early struct {
-	pool        *EarlyPool
-	first, last *earlyPacket
+	pool         *EarlyPool
+	first, last  *earlyPacket
+	invalidating int // SENDs with invalidate among them
 }
 
 // keep stores a copy of p, unless one with its PSN is there already or there is no room.
@@ -91,6 +92,9 @@ func (e *early) keep(p *bth.Packet) bool {
 	if k.next == nil {
 		e.last = k
 	}
+	if invalidates(&k.packet) {
+		e.invalidating++
+	}
 	return true
 }
 
@@ -99,6 +103,9 @@ func (e *early) pop() {
 	k := e.first
 	if e.first = k.next; e.first == nil {
 		e.last = nil
+	}
+	if invalidates(&k.packet) {
+		e.invalidating--
 	}
 	e.pool.give(k)
 }

@@ -9,6 +9,14 @@ func (c *RC) ShareEarly(pool *EarlyPool) { c.rsp.early.pool = pool }
 // Close gives back what c has been lent. Nothing may be called after it.
 func (c *RC) Close() { c.rsp.early.drop() }
 
+// Invalidates reports whether to receive p may take a key away: p asks for that, or something
+// that is kept does, and p may be what is missing before it.
+func (c *RC) Invalidates(p *bth.Packet) bool {
+	return invalidates(p) || c.rsp.early.invalidating > 0
+}
+
+func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }
+
 // ahead takes a request that is not the next: something before it is missing. That is asked
 // for, and the packet kept until it can be executed, as far as this end would send itself while
 // a packet is repaired, which is two windows. The IBA lets a responder drop such packets, as Linux rxe does, and

@@ -36,7 +36,7 @@ type keyed struct {
 	windows map[string]*mr.Window
 	fast    *mr.FastRegion
 
-	invalidated uint32 // by the last packet that arrived
+	invalidated uint32 // by the last packet with a key that arrived
 }
 
 func (s *script) makeKeyed() {
@@ -127,7 +127,9 @@ func (s *script) parseMemory(p *bth.Packet, f args) {
 	if key, ok := s.key(f["inv"]); ok {
 		p.InvalidateRKey = key
 	}
-	s.invalidated = p.InvalidateRKey
+	if f.has("inv") {
+		s.invalidated = p.InvalidateRKey
+	}
 }
 
 // formatMemory writes the headers that only these operations have.

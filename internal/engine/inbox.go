@@ -271,7 +271,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 
 // take lets q's machine receive p, which may take a key away.
 func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict) {
-	if p.Opcode.Info().Headers&bth.HasIETH == 0 {
+	if !s.several || q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p)
 	}
 	s.alone(func() { v = q.machine.Receive(now, p) })

@@ -30,6 +30,11 @@ type completer interface {
 	Sent(now transport.Time) (more bool)
 }
 
+// An invalidator is a machine whose peer can take keys away. Invalidates reports whether to receive p may do that.
+type invalidator interface {
+	Invalidates(p *bth.Packet) bool
+}
+
 // A datagramMachine has no peer: its requests leave by the link that Link names, in any
 // turn another one, and its packets come from everywhere, with the header that tells.
 type datagramMachine interface {

@@ -19,6 +19,7 @@ type QP struct {
 	shard   *shard
 	machine machine
 	sent    completer       // machine, if it is one
+	keyed   invalidator     // machine, if it is one
 	dgram   datagramMachine // machine, if it is one
 	gate    *gate           // of queue pair 1, nil for all others
 	attr    qp.QP
@@ -109,6 +110,7 @@ func (s *shard) enter(q *QP) error {
 		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
 	}
 	q.sent, _ = m.(completer)
+	q.keyed, _ = m.(invalidator)
 	q.dgram, _ = m.(datagramMachine)
 	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
 		q.dgram = &observedDatagrams{q.dgram, o}
