@@ -11,7 +11,7 @@ import (
 
 const (
 	// burst is how many frames a queue pair may send before it is another's turn.
-	burst = 32
+	burst = 64
 	// flushFrames is how many frames leave by one link before the lock is let go.
 	flushFrames = 256
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
