@@ -17,6 +17,7 @@ const (
 	rivalTCP     = "iperf3, TCP"
 	rivalCubic   = "iperf3, TCP cubic"
 	rivalBlast   = "bare UDP, GSO and GRO"
+	rivalWrites  = "bare UDP, cut as WRITEs are"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
 	rivalPackets = "bare UDP, 96-byte segments"
@@ -24,6 +25,9 @@ const (
 
 // segment is the UDP payload of a packet in the middle of a WRITE with path MTU 4096: BTH, payload, ICRC.
 const segment = "4112"
+
+// lead is that of the first packet, which has a RETH too: longer than the others it cannot be of their train.
+const lead = "4128"
 
 // tinySegment is that of a WRITE of 64 bytes: BTH, RETH, payload, ICRC.
 const tinySegment = "96"
@@ -34,11 +38,13 @@ func Contests(links []Link, others ...Build) []Contest {
 		Name: "bandwidth", Title: "Bandwidth", Metric: Bandwidth,
 		About: "64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding, against one TCP stream, " +
 			"with the congestion control that the host has by default and with cubic, and against UDP datagrams of the same size that " +
-			"nobody acknowledges, which is the limit of the path.",
+			"nobody acknowledges, which is the limit of the path. The first packet of a WRITE is 16 bytes longer than the others, and only datagrams of one length " +
+			"make a train: a WRITE of 64 KiB takes two datagrams of the host's, as bare UDP sends them that is cut so, and a SEND one.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"},
 			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
 			{Name: rivalBlast, Tool: "blast", Args: []string{"--segment", segment}},
+			{Name: rivalWrites, Tool: "blast", Args: []string{"--segment", segment, "--lead", lead}},
 		},
 	}
 	lat := Contest{
@@ -78,7 +84,8 @@ func Contests(links []Link, others ...Build) []Contest {
 		read := gorxe(&bw, "READ", "read_bw", "-s", "65536", "-m", "4096")
 		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
 		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
-			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75},
+			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75}, Ratio{Of: write, To: rivalWrites},
+			Ratio{Of: send, To: rivalBlast},
 			Ratio{Of: read, To: write, AtLeast: 0.8}, Ratio{Of: send, To: write, AtLeast: 0.8})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -192,22 +191,4 @@ func (a *app) benchReport(r *bench.Report, p *benchParams) error {
 		return err
 	}
 	return r.Markdown(a.stdout, "")
-}
-
-// blastCommand is the bare UDP sender and receiver that a run starts at both ends.
-func (a *app) blastCommand() *cobra.Command {
-	var port uint16
-	var segment int
-	var length time.Duration
-	c := &cobra.Command{
-		Use: "blast [host]", Hidden: true, Args: optionalHost,
-		Short: "Send UDP datagrams as fast as the kernel takes them, and count what arrives",
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.blast(c.Context(), hostArg(args), port, segment, length)
-		},
-	}
-	c.Flags().Uint16VarP(&port, "port", "p", 18516, "TCP `port` on which the ends meet")
-	c.Flags().IntVar(&segment, "segment", 4112, "`bytes` of a datagram")
-	c.Flags().DurationVar(&length, "time", 2*time.Second, "`time` that counts, after a second that does not")
-	return c
 }

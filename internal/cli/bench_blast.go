@@ -8,11 +8,31 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gorxe/gorxe/internal/bench/blast"
 )
 
+// blastCommand is the bare UDP sender and receiver that a run starts at both ends.
+func (a *app) blastCommand() *cobra.Command {
+	var port uint16
+	cfg := blast.Config{Warm: time.Second}
+	c := &cobra.Command{
+		Use: "blast [host]", Hidden: true, Args: optionalHost,
+		Short: "Send UDP datagrams as fast as the kernel takes them, and count what arrives",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.blast(c.Context(), hostArg(args), port, cfg)
+		},
+	}
+	c.Flags().Uint16VarP(&port, "port", "p", 18516, "TCP `port` on which the ends meet")
+	c.Flags().IntVar(&cfg.Segment, "segment", 4112, "`bytes` of a datagram")
+	c.Flags().IntVar(&cfg.Lead, "lead", 0, "`bytes` of a datagram by itself before each train, 0 for none")
+	c.Flags().DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
+	return c
+}
+
 // blast is the sender of datagrams if there is a host, else the receiver. Both print what arrived.
-func (a *app) blast(ctx context.Context, host string, port uint16, segment int, length time.Duration) error {
+func (a *app) blast(ctx context.Context, host string, port uint16, cfg blast.Config) error {
 	var r blast.Result
 	if host == "" {
 		var lc net.ListenConfig
@@ -30,7 +50,7 @@ func (a *app) blast(ctx context.Context, host string, port uint16, segment int, 
 			return err
 		}
 		defer conn.Close()
-		if r, err = blast.Send(conn, blast.Config{Segment: segment, Warm: time.Second, Time: length}); err != nil {
+		if r, err = blast.Send(conn, cfg); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // Config says what is sent. The sender tells the receiver.
 type Config struct {
 	Segment int           `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
+	Lead    int           `json:"lead"`    // of one that leaves by itself before each train, up to MaxSegment; 0 for none
 	Warm    time.Duration `json:"warm"`    // that does not count, before what does
 	Time    time.Duration `json:"time"`    // that counts
 }
@@ -27,10 +28,20 @@ const maxTrain = 64
 // train is how many datagrams leave at a time.
 func (c Config) train() int { return max(1, min(maxTrain, MaxSegment/c.Segment)) }
 
+// segments is how many datagrams came as a train of the given length.
+func (c Config) segments(length int) uint64 {
+	if length == c.Lead {
+		return 1
+	}
+	return uint64((length + c.Segment - 1) / c.Segment)
+}
+
 func (c Config) check() error {
 	switch {
 	case c.Segment < 1 || c.Segment > MaxSegment:
 		return fmt.Errorf("datagrams of %d bytes: choose 1 to %d", c.Segment, MaxSegment)
+	case c.Lead < 0 || c.Lead > MaxSegment:
+		return fmt.Errorf("a leading datagram of %d bytes: choose 1 to %d, or 0 for none", c.Lead, MaxSegment)
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}

@@ -66,12 +66,6 @@ func (r *receiver) configure(sa unix.Sockaddr) error {
 
 func (r *receiver) close() { unix.Close(r.fd) }
 
-// message is struct mmsghdr.
-type message struct {
-	hdr unix.Msghdr
-	len uint32
-}
-
 // batch is how many trains one call takes, each up to trainRoom bytes long.
 const (
 	batch     = 16
@@ -86,8 +80,7 @@ func (r *receiver) count(c Config) (Result, error) {
 	for i := range msgs {
 		iovs[i].Base = &room[i*trainRoom]
 		iovs[i].SetLen(trainRoom)
-		msgs[i].hdr.Iov = &iovs[i]
-		msgs[i].hdr.SetIovlen(1)
+		msgs[i] = newMessage(&iovs[i])
 	}
 	var res Result
 	var from time.Time // when what counts begins
@@ -116,7 +109,7 @@ func (r *receiver) count(c Config) (Result, error) {
 		res.Calls++
 		for i := range msgs[:n] {
 			res.Bytes += uint64(msgs[i].len)
-			res.Segments += uint64(int(msgs[i].len)+c.Segment-1) / uint64(c.Segment)
+			res.Segments += c.segments(int(msgs[i].len))
 		}
 	}
 }

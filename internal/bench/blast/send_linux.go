@@ -31,13 +31,13 @@ func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 		result <- <-done
 		over.Store(true)
 	}()
-	train := make([]byte, c.Segment*c.train())
+	msgs := c.messages()
 	for !over.Load() {
-		_, err := unix.Write(fd, train)
+		err := send(fd, msgs)
 		switch {
 		case errors.Is(err, unix.ECONNREFUSED): // the receiver has ended; its word is on the way
 		case err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ENOBUFS):
-			return fmt.Errorf("sending %d bytes in segments of %d to %v: %w", len(train), c.Segment, to, err)
+			return fmt.Errorf("sending %d bytes in segments of %d to %v: %w", c.Segment*c.train(), c.Segment, to, err)
 		}
 	}
 	return <-result
