@@ -61,7 +61,8 @@ type Config struct {
 	Spin time.Duration
 	// Shards is how many parts the connected queue pairs are divided into, each of which a processor serves by itself: 1 to
 	// [MaxShards]; 0 means half as many as there are processors, 8 at most. Where the link is udp each receives by a queue of
-	// its own. A program with few queue pairs, or with two processors, gains nothing by several. With an Observer there is one.
+	// its own. A program with few queue pairs, or with two processors, gains nothing by several. With an Observer there is one,
+	// and unless told otherwise with a Seed.
 	Shards int
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig
@@ -169,6 +170,8 @@ func shards(cfg *Config) int {
 	switch {
 	case cfg.Observer != nil:
 		return 1
+	case cfg.Shards <= 0 && cfg.Seed != 0:
+		return 1 // numbers depend on how many there are, and are to be the same on every host
 	case cfg.Shards <= 0:
 		return min(max(runtime.GOMAXPROCS(0)/2, 1), usualShards)
 	}

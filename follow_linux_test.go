@@ -26,14 +26,14 @@ var followCable = testnet.Cable{
 // followIn opens a device that follows what device names on a host.
 func followIn(t *testing.T, ns netns.NsHandle, device string) *testNode {
 	t.Helper()
-	return followBy(t, ns, device, "")
+	return followBy(t, ns, device, "", 0)
 }
 
-// followBy is followIn with links of a kind.
-func followBy(t *testing.T, ns netns.NsHandle, device, link string) (n *testNode) {
+// followBy is followIn with links of a kind and a number of shards.
+func followBy(t *testing.T, ns netns.NsHandle, device, link string, shards int) (n *testNode) {
 	t.Helper()
 	testnet.In(t, ns, func() error {
-		dev, err := gorxe.Open(gorxe.Config{Device: device, Link: link, Follow: true})
+		dev, err := gorxe.Open(gorxe.Config{Device: device, Link: link, Follow: true, Shards: shards})
 		if err != nil {
 			return err
 		}

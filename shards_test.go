@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -176,5 +177,22 @@ func TestALookGoesThroughAllShards(t *testing.T) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("queue pairs %x, want %x", got, want)
+	}
+}
+
+func TestASeedGivesTheSameNumbersHoweverManyProcessorsThereAre(t *testing.T) {
+	numbers := func(processors int) (got [3]gorxe.QPN) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		cfg := pipeLinks(t)[0]
+		cfg.Seed = 1
+		n := openNode(t, cfg, 64)
+		for i := range got {
+			q, _ := n.newQP()
+			got[i] = q.QPN()
+		}
+		return got
+	}
+	if few, many := numbers(1), numbers(16); few != many {
+		t.Errorf("queue pairs %x with one processor, %x with sixteen", few, many)
 	}
 }

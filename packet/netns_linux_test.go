@@ -26,15 +26,14 @@ func newTestNet(t testing.TB, mtu, segments int) *testnet.Hosts {
 	})
 }
 
-// joinIn joins groups in the namespace of the link, of which a membership is.
-func joinIn(hosts *testnet.Hosts, left string) linktest.Option {
-	return linktest.WithJoin(func(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
+// atHome opens further sockets in the namespace of the link.
+func atHome(hosts *testnet.Hosts, left string) linktest.Option {
+	return linktest.At(func(t *testing.T, l packet.Link, do func()) {
 		ns := hosts.Right
 		if l.Local() == netip.MustParseAddr(left) {
 			ns = hosts.Left
 		}
-		testnet.In(t, ns, func() error { r, err = packet.Join(l, group); return nil })
-		return r, err
+		testnet.In(t, ns, func() error { do(); return nil })
 	})
 }
 

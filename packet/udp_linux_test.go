@@ -79,7 +79,7 @@ func TestUDPVeth(t *testing.T) {
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
-					}), joinIn(hosts, pair.left))
+					}), atHome(hosts, pair.left))
 				})
 			}
 		})

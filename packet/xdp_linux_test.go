@@ -50,7 +50,7 @@ func TestXDPVeth(t *testing.T) {
 							t.Errorf("MTU %d, want %d", got, want)
 						}
 						return a, b
-					}, joinIn(hosts, pair.left))
+					}, atHome(hosts, pair.left))
 				})
 			}
 		})
@@ -64,17 +64,17 @@ func TestXDPAndOthers(t *testing.T) {
 		t.Run(pair.name+" from UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
 				return listenIn(t, hosts.Left, pair.left, packet.UDPOptions{}), xdpIn(t, hosts.Right, pair.right, packet.XDPOptions{})
-			}, joinIn(hosts, pair.left))
+			}, atHome(hosts, pair.left))
 		})
 		t.Run(pair.name+" from raw", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
 				return listenRawIn(t, hosts.Left, pair.left, packet.RawOptions{}), xdpIn(t, hosts.Right, pair.right, packet.XDPOptions{})
-			}, joinIn(hosts, pair.left))
+			}, atHome(hosts, pair.left))
 		})
 		t.Run(pair.name+" to UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
 				return xdpIn(t, hosts.Left, pair.left, packet.XDPOptions{}), listenIn(t, hosts.Right, pair.right, packet.UDPOptions{})
-			}, joinIn(hosts, pair.left), linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
+			}, atHome(hosts, pair.left), linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 				testnet.In(t, hosts.Right, func() error { w = linktest.Sniff(t, testnet.Interface); return nil })
 				return w
 			}))

@@ -32,24 +32,22 @@ func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.w
 // wire are not made.
 func Unwatched() Option { return func(s *suite) { s.unwatched = true } }
 
-// WithJoin names how to join a group with a link for which [packet.Join] alone will not do.
-func WithJoin(join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)) Option {
-	return func(s *suite) { s.join = join }
+// At names how to call do where a link is at home: in its network namespace, for what opens further sockets.
+func At(call func(t *testing.T, l packet.Link, do func())) Option {
+	return func(s *suite) { s.at = call }
 }
 
 type suite struct {
 	open Open
 	wire func(t *testing.T) Wire
-	join func(t *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error)
+	at   func(t *testing.T, l packet.Link, do func())
 
 	unwatched bool
 }
 
 // Run runs the suite.
 func Run(t *testing.T, open Open, options ...Option) {
-	s := &suite{open: open, join: func(_ *testing.T, l packet.Link, group netip.Addr) (packet.Receiver, error) {
-		return packet.Join(l, group)
-	}}
+	s := &suite{open: open, at: func(_ *testing.T, _ packet.Link, do func()) { do() }}
 	for _, o := range options {
 		o(s)
 	}
@@ -74,6 +72,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"who does not wait gets what has come", tryRecv},
 		{"who waits and who does not get everything in order, in turn", inTurn},
 		{"who waits takes nothing while another has the lock", aside},
+		{"of several queues each has what is for it", s.queues},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := s.ends(t)
@@ -91,6 +90,11 @@ func Run(t *testing.T, open Open, options ...Option) {
 	t.Run("Close wakes a waiting Recv", s.closeWakes)
 	t.Run("a closed link says so", s.closed)
 	t.Run("Close leaves no goroutine", s.noGoroutine)
+}
+
+func (s *suite) join(t *testing.T, l packet.Link, group netip.Addr) (r packet.Receiver, err error) {
+	s.at(t, l, func() { r, err = packet.Join(l, group) })
+	return r, err
 }
 
 // ends opens the links for a test and closes them after it.
