@@ -55,11 +55,10 @@ type Device struct {
 	start     time.Time
 
 	shards    []*shard
-	nextShard atomic.Uint32 // for the next queue pair
-	made      atomic.Uint64 // queue pairs, ever: their numbers
-	open      atomic.Int64  // queue pairs there are
-	keys      *mr.Table     // read with keying or all shards' locks held, changed alone or with all of them: see shard.alone
-	keying    sync.RWMutex
+	nextShard atomic.Uint32     // for the next queue pair
+	made      atomic.Uint64     // queue pairs, ever: their numbers
+	open      atomic.Int64      // queue pairs there are
+	keys      *mr.Table         // read with a shard's keying or all shards' locks held, changed alone or with all of them: see shard.alone
 	srqs      roster.List[*SRQ] // guarded by home's lock
 
 	pollable pollable

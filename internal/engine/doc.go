@@ -29,7 +29,8 @@
 //	                a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
 //	                region is borrowed only under it.
-//	Device.keying   the key table, where there are several shards; taken under shard.mu.
+//	shard.keying    the key table, where there are several shards, each of which has a part of the right to it: one to
+//	                read, all to write. Taken under shard.mu.
 //	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
 //	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
@@ -37,7 +38,7 @@
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking, adding or inbox, shard (in the order of their indexes), keying, CompChannel, Device, CQ, port, lost, events:
+// The order is linking, adding or inbox, shard, keying (both in the order of their indexes), CompChannel, Device, CQ, port, lost, events:
 // whoever holds one takes only what stands behind it.
 // A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
 // a group for Close.
@@ -57,8 +58,9 @@
 // what comes; the goroutine of a queue takes its own shard's lock. What comes to another one's queue all the same, or by a
 // link with one, it hands on: it takes the lock of one shard after the other.
 //
-// The key table belongs to the device. Machines look keys up with keying taken for reading, which comes with the shard's
-// lock (shard.lock), and change them, where work requests bind, register and invalidate, with keying taken for writing and
-// nothing borrowed (shard.alone). With one shard its lock is enough. Calls such as Register and Deregister take the lock of
-// every shard, in order. So when Deregister returns, no machine, no packet and no system call can reach the memory any more.
+// Between a packet and its queue pair no lock is taken that another shard takes, but where keys change. The key table belongs
+// to the device. Machines look keys up with the keying of their shard, which comes with its lock (shard.lock), and change
+// them, where work requests bind, register and invalidate, with that of every shard and nothing borrowed (shard.alone). With
+// one shard its lock is enough. Calls such as Register and Deregister take the lock of every shard, in order. So when
+// Deregister returns, no machine, no packet and no system call can reach the memory any more.
 package engine

@@ -20,6 +20,7 @@ type shard struct {
 	several bool // shards of the device
 
 	mu      sync.Mutex
+	keying  sync.Mutex // the right to look keys up: see lock
 	closed  bool
 	qps     map[bth.QPN]*QP
 	inOrder roster.List[*QP] // those of qps, as they were made

@@ -45,13 +45,13 @@ func (d *Device) unlockAll() {
 func (s *shard) lock() {
 	s.mu.Lock()
 	if s.several {
-		s.dev.keying.RLock()
+		s.keying.Lock()
 	}
 }
 
 func (s *shard) unlock() {
 	if s.several {
-		s.dev.keying.RUnlock()
+		s.keying.Unlock()
 	}
 	s.mu.Unlock()
 }
@@ -63,9 +63,14 @@ func (s *shard) alone(f func()) {
 		f()
 		return
 	}
-	s.dev.keying.RUnlock()
-	s.dev.keying.Lock()
+	s.keying.Unlock()
+	for _, o := range s.dev.shards {
+		o.keying.Lock()
+	}
 	f()
-	s.dev.keying.Unlock()
-	s.dev.keying.RLock()
+	for _, o := range s.dev.shards {
+		if o != s {
+			o.keying.Unlock()
+		}
+	}
 }
