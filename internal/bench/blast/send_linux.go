@@ -9,22 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendUntil sends trains until done has something, which it returns.
-func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
+// dial returns a socket that sends trains, if there are any, to port of to.
+func (c Config) dial(to netip.Addr, port uint16) (fd int, err error) {
 	family, sa := sockaddr(to, port)
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening a UDP socket: %w", err)
+	if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("opening a UDP socket: %w", err)
 	}
-	defer unix.Close(fd)
-	if err := unix.Connect(fd, sa); err != nil {
-		return fmt.Errorf("connecting a UDP socket to %v: %w", to, err)
-	}
-	if n := c.train(); n > 1 {
-		if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT, c.Segment); err != nil {
-			return fmt.Errorf("UDP_SEGMENT of %d bytes: %w", c.Segment, err)
+	if err = unix.Connect(fd, sa); err != nil {
+		err = fmt.Errorf("connecting a UDP socket to %v: %w", to, err)
+	} else if c.train() > 1 {
+		if err = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT, c.Segment); err != nil {
+			err = fmt.Errorf("UDP_SEGMENT of %d bytes: %w", c.Segment, err)
 		}
 	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// sendUntil sends trains until done has something, which it returns.
+func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
+	fd, err := c.dial(to, port)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
 	var over atomic.Bool
 	result := make(chan error, 1)
 	go func() {
