@@ -87,8 +87,7 @@ func listenFrames(u *udp, opts RawOptions) (*mdpacket.Conn, error) {
 	}
 	c, err := conn.SyscallConn()
 	if err == nil {
-		cerr := c.Control(func(fd uintptr) { err = configureFrames(int(fd), opts) })
-		err = errors.Join(err, cerr)
+		err = withFD(c, func(fd int) error { return configureFrames(fd, opts) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

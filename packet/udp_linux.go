@@ -61,14 +61,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 		l.SetMTU(mtu)
 		l.ifname = ifname
 	}
-	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var err error
-		if cerr := c.Control(func(fd uintptr) { err = l.configure(int(fd), opts) }); cerr != nil {
-			return cerr
-		}
-		return err
-	}}
-	conn, err := lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(Port)))
+	conn, err := l.bind(func(fd int) error { return l.configure(fd, opts) })
 	if err != nil {
 		return nil, listenError(addr, err)
 	}
@@ -77,6 +70,20 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	}
 	l.tx.init(sendmmsg)
 	return l, nil
+}
+
+// bind opens a socket on the address and port of l, after configure.
+func (l *udp) bind(configure func(fd int) error) (net.PacketConn, error) {
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return withFD(c, configure) }}
+	return lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(Port)))
+}
+
+// withFD calls f with the descriptor of c.
+func withFD(c syscall.RawConn, f func(fd int) error) (err error) {
+	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
+		return cerr
+	}
+	return err
 }
 
 // udpSocket is an unconnected socket, and all it takes to receive from it.

@@ -1,12 +1,8 @@
 package packet
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,25 +19,22 @@ func (l *udp) split(n int) (queues []Queue, err error) {
 		if err != nil {
 			_ = l.closeMore()
 			l.more = nil
-			_ = l.control(reuseport(0))
+			_ = withFD(l.raw, reuseport(0))
 			err = fmt.Errorf("packet: udp %v: %d receive queues: %w (%w)", l.addr, n, err, errors.ErrUnsupported)
 		}
 	}()
-	if err := l.control(reuseport(1)); err != nil {
+	if err := withFD(l.raw, reuseport(1)); err != nil {
 		return nil, err
 	}
 	queues = []Queue{&l.udpSocket}
 	for range n - 1 {
 		s := &udpSocket{addr: l.addr, bare: l.bare}
-		lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-			return controlWith(c, func(fd int) error {
-				if err := reuseport(1)(fd); err != nil {
-					return err
-				}
-				return s.receive(fd, l.opts)
-			})
-		}}
-		conn, err := lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(Port)))
+		conn, err := l.bind(func(fd int) error {
+			if err := reuseport(1)(fd); err != nil {
+				return err
+			}
+			return s.receive(fd, l.opts)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +44,7 @@ func (l *udp) split(n int) (queues []Queue, err error) {
 		l.more = append(l.more, s)
 		queues = append(queues, s)
 	}
-	return queues, l.control(func(fd int) error { return steer(fd, n) })
+	return queues, withFD(l.raw, func(fd int) error { return steer(fd, n) })
 }
 
 // steer lets the sockets that share fd's port receive by the remainder of the queue pair number. The program sees the UDP payload;
@@ -75,16 +68,6 @@ func reuseport(on int) func(fd int) error {
 	return func(fd int) error {
 		return setOptions(fd, []option{{"SO_REUSEPORT", unix.SOL_SOCKET, unix.SO_REUSEPORT, on}})
 	}
-}
-
-// control calls f with the descriptor of the first socket.
-func (l *udp) control(f func(fd int) error) error { return controlWith(l.raw, f) }
-
-func controlWith(c syscall.RawConn, f func(fd int) error) (err error) {
-	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
-		return cerr
-	}
-	return err
 }
 
 func (l *udp) closeMore() (err error) {
