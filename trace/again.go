@@ -13,7 +13,7 @@ import (
 // did not repeat what was acknowledged meanwhile.
 func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
 	from := st.pos
-	if b := &st.back; b.on && b.n == 1 && s.Diff(b.from) >= 0 {
+	if b := &st.back; b.on && !b.tail && s.Diff(b.from) >= 0 {
 		from = later(from, b.from) // who repeats only what was asked for goes on where it was
 	}
 	if st.exact && st.una.Diff(from) > 0 {
@@ -24,6 +24,9 @@ func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
 
 // missing notes that the PSNs from up to s did not come before the packet in hand.
 func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
+	if w := st.readAt(s); w != nil {
+		s = w.first // who asks for the rest of a READ has what is before it
+	}
 	n := int(s.Diff(from))
 	if n <= 0 {
 		return
@@ -101,7 +104,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		st.una = s // the requester goes back to its oldest
 	}
 	b := goingBack{on: true, from: st.pos, until: st.next, frame: p.Number}
-	if st.back.on && st.back.n == 1 {
+	if st.back.on && !st.back.tail {
 		b.from = later(b.from, st.back.from)
 	}
 	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < firstRecords

@@ -64,6 +64,58 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 				! again_after_nak ...
 			b ACKNOWLEDGE psn=7
 			flow 1 lost=0 again=2 naks=2 payload=30`},
+		{"a requester whose probe crosses the NAK repeats one after the other, and goes on where it was", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=6 len=10
+			a SEND_ONLY psn=7 len=11
+			a SEND_ONLY psn=8 len=12 ack
+			b ACKNOWLEDGE psn=6 syn=seq
+				! nak_sequence the responder misses PSN 6: frame 2 passed here and was lost behind this point; all before it is acknowledged
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_timeout ...
+			a SEND_ONLY psn=6 len=10 ack
+				! again_after_timeout PSN 6 is sent again, too...
+			a SEND_ONLY psn=9 len=13 ack
+				role request flow=1 again=false
+			b ACKNOWLEDGE psn=9
+				! ack_coalesced ...
+			flow 1 lost=0 again=2 naks=1`},
+		{"who repeats what was not asked for repeats all, and what is not among it is missing", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=6 len=10
+			a SEND_ONLY psn=7 len=11
+			a SEND_ONLY psn=8 len=12 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9
+				! again_after_nak ...
+			a SEND_ONLY psn=6 len=10
+				! again_after_nak PSN 6 is sent again, too...
+			a SEND_ONLY psn=9 len=13 ack
+				! gap PSNs 7 to 8 are missing before this packet: lost again in the repetition, or missed by the capture
+			flow 1 lost=2 again=2 naks=1`},
+		{"one gap after the other is asked for and repeated, and the requester goes on where it was", `
+			a SEND_ONLY psn=5 len=9
+			a SEND_ONLY psn=6 len=10
+			a SEND_ONLY psn=7 len=11
+			a SEND_ONLY psn=8 len=12
+			a SEND_ONLY psn=9 len=13 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak ...
+			b ACKNOWLEDGE psn=6
+				! kept_early it acknowledges up to PSN 6, and what follows PSN 5 was not sent again: the responder had kept it (no go-back-N)
+				! ack_coalesced ...
+			a SEND_ONLY psn=7 len=11 ack
+				! again_after_nak PSN 7 is sent again, too...
+			b ACKNOWLEDGE psn=8 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=8 len=12 ack
+				! again_after_nak PSN 8 is sent again because the sequence NAK in frame 10 asked for it
+			a SEND_ONLY psn=10 len=14 ack
+				role request flow=1 again=false
+			flow 1 lost=0 again=3 naks=2`},
 		{"what is lost behind a packet that was repeated alone is missing, and no more", `
 			a SEND_ONLY psn=5 len=9 ack
 			a SEND_ONLY psn=6 len=10 ack

@@ -20,6 +20,38 @@ func TestReads(t *testing.T) {
 			a READ_REQUEST psn=10 dma=2048 ack
 			a SEND_ONLY psn=14 len=1 ack
 			flow 1 mtu=512 lost=0`},
+		{"a single response tells no path MTU: it may be the greatest", `
+			a READ_REQUEST psn=10 dma=569 ack
+			a SEND_ONLY psn=11 len=1 ack
+			a READ_REQUEST psn=12 dma=2048 ack
+				= READ #3 asks for 2048 bytes at 0x1000, key 0x77
+			b READ_RESPONSE_ONLY psn=12 len=2048
+				! implied_nak ...
+			flow 1 mtu=0`},
+		{"a requester that repeats one packet goes on behind the READ whose length the next PSN tells", `
+			a SEND_ONLY psn=9 len=1 ack
+			a READ_REQUEST psn=10 dma=2048
+			b ACKNOWLEDGE psn=9 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=9 len=1 ack
+				! again_after_nak ...
+			a SEND_ONLY psn=12 len=1 ack
+				role request flow=1 again=false
+			flow 1 mtu=1024 lost=0`},
+		{"who asks for the rest of a READ has what is before it", `
+			a READ_REQUEST psn=10 dma=1024
+			b READ_RESPONSE_FIRST psn=10 len=256
+			b READ_RESPONSE_MIDDLE psn=11 len=256
+			a SEND_ONLY psn=14 len=1 ack
+			a READ_REQUEST psn=11 dma=768
+				! again_after_timeout ...
+				! read_again ...
+			b ACKNOWLEDGE psn=14
+				! implied_nak ...
+			a READ_REQUEST psn=12 dma=512
+				! implied_nak PSN 12 is asked for again because...
+				! read_again ...
+			flow 1 lost=0`},
 		{"a response acknowledges what was asked before", `
 			a SEND_ONLY psn=9 len=1
 			a READ_REQUEST psn=10 dma=5 ack

@@ -17,10 +17,12 @@ func (a *Analyzer) request(c *conn, from int) {
 	again := s.Diff(st.next) < 0
 	inTurn := true
 	switch d := s.Diff(st.pos); {
-	case (d > 0 || d == 0 && st.back.n == 1) && again && st.nak.fresh && s == st.nak.psn:
+	case (d > 0 || d == 0 && !st.back.tail) && again && st.nak.fresh && s == st.nak.psn:
 		a.goBack(c, st, s) // from one repetition to the next
 	case d > 0:
 		a.skipped(c, st, s)
+	case d == 0 && again:
+		st.back.tail = st.back.tail || !st.exact || s.Diff(st.una) > 0
 	case d < 0:
 		inTurn = !a.strays(c, st, s)
 		if inTurn {
@@ -41,7 +43,6 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.repeated(c, st, w, r, again && inTurn)
 	if inTurn && st.back.on {
 		st.back.end = end
-		st.back.n++
 	}
 	a.take(c, st, w, r, again && r.missed == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
@@ -100,7 +101,9 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 	n := uint64(s.Diff(w.first))
 	for mtu := uint64(256); mtu <= bth.MaxPayload; mtu *= 2 {
 		if (w.total+mtu-1)/mtu == n {
-			c.MTU = max(c.MTU, int(mtu))
+			if n > 1 { // one response may be as short at a greater path MTU
+				c.MTU = max(c.MTU, int(mtu))
+			}
 			st.grow(c, w, uint32(n))
 			return
 		}
@@ -112,7 +115,7 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 	was := w.end
 	w.end, w.whole = w.first.Add(n), true
 	w.m.Last = w.end.Sub(1)
-	for _, x := range [...]*bth.PSN{&st.pos, &st.next, &st.expect, &st.count} {
+	for _, x := range [...]*bth.PSN{&st.pos, &st.next, &st.expect, &st.count, &st.back.from, &st.back.until} {
 		if *x == was {
 			*x = w.end
 		}

@@ -106,7 +106,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	was := st.expect
 	st.expect = end
 	a.early(c, st, was, end)
-	if b := &st.back; b.kind == AfterNAK && b.n == 1 && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
+	if b := &st.back; b.kind == AfterNAK && !b.tail && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
 		a.note(KeptEarly, Info, fmt.Sprintf("it acknowledges up to PSN %d, and what follows PSN %d was not sent again: the responder had kept it (no go-back-N)",
 			end.Sub(1), b.end.Sub(1)), b.frame, a.p.Number)
 		b.end = b.until

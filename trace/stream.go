@@ -52,7 +52,7 @@ type goingBack struct {
 	kind  Kind
 	until bth.PSN
 	from  bth.PSN // where the requester was
-	n     int     // packets of it so far
+	tail  bool    // one of its packets so far follows another though nobody asked for it
 	end   bth.PSN // behind them
 	frame int     // where it began
 	cause int     // frame that asked for it; 0: none

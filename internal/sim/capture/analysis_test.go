@@ -15,7 +15,7 @@ func TestNothingIsMissingInACaptureThatHasEverything(t *testing.T) {
 		trace.Gap: true, trace.Reordered: true, trace.WrongICRC: true, trace.Malformed: true, trace.PadLies: true, trace.Misnumbered: true,
 	}
 	again := map[trace.Kind]int{}
-	for seed := range uint64(150) {
+	for seed := range uint64(500) {
 		var file bytes.Buffer
 		if _, err := Write(&file, sim.Generate(seed+1)); err != nil {
 			t.Fatal(err)
