@@ -18,8 +18,9 @@ type Config struct {
 	// repaired, SENDs and WRITEs may be as many again; a responder keeps as far ahead.
 	Window int
 	// MaxWindow is what the window may grow to. It does so where it was full and the peer is not rxe: by what is
-	// acknowledged until a NAK tells of a loss, and then by a sixteenth of Window for each window that is
-	// acknowledged. Such a NAK halves it, but not below Window. 0 means Window where that is given, else 1,024.
+	// acknowledged until a NAK tells of a loss, and then by a quarter of Window for each four windows that are
+	// acknowledged. Such a NAK halves it, down to a whole number of such quarters, but not below Window. 0 means Window
+	// where that is given, else 1,024.
 	MaxWindow int
 	// WindowBytes bounds the same in payload bytes, so that a window of large
 	// packets still fits the receiver's socket buffer. At least one packet is

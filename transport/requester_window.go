@@ -51,9 +51,9 @@ func (c *RC) widen(acked uint32) {
 	case !r.lost:
 		r.full, r.window = false, min(r.window+acked, c.most)
 	default:
-		if r.acked += acked; r.acked >= r.window {
+		if r.acked += acked; r.acked >= 4*r.window {
 			r.full, r.acked = false, 0
-			r.window = min(r.window+max(1, c.window/16), c.most)
+			r.window = min(r.window+c.step(), c.most)
 		}
 	}
 }
@@ -63,6 +63,11 @@ func (c *RC) shed() {
 	r := &c.req
 	r.lost, r.acked = true, 0
 	if r.window > c.window {
-		r.window = max(c.window, r.window/2)
+		half := r.window / 2
+		r.window = max(c.window, half-half%c.step())
 	}
 }
+
+// step is what a window beyond c.window changes by: 64 KiB of the longest packets. A message that the window cuts
+// in two takes the host another datagram, and most long ones are multiples of that.
+func (c *RC) step() uint32 { return max(1, c.window/4) }

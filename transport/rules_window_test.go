@@ -194,15 +194,27 @@ func TestWindowGrowsWhereItWasFull(t *testing.T) {
 			post write id=2 len=1024
 			> RDMA_WRITE_FIRST psn=101 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=102 len=256 ack`},
-		{"a sequence NAK halves it, and from then on it grows slowly", grows, grown + `
+		{"a sequence NAK halves it, and from then on it grows slowly", grows, `
+			post write id=1 len=4096
+			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=4096
+			> RDMA_WRITE_MIDDLE psn=101 len=256 ack
+			< ACKNOWLEDGE psn=101
+			> RDMA_WRITE_MIDDLE psn=102 len=256
+			> RDMA_WRITE_MIDDLE psn=103 len=256
+			> RDMA_WRITE_MIDDLE psn=104 len=256
+			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
 			< ACKNOWLEDGE psn=102 syn=seq
 			> RDMA_WRITE_MIDDLE psn=102 len=256 ack
 			< ACKNOWLEDGE psn=105
 			> RDMA_WRITE_MIDDLE psn=106 len=256
-			> RDMA_WRITE_MIDDLE psn=107 len=256
-			> RDMA_WRITE_MIDDLE psn=108 len=256 ack
+			> RDMA_WRITE_MIDDLE psn=107 len=256 ack
 			< ACKNOWLEDGE psn=107
-			> RDMA_WRITE_LAST psn=109 len=256 ack`},
+			> RDMA_WRITE_MIDDLE psn=108 len=256
+			> RDMA_WRITE_MIDDLE psn=109 len=256 ack
+			< ACKNOWLEDGE psn=109
+			> RDMA_WRITE_MIDDLE psn=110 len=256
+			> RDMA_WRITE_MIDDLE psn=111 len=256
+			> RDMA_WRITE_MIDDLE psn=112 len=256 ack`},
 		{"a gap in READ responses does as well", func(a *qp.Attr, c *Config) { grows(a, c); c.ReadChunk = 1; a.MaxRdAtomic = 16 }, `
 			post read id=1 len=2560
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=256 ack

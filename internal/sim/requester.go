@@ -47,8 +47,12 @@ func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), tr
 func (e *end) shed() {
 	r := &e.requester
 	r.lost, r.grown = true, 0
-	r.window = max(min(r.window, e.psnWindow()), r.window/2)
+	base, step := e.psnWindow(), e.windowStep()
+	r.window = max(min(r.window, base), r.window/2/step*step)
 }
+
+// windowStep is what a window that has grown changes by, once something was lost.
+func (e *end) windowStep() int64 { return max(1, e.psnWindow()/4) }
 
 // widen is what acknowledgements of n PSNs do to the window.
 func (e *end) widen(n int64) {
@@ -62,10 +66,10 @@ func (e *end) widen(n int64) {
 		return
 	}
 	if r.lost {
-		if r.grown += n; r.grown < r.window {
+		if r.grown += n; r.grown < 4*r.window {
 			return
 		}
-		r.grown, n = 0, max(1, base/16)
+		r.grown, n = 0, e.windowStep()
 	}
 	r.full, r.window = false, min(r.window+n, most)
 }
