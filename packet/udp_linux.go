@@ -34,7 +34,7 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return &udpQueues{udp: l}, nil
 }
 
 // listenUDP opens a link. One that is deaf only sends: what comes to its port is dropped.
@@ -115,13 +115,12 @@ func (s *udpSocket) Close() error {
 	return nil
 }
 
-// udp is a link over one socket, others that it may receive by, and another for each group it has joined.
+// udp is a link over one socket, and another for each group it has joined.
 type udp struct {
 	udpSocket
-	more          []*udpSocket // that it receives by besides its own, of the same address
-	network, host string       // as package net names them
-	scope         uint32       // interface index of a link-local addr
-	ifname        string       // network interface of addr, "" if that is not known
+	network, host string // as package net names them
+	scope         uint32 // interface index of a link-local addr
+	ifname        string // network interface of addr, "" if that is not known
 	mtu           atomic.Int32
 	opts          UDPOptions
 	deaf          bool

@@ -12,7 +12,7 @@ import (
 func sockopt(t *testing.T, l Link, level, opt int) (value int) {
 	t.Helper()
 	var err error
-	cerr := l.(*udp).raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), level, opt) })
+	cerr := l.(*udpQueues).raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), level, opt) })
 	if cerr != nil || err != nil {
 		t.Fatal(cerr, err)
 	}

@@ -7,14 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// udpQueues is a link by UDP that may receive by further sockets of its address.
+type udpQueues struct {
+	*udp
+	more []*udpSocket
+}
+
 // split opens more sockets for the address of l, among which the kernel chooses by the queue pair number (SO_REUSEPORT with a
 // program). What a network device has joined to a train goes where its first packet does.
 //
 // The option comes after the first socket is bound: so whoever else owns the port was found out, another gorxe, too.
-func (l *udp) split(n int) (queues []Queue, err error) {
-	if l.deaf {
-		return nil, fmt.Errorf("packet: udp %v: nothing is received by it: %w", l.addr, errors.ErrUnsupported)
-	}
+func (l *udpQueues) split(n int) (queues []Queue, err error) {
 	defer func() {
 		if err != nil {
 			_ = l.closeMore()
@@ -70,7 +73,7 @@ func reuseport(on int) func(fd int) error {
 	}
 }
 
-func (l *udp) closeMore() (err error) {
+func (l *udpQueues) closeMore() (err error) {
 	for _, s := range l.more {
 		err = errors.Join(err, s.Close())
 	}
@@ -78,11 +81,11 @@ func (l *udp) closeMore() (err error) {
 }
 
 // Close closes all sockets.
-func (l *udp) Close() error { return errors.Join(l.udpSocket.Close(), l.closeMore()) }
+func (l *udpQueues) Close() error { return errors.Join(l.udp.Close(), l.closeMore()) }
 
 // Stats are those of all sockets.
-func (l *udp) Stats() Stats {
-	sum := l.udpSocket.Stats()
+func (l *udpQueues) Stats() Stats {
+	sum := l.udp.Stats()
 	for _, s := range l.more {
 		sum.Add(s.Stats())
 	}

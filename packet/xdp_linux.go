@@ -126,11 +126,6 @@ func (l *xdp) Caps() Caps {
 // SetMTU is what [Resizable] says. No MTU is above what a frame may have.
 func (l *xdp) SetMTU(mtu int) { l.udp.SetMTU(min(mtu, l.end.MaxFrame()-encap.EthernetLen)) }
 
-// split is not that of the socket, by which little comes.
-func (l *xdp) split(int) ([]Queue, error) {
-	return nil, fmt.Errorf("packet: xdp %v: several receive queues: %w", l.addr, errors.ErrUnsupported)
-}
-
 // Stats are those of all sockets.
 func (l *xdp) Stats() Stats {
 	s := l.udp.Stats()
