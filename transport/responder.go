@@ -12,6 +12,7 @@ type responder struct {
 	msn      uint32
 	started  bool
 	nak      nakKind // what was reported of the packet at expected
+	asked    bool    // the last ACK or NAK that left was a sequence NAK
 
 	op     bth.Operation // of the message in progress
 	inside bool          // between the FIRST and the LAST packet of a message

@@ -62,11 +62,14 @@ func (c *RC) reply(x *transmission) {
 // sendReply emits the ACK or NAK that is owed.
 func (c *RC) sendReply(x *transmission) bool {
 	r := &c.rsp
-	p := c.packetOf(bth.RCAck, r.reply.psn)
-	p.AETH = bth.AETH{Syndrome: r.reply.syndrome, MSN: r.msn}
-	if x.frame(p, 0) == nil {
+	gap := r.reply.syndrome == bth.NakPSNSequence
+	if gap && r.asked && c.rxeWaitsForAck() && !c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
 		return false
 	}
+	if !c.sendAck(x, r.reply.psn, r.reply.syndrome) {
+		return false
+	}
+	r.asked = gap
 	fatal := r.reply.kind == replyError
 	r.reply.kind = replyNone
 	if fatal {
@@ -75,5 +78,23 @@ func (c *RC) sendReply(x *transmission) bool {
 		}
 		c.enterError()
 	}
+	return true
+}
+
+// rxeWaitsForAck reports whether the peer may take no notice of a second sequence NAK before an ACK. Linux rxe goes back once until
+// something is acknowledged other than by a NAK within the oldest message, and then waits for its timer. The ACK of what came
+// since the first NAK is legal, and only with SENDs and WRITEs: a READ's PSNs are acknowledged by its responses.
+func (c *RC) rxeWaitsForAck() bool {
+	return c.peer == peerRxe && (c.rsp.op == bth.OpSend || c.rsp.op == bth.OpWrite)
+}
+
+// sendAck emits an ACK or NAK.
+func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
+	p := c.packetOf(bth.RCAck, psn)
+	p.AETH = bth.AETH{Syndrome: syndrome, MSN: c.rsp.msn}
+	if x.frame(p, 0) == nil {
+		return false
+	}
+	c.rsp.asked = false
 	return true
 }

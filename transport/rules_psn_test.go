@@ -33,6 +33,7 @@ func TestResponderSortsRequestsByPSN(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=103 len=0 ack rxe
 			< RDMA_WRITE_ONLY psn=100 len=0 rxe
 			< RDMA_WRITE_ONLY psn=102 len=0 ack rxe
+			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			> ACKNOWLEDGE psn=101 syn=seq msn=1
 			< RDMA_WRITE_ONLY psn=101 len=0 ack rxe
 			> ACKNOWLEDGE psn=101 syn=ack msn=2
@@ -184,5 +185,49 @@ func TestRequesterSortsResponsesByPSN(t *testing.T) {
 			< RDMA_READ_RESPONSE_FIRST psn=1 len=256
 			< RDMA_READ_RESPONSE_LAST psn=2 len=1
 			wc 2 SUCCESS RDMA_READ`},
+	})
+}
+
+// Linux rxe takes no notice of a second sequence NAK unless something was acknowledged since the first.
+func TestResponderAcknowledgesBeforeItAsksLinuxRxeAgain(t *testing.T) {
+	asked := `
+			< RDMA_WRITE_FIRST psn=101 len=256 va=0x10000 dma=1024 rkey=rw rxe
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+	`
+	runScenarios(t, []scenario{
+		{"what came since the first NAK, in the same message", nil, asked + `
+			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=1024 rkey=rw rxe
+			< RDMA_WRITE_MIDDLE psn=102 len=256 rxe
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			> ACKNOWLEDGE psn=101 syn=seq msn=0
+			< RDMA_WRITE_MIDDLE psn=101 len=256 rxe
+			< RDMA_WRITE_LAST psn=103 len=256 ack rxe
+			> ACKNOWLEDGE psn=101 syn=ack msn=0
+			> ACKNOWLEDGE psn=102 syn=seq msn=0`},
+		{"and not once more what was acknowledged", nil, asked + `
+			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=1024 rkey=rw ack rxe
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			< RDMA_WRITE_MIDDLE psn=102 len=256 rxe
+			> ACKNOWLEDGE psn=101 syn=seq msn=0`},
+		{"if there is room for one of them, the NAK follows", nil, asked + `
+			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=1024 rkey=rw rxe
+			<+ RDMA_WRITE_MIDDLE psn=102 len=256 rxe
+			send 1 more
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			send 1 done
+			> ACKNOWLEDGE psn=101 syn=seq msn=0`},
+		{"but not the PSNs of a READ, which its responses acknowledge", nil, asked + `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw rxe
+			<+ SEND_ONLY psn=102 len=1 rxe
+			send 9 done
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
+			> ACKNOWLEDGE psn=101 syn=seq msn=1`},
+		{"others have no need of it", nil, `
+			< RDMA_WRITE_ONLY psn=101 len=0
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+			<+ RDMA_WRITE_ONLY psn=100 len=0
+			<+ RDMA_WRITE_ONLY psn=103 len=0
+			send 9 done
+			> ACKNOWLEDGE psn=102 syn=seq msn=2`},
 	})
 }
