@@ -92,16 +92,14 @@ func (l *xdp) watch() error {
 	if err != nil {
 		return fmt.Errorf("epoll_create1: %w", err)
 	}
-	add := func(fd int) {
-		if err == nil {
-			err = unix.EpollCtl(all, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN})
-		}
+	add := func(fd int) error {
+		return unix.EpollCtl(all, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN})
 	}
+	err = withFD(l.raw, add)
 	for _, fd := range l.end.FDs() {
-		add(fd)
-	}
-	if cerr := l.raw.Control(func(fd uintptr) { add(int(fd)) }); err == nil {
-		err = cerr
+		if err == nil {
+			err = add(fd)
+		}
 	}
 	if err == nil {
 		// So the runtime waits for it as for any socket.

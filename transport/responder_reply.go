@@ -62,14 +62,12 @@ func (c *RC) reply(x *transmission) {
 // sendReply emits the ACK or NAK that is owed.
 func (c *RC) sendReply(x *transmission) bool {
 	r := &c.rsp
-	gap := r.reply.syndrome == bth.NakPSNSequence
-	if gap && r.asked && c.rxeWaitsForAck() && !c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
+	if r.reply.syndrome == bth.NakPSNSequence && r.asked && c.rxeWaitsForAck() && !c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
 		return false
 	}
 	if !c.sendAck(x, r.reply.psn, r.reply.syndrome) {
 		return false
 	}
-	r.asked = gap
 	fatal := r.reply.kind == replyError
 	r.reply.kind = replyNone
 	if fatal {
@@ -95,6 +93,6 @@ func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	if x.frame(p, 0) == nil {
 		return false
 	}
-	c.rsp.asked = false
+	c.rsp.asked = syndrome == bth.NakPSNSequence
 	return true
 }
