@@ -22,6 +22,7 @@ type Counters struct {
 	RetryExceeded     uint64
 	RNRRetryExceeded  uint64
 	ReadsReplayed     uint64
+	ReplaysRefused    uint64 // duplicate READs whose responses were sent again often enough
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
 	OversizeDatagrams uint64 // datagrams longer than the path takes, which do not leave
 }
@@ -47,6 +48,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("retry_exceeded_err", c.RetryExceeded)
 	f("retry_rnr_exceeded_err", c.RNRRetryExceeded)
 	f("replayed_reads", c.ReadsReplayed)
+	f("refused_read_replays", c.ReplaysRefused)
 	f("qkey_viol_cntr", c.QKeyViolations)
 	f("oversize_datagrams", c.OversizeDatagrams)
 }
@@ -72,6 +74,7 @@ func (c *Counters) Add(o *Counters) {
 	c.RetryExceeded += o.RetryExceeded
 	c.RNRRetryExceeded += o.RNRRetryExceeded
 	c.ReadsReplayed += o.ReadsReplayed
+	c.ReplaysRefused += o.ReplaysRefused
 	c.QKeyViolations += o.QKeyViolations
 	c.OversizeDatagrams += o.OversizeDatagrams
 }

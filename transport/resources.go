@@ -16,16 +16,22 @@ type resource struct {
 	region     *mr.Region
 	value      uint64 // what an atomic found
 	msn        uint32
+	sent       uint32 // response packets of a READ that were sent at least once
+	resent     uint32 // and how many were sent again
 	valid      bool
 }
 
 // job is a request with a resource whose responses are being sent.
 type job struct {
 	res    *resource
+	from   bth.PSN // of the first response packet of this answer
 	next   bth.PSN // of the next response packet
 	begun  bool    // a FIRST went out for this request
 	resume bool    // go on with MIDDLE or LAST, as the peer expects of a repeated READ
 	again  bool    // all of it went out before
+
+	repeated   bool    // when it is done it is to be done again
+	repeatFrom bth.PSN // from here on
 }
 
 // resources holds the responder resources of a queue pair and the jobs on them, ordered by
@@ -156,3 +162,47 @@ func (res *resource) asked(p *bth.Packet, off uint64) bool {
 
 // gone reports whether the memory of a READ was taken away.
 func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() }
+
+// A duplicate READ of some 60 bytes can have an answer of 2 GiB, so what duplicates may cost is
+// bounded. A requester whose retry_cnt is 7 and that gets nothing through asks seven times more;
+// one that loses a response in a hundred asks once for each loss and gets a part each time.
+const maxResent = 16
+
+// exhausted reports whether no more of a READ is sent again: its responses were, maxResent
+// times as many as it has.
+func (res *resource) exhausted() bool {
+	return uint64(res.resent) >= maxResent*uint64(distance(res.first, res.end)+1)
+}
+
+// sending counts the response packet with index k, 0 being the first of the READ.
+func (res *resource) sending(k uint32) {
+	if k < res.sent {
+		res.resent++
+	} else {
+		res.sent = k + 1
+	}
+}
+
+// missed reports whether a duplicate with this PSN asks for a response that was sent in this
+// answer, and so may have been lost. A duplicate of what is still to be sent changes nothing.
+func (j *job) missed(psn bth.PSN) bool {
+	return j.next != j.from && distance(j.res.first, psn) < distance(j.res.first, j.next)
+}
+
+// repeat starts j over at psn where the requester has got what j began with and misses what was
+// sent since. A copy of the request that j answers, or of one before it, does not interrupt j, or
+// copies that come fast enough would keep it from its end: it is answered when j is done.
+func (j *job) repeat(psn bth.PSN, resume bool) {
+	first := j.res.first
+	switch {
+	case distance(first, psn) > distance(first, j.from):
+		j.startAt(psn, resume)
+	case !j.repeated || distance(first, psn) < distance(first, j.repeatFrom):
+		j.repeated, j.repeatFrom = true, psn
+	}
+}
+
+// startAt makes psn the next response packet of j, and the first of its answer.
+func (j *job) startAt(psn bth.PSN, resume bool) {
+	j.from, j.next, j.begun, j.resume = psn, psn, false, resume
+}

@@ -50,7 +50,7 @@ func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
 	r.msn = (r.msn + 1) & 0xffffff
 	v.first, v.end, v.msn, v.valid = p.PSN, r.expected, r.msn, true
 	*res = v
-	r.reads.insert(job{res: res, next: p.PSN})
+	r.reads.insert(job{res: res, from: p.PSN, next: p.PSN})
 }
 
 // sendAtomicAck answers the atomic of the job at the head and reports whether there was

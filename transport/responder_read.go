@@ -55,18 +55,28 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !res.asked(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate
 	}
-	c.count.ReadsReplayed++
-	// RNICs begin the answer to a repeated READ with FIRST wherever it starts.
-	// Linux rxe takes that for an error when the READ began earlier.
-	resume := k > 0 && c.peer == peerRxe
 	at := rs.find(res)
-	if at < 0 {
-		rs.insert(job{res: res, next: p.PSN, resume: resume, again: true})
-	} else if j := &rs.jobs[at]; p.PSN.Before(j.next) {
-		j.next, j.begun, j.resume = p.PSN, false, resume
+	if at >= 0 && !rs.jobs[at].missed(p.PSN) {
+		return Duplicate
 	}
+	if res.exhausted() {
+		c.count.ReplaysRefused++
+		return UnknownDuplicate
+	}
+	c.count.ReadsReplayed++
+	if at >= 0 {
+		rs.jobs[at].repeat(p.PSN, c.resumes(res, p.PSN))
+		return Duplicate
+	}
+	again := job{res: res, again: true}
+	again.startAt(p.PSN, c.resumes(res, p.PSN))
+	rs.insert(again)
 	return Duplicate
 }
+
+// resumes reports whether an answer to a repeated READ that starts at psn goes on with MIDDLE or LAST. RNICs
+// begin it with FIRST wherever it starts. Linux rxe takes that for an error when the READ began earlier.
+func (c *RC) resumes(res *resource, psn bth.PSN) bool { return psn != res.first && c.peer == peerRxe }
 
 // sendResponse emits the next packet of j and reports whether there was room. FLUSH and
 // ATOMIC WRITE are answered as a READ of nothing is.
@@ -104,9 +114,14 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteOperational}
 		return true
 	}
+	res.sending(k)
 	j.begun = true
 	j.next = j.next.Add(1)
-	if ends {
+	switch {
+	case ends && j.repeated:
+		j.again, j.repeated = true, false
+		j.startAt(j.repeatFrom, c.resumes(res, j.repeatFrom))
+	case ends:
 		c.rsp.reads.remove(0)
 	}
 	return true

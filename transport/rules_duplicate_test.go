@@ -1,6 +1,10 @@
 package transport
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+)
 
 // IBA 9.7.5.1: a request whose PSN was executed before has lost its answer, or is an echo
 // of the network. It is answered again and never executed again.
@@ -111,6 +115,42 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
 			> RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
 			> RDMA_READ_RESPONSE_LAST psn=103 len=256 syn=ack msn=1`},
+		{"a copy of the READ that is being answered does not interrupt the answer", nil, `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=768 rkey=rw ack
+			send 2
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=768 rkey=rw ack
+			verdict duplicate
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=768 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1
+			send 64 done
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1`},
+		{"neither does a copy of an earlier request for the same READ", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=768 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1
+			<+ RDMA_READ_REQUEST psn=101 va=0x10100 dma=512 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_FIRST psn=101 len=256 syn=ack msn=1
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=768 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1
+			send 64 done
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1`},
+		{"a copy of a READ of which nothing was sent yet asks for nothing more", nil, `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
+			verdict duplicate
+			send 64 done
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_LAST psn=101 len=256 syn=ack msn=1`},
 		{"the ACK for a duplicate WRITE comes after the READ answers before it", nil, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
@@ -131,4 +171,53 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			< RDMA_WRITE_ONLY psn=102 len=0 ack
 			> ACKNOWLEDGE psn=102 syn=ack msn=3`},
 	})
+}
+
+// TestDuplicatesOfAReadCostABoundedNumberOfResponses plays a peer that repeats one READ for as
+// long as it is answered, in ways that take the answer back as often as they can.
+func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
+	const packets, mtu = 64, 256
+	for name, repeat := range map[string]struct {
+		sent int                   // responses between two duplicates
+		next func(k uint32) uint32 // where the next duplicate asks from, after one at k
+	}{
+		"copies":                       {1, func(uint32) uint32 { return 0 }},
+		"copies, each answer complete": {packets, func(uint32) uint32 { return 0 }},
+		"always a little further on":   {8, func(k uint32) uint32 { return (k + 1) % packets }},
+		"back and forth":               {8, func(k uint32) uint32 { return (k + 37) % packets }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, nil)
+			p := bth.Packet{Opcode: bth.RCReadRequest, DestQP: 0x11, PSN: 100, AckReq: true, MigReq: true, PKey: defaultPKey}
+			responses, refused := 0, 0
+			transmit := func(limit int) {
+				s.rc.Transmit(s.now, nil, s.batch, limit)
+				responses += s.batch.Len()
+				s.batch.Reset()
+			}
+			for k, i := uint32(0), 0; i < 100_000; i++ {
+				p.PSN = bth.PSN(100).Add(k)
+				p.RETH = bth.RETH{VA: 0x10000 + uint64(k)*mtu, RKey: s.regions["rw"].RKey(), DMALen: (packets - k) * mtu}
+				if s.rc.Receive(s.now, &p) == UnknownDuplicate {
+					refused++
+				}
+				transmit(repeat.sent)
+				k = repeat.next(k)
+			}
+			for range packets {
+				transmit(64)
+			}
+			// Once, sent again as often as may be, the answer with which that was reached and one that was
+			// to follow it.
+			if most := packets + maxResent*(packets+1) + 2*packets; responses > most {
+				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses, packets, most)
+			}
+			if responses < maxResent*packets {
+				t.Errorf("%d responses: a peer that lost so many of them would not have got all", responses)
+			}
+			if got := s.rc.Counters().ReplaysRefused; refused == 0 || got != uint64(refused) {
+				t.Errorf("%d duplicates were refused, %d counted", refused, got)
+			}
+		})
+	}
 }

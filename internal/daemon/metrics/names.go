@@ -118,6 +118,7 @@ var known = map[string]counted{
 	"retry_exceeded_err":     {"retries_exceeded", "Queue pairs that gave up on a peer that did not answer (retry_exceeded_err)."},
 	"retry_rnr_exceeded_err": {"rnr_retries_exceeded", "Queue pairs that gave up on a peer without receives (retry_rnr_exceeded_err)."},
 	"replayed_reads":         {"replayed_reads", "READs and atomics answered again."},
+	"refused_read_replays":   {"refused_read_replays", "Duplicate READs not answered because their responses had been sent again 16 times."},
 	"qkey_viol_cntr":         {"qkey_violations", "Datagrams with a wrong Q_Key (qkey_viol_cntr)."},
 	"oversize_datagrams":     {"oversize_datagrams", "Datagrams that were longer than their path takes."},
 	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early: there are bounds to how many are remembered, in all and of one address."},
