@@ -76,17 +76,35 @@ type arena struct {
 	off    int // first free byte of it
 }
 
-func (a *arena) alloc(n int) []byte {
-	for ; a.cur < len(a.chunks); a.cur, a.off = a.cur+1, 0 {
-		if c := a.chunks[a.cur]; n <= len(c)-a.off {
-			p := c[a.off : a.off+n : a.off+n]
-			a.off += n
-			return p
+func (a *arena) alloc(n int) []byte { return a.take(n, 0) }
+
+// allocAligned returns n bytes of which byte k lies at a multiple of 16.
+func (a *arena) allocAligned(n, k int) []byte {
+	if a.cur < len(a.chunks) && a.off+15+n <= len(a.chunks[a.cur]) {
+		return a.take(n, -(a.off+k)&15)
+	}
+	a.next(n + 15)
+	return a.take(n, -k&15)
+}
+
+// take returns n bytes that lie gap bytes behind the last ones, or at the start of a chunk.
+func (a *arena) take(n, gap int) []byte {
+	if a.cur == len(a.chunks) || a.off+gap+n > len(a.chunks[a.cur]) {
+		a.next(gap + n)
+	}
+	start := a.off + gap
+	a.off = start + n
+	return a.chunks[a.cur][start:a.off:a.off]
+}
+
+// next goes on to a chunk with room for n bytes.
+func (a *arena) next(n int) {
+	for a.off = 0; a.cur < len(a.chunks); {
+		if a.cur++; a.cur < len(a.chunks) && n <= len(a.chunks[a.cur]) {
+			return
 		}
 	}
 	a.chunks = append(a.chunks, make([]byte, max(n, arenaChunk)))
-	a.off = n
-	return a.chunks[a.cur][:n:n]
 }
 
 func (a *arena) reset() { a.cur, a.off = 0, 0 }

@@ -28,6 +28,9 @@ type Frame struct {
 	ID            uint16
 	FlagsFragment uint16
 
+	// Volatile says that the payload's memory may change until the frame has left, as memory that a READ reads may: what is
+	// sealed and sent has to be one copy of it. Links do not look at it.
+	Volatile bool
 	// Seal says how the frame is to be sealed. It is its maker's and its sealer's affair: 0 is the usual way, and links
 	// do not look at it.
 	Seal uint8
@@ -53,10 +56,17 @@ func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
 
 // Join moves header, payload and trailer into one stretch of the batch's memory, where seal bytes more may be appended to the
 // trailer. Frames that are joined one after the other lie one behind the other, so that a train of them is a single piece
-// for who gathers it. That is worth the copy where the payload is short: some hundred bytes.
+// for who gathers it. That is worth the copy where the payload is short, some hundred bytes, or the copy has to be made.
+// A long payload begins at a multiple of 16, where copies are fast.
 func (f *Frame) Join(seal int) {
-	b := f.Alloc(f.Len() + seal)
-	n := copy(b, f.Header)
+	n, size := len(f.Header), f.Len()+seal
+	var b []byte
+	if size > alignedCopy {
+		b = f.batch.arena.allocAligned(size, n)
+	} else {
+		b = f.Alloc(size)
+	}
+	copy(b, f.Header)
 	for _, p := range f.Payload {
 		n += copy(b[n:], p)
 	}
@@ -65,6 +75,9 @@ func (f *Frame) Join(seal int) {
 	clear(f.Payload)
 	f.Payload = f.Payload[:0]
 }
+
+// alignedCopy is the length in bytes of a frame whose copy gains more by alignment than a gap in the arena costs.
+const alignedCopy = 1024
 
 // Rim moves header and trailer next to each other into the batch's memory, where seal bytes more may be appended to the trailer.
 // Of frames that are treated so one after the other, each trailer lies right before the next header, so that a train of them has
@@ -115,5 +128,5 @@ func (f *Frame) reset() {
 	clear(f.Payload)
 	f.Payload = f.Payload[:0]
 	f.Trailer = f.trailer[:0]
-	f.SrcPort, f.ID, f.FlagsFragment, f.Seal, f.train = 0, 0, 0, 0, 0
+	f.SrcPort, f.ID, f.FlagsFragment, f.Volatile, f.Seal, f.train = 0, 0, 0, false, 0, 0
 }

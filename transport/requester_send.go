@@ -159,6 +159,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 		c.failAt(r.cur, qp.WCLocProtErr)
 		return 0
 	}
+	// A message that changes while it is sent may arrive with a wrong ICRC, as one that was lost, but not again.
+	f.Volatile = r.send != r.next
 	if p.AckReq {
 		r.sinceAck = 0
 	} else {

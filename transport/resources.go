@@ -164,14 +164,18 @@ func (res *resource) asked(p *bth.Packet, off uint64) bool {
 func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() }
 
 // A duplicate READ of some 60 bytes can have an answer of 2 GiB, so what duplicates may cost is
-// bounded. A requester whose retry_cnt is 7 and that gets nothing through asks seven times more;
-// one that loses a response in a hundred asks once for each loss and gets a part each time.
-const maxResent = 16
+// bounded: the responses of a READ are sent again maxResent times, and those of a short one some
+// more. A requester whose retry_cnt is 7 and that gets nothing through asks seven times more; one
+// that loses a response in a hundred asks once for each loss and gets a part each time. Where
+// packets overtake each other at random each response may take several requests.
+const (
+	maxResent  = 16
+	shortReads = 64 // packets
+)
 
-// exhausted reports whether no more of a READ is sent again: its responses were, maxResent
-// times as many as it has.
+// exhausted reports whether no more of a READ is sent again.
 func (res *resource) exhausted() bool {
-	return uint64(res.resent) >= maxResent*uint64(distance(res.first, res.end)+1)
+	return uint64(res.resent) >= maxResent*uint64(distance(res.first, res.end)+shortReads)
 }
 
 // sending counts the response packet with index k, 0 being the first of the READ.

@@ -114,6 +114,8 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteOperational}
 		return true
 	}
+	// Peers poll memory that its owner and other peers change meanwhile.
+	f.Volatile = true
 	res.sending(k)
 	j.begun = true
 	j.next = j.next.Add(1)

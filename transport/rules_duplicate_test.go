@@ -209,7 +209,7 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			}
 			// Once, sent again as often as may be, the answer with which that was reached and one that was
 			// to follow it.
-			if most := packets + maxResent*(packets+1) + 2*packets; responses > most {
+			if most := packets + maxResent*(packets+shortReads) + 2*packets; responses > most {
 				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses, packets, most)
 			}
 			if responses < maxResent*packets {

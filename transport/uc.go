@@ -115,6 +115,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
+	f.Volatile = true // nothing is sent again if it changes while it is sent
 	c.next = c.next.Add(1)
 	if last {
 		c.cur++

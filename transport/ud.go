@@ -106,6 +106,7 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
+	f.Volatile = true // nothing is sent again if it changes while it is sent
 	return true
 }
 

@@ -166,7 +166,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 			s.receive(now, out, a)
 		}
 	}
-	s.flush(now)
+	s.flushFresh(now)
 }
 
 // check decodes the frames of the batch into in.good and returns how many passed.

@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// burst is how many frames a queue pair may send before it is another's turn.
+	// burst is how many frames a batch has room for at least.
 	burst = 64
 	// flushFrames is how many frames leave by one link before the lock is let go.
 	flushFrames = 256
+	// pumpFrames is the same for the pump, which gives way to the receiver as often as it can.
+	pumpFrames = 64
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
 	joined = 512
@@ -31,7 +33,7 @@ type outbox struct {
 	users   int           // connected queue pairs whose way leads here
 	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
 
-	head, tail *QP // ready queue pairs, linked by QP.next
+	turns // of the ready queue pairs
 
 	leaving []*QP // those in the batch that complete when it has left
 }
@@ -53,68 +55,33 @@ func (o *outbox) connect(s *shard) {
 // keeps no room that it had for more.
 func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 
-func (o *outbox) push(q *QP) {
-	if q.queued {
-		return
-	}
-	q.queued, q.next = true, nil
-	if o.head == nil {
-		o.head = q
-	} else {
-		o.tail.next = q
-	}
-	o.tail = q
-}
-
-func (o *outbox) pop() *QP {
-	q := o.head
-	o.head, q.next, q.queued = q.next, nil, false
-	return q
-}
-
-// remove takes q off the ready list.
-func (o *outbox) remove(q *QP) {
-	if !q.queued {
-		return
-	}
-	var before *QP
-	for p := o.head; p != q; p = p.next {
-		before = p
-	}
-	if before == nil {
-		o.head = q.next
-	} else {
-		before.next = q.next
-	}
-	if o.tail == q {
-		o.tail = before
-	}
-	q.queued, q.next = false, nil
-}
-
-// transmit fills one batch from the ready queue pairs, sends it and returns how many
-// frames it held, at least 1 so that a budget comes to its end.
-func (o *outbox) transmit(s *shard, now transport.Time) int {
-	for stuck := false; o.head != nil && !o.batch.Full() && !stuck; {
-		q := o.pop()
+// transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
+// returns how many frames it held, at least 1 so that a budget comes to its end.
+func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
+	for stuck := false; !o.batch.Full() && !stuck; {
+		q := o.pop(all)
+		if q == nil {
+			break
+		}
 		if !o.serves(q) {
 			s.ready(q)
 			continue
 		}
 		if q.rekeys && s.several && o.batch.Len() > 0 {
-			s.ready(q)
+			o.again(q, false)
 			break
 		}
-		had := o.batch.Len()
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
-		more := s.transmit(q, now, o.batch, min(burst, o.batch.Cap()-had))
+		had := o.batch.Len()
+		more := s.transmit(q, now, o.batch, min(q.frames(), o.batch.Cap()-had))
+		q.pay(o.batch.Len()-had, o.charge(had))
 		if more {
-			s.ready(q)
 			// It took back a frame that turned out to be impossible: asking again at once
 			// must not become a loop.
 			stuck = o.batch.Len() == had
+			o.again(q, stuck)
 		}
 		s.wakeAt(q, now)
 	}
@@ -129,6 +96,14 @@ func (o *outbox) transmit(s *shard, now transport.Time) int {
 	}
 	o.leaving = o.leaving[:0]
 	return max(n, 1)
+}
+
+// charge is what the frames of the batch from had on are charged together.
+func (o *outbox) charge(had int) (bytes int) {
+	for i := had; i < o.batch.Len(); i++ {
+		bytes += max(o.batch.At(i).Len(), leastCharge)
+	}
+	return bytes
 }
 
 // transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be borrowed then.
@@ -163,7 +138,7 @@ func (o *outbox) send(s *shard, now transport.Time) {
 		f := b.At(i)
 		switch {
 		case len(f.Payload) == 0:
-		case f.Len() <= joined:
+		case f.Volatile || f.Len() <= joined:
 			f.Join(bth.ICRCLen)
 		default:
 			f.Rim(bth.ICRCLen)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,57 +12,11 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
-	"pgregory.net/rapid"
 )
 
-func TestReadyListModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o, qps := &outbox{}, make([]*QP, 6)
-		for i := range qps {
-			qps[i] = &QP{}
-		}
-		var model []*QP
-		t.Repeat(map[string]func(*rapid.T){
-			"push": func(t *rapid.T) {
-				q := rapid.SampledFrom(qps).Draw(t, "qp")
-				o.push(q)
-				if !slices.Contains(model, q) {
-					model = append(model, q)
-				}
-			},
-			"pop": func(t *rapid.T) {
-				if o.head == nil {
-					t.Skip("empty")
-				}
-				if q := o.pop(); q != model[0] {
-					t.Fatal("not the one that waited longest")
-				}
-				model = model[1:]
-			},
-			"remove": func(t *rapid.T) {
-				q := rapid.SampledFrom(qps).Draw(t, "qp")
-				o.remove(q)
-				model = slices.DeleteFunc(model, func(p *QP) bool { return p == q })
-			},
-			"": func(t *rapid.T) {
-				var list []*QP
-				for q := o.head; q != nil; q = q.next {
-					list = append(list, q)
-				}
-				if !slices.Equal(list, model) {
-					t.Fatalf("%d queue pairs wait, want %d", len(list), len(model))
-				}
-				if len(model) > 0 && o.tail != model[len(model)-1] {
-					t.Fatal("the tail is not the last")
-				}
-			},
-		})
-	})
-}
-
 // Two peers ask for a megabyte each, with a single READ as no gorxe requester would. The
-// answers are more than one flush; they all come, the two take turns, and nobody has more
-// than a burst at a time.
+// answers are more than one flush; they all come, the two take turns, and neither has more
+// than a turn's bytes at a time.
 func TestLongAnswersTakeTurns(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +45,8 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 			if run++; a.DestQP != last {
 				run, last = 1, a.DestQP
 			}
-			if got[a.DestQP]++; run > burst && got[peerQPN] < 1024 && got[peerQPN+1] < 1024 {
-				t.Fatalf("more than %d packets in a row to %#x while another waits", burst, a.DestQP)
+			if got[a.DestQP]++; run > turnBytes/1024 && got[peerQPN] < 1024 && got[peerQPN+1] < 1024 {
+				t.Fatalf("more than %d packets in a row to %#x while another waits", turnBytes/1024, a.DestQP)
 			}
 		}
 		if got[peerQPN] != 1024 || got[peerQPN+1] != 1024 {
@@ -131,8 +84,8 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 		}
 		s.ready(v.qp)
 		v.qp.close()
-		if s.timers.wheel.count != 0 || s.out[0].head != nil || len(s.qps) != 0 {
-			t.Errorf("left behind: %d deadlines, ready list %v, %d numbers", s.timers.wheel.count, s.out[0].head, len(s.qps))
+		if s.timers.wheel.count != 0 || !s.out[0].empty() || len(s.qps) != 0 {
+			t.Errorf("left behind: %d deadlines, ready queue pairs %v, %d numbers", s.timers.wheel.count, !s.out[0].empty(), len(s.qps))
 		}
 		s.unlock()
 		v.qp.Close()

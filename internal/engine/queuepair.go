@@ -38,9 +38,7 @@ type QP struct {
 	path   packet.Path // frames in flight point to it
 	remote netip.Addr  // path.Dst without its zone
 
-	// Place in outbox's ready list.
-	next   *QP
-	queued bool
+	turn // in the outbox
 
 	// Place in the shard's timers.
 	sooner, later *QP

@@ -57,7 +57,7 @@ func newShard(d *Device, index int, several bool, seed uint64) *shard {
 
 // ready queues q for a turn to transmit. The lock is held.
 func (s *shard) ready(q *QP) {
-	if q.dgram != nil && !q.queued {
+	if q.dgram != nil && q.list == nil {
 		link, ok := q.dgram.Link()
 		if !ok {
 			return
@@ -72,16 +72,23 @@ func (s *shard) ready(q *QP) {
 // flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
 // its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
 // lock is held.
-func (s *shard) flush(now transport.Time) {
+func (s *shard) flush(now transport.Time) { s.flushSome(now, flushFrames, true) }
+
+// flushFresh is flush for after packets were received: queue pairs that have had their turn in this
+// round are left to the pump, or the receiver would send for them as long as packets arrive.
+func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushFrames, false) }
+
+// flushSome lets so many frames leave by each link, only of fresh queue pairs or of all.
+func (s *shard) flushSome(now transport.Time, frames int, all bool) {
 	s.failUsers(now)
 	for _, o := range s.out {
-		for budget := flushFrames; o.head != nil && budget > 0; {
-			budget -= o.transmit(s, now)
+		for budget := frames; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
+			budget -= o.transmit(s, now, all)
 		}
 	}
 	// Datagrams move on from one outbox to another, also to one that had its turn.
 	for _, o := range s.out {
-		if o.head != nil {
+		if !o.empty() {
 			s.wakePump()
 			break
 		}
@@ -137,7 +144,7 @@ func (s *shard) pump() {
 		s.lock()
 		now := s.dev.now()
 		s.expire(now)
-		s.flush(now)
+		s.flushSome(now, pumpFrames, true)
 		s.unlock()
 		// Who waited for the lock goes first: a received ACK is worth more than
 		// another burst.
