@@ -17,6 +17,7 @@ type place struct {
 // floors is the architecture: see docs/architecture.md.
 var floors = []place{
 	{dir: "internal/roster", floor: -1, pure: true},
+	{dir: "internal/prp", floor: -1, pure: true},
 	{dir: "internal/xsk", floor: -1},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},
