@@ -66,8 +66,9 @@ type Config struct {
 	Shards int
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig
-	// Seed makes queue pair numbers and keys repeatable, for tests. 0 takes a random one:
-	// they keep their unpredictability, which is part of their safety.
+	// Seed makes queue pair numbers, keys and the GUID repeatable, for tests only: a peer that knows the
+	// seed computes all of them, the keys of memory included, and the GUID, which every peer is
+	// told, confirms a guess. 0 draws each from crypto/rand, independent of the others.
 	Seed uint64
 	// ConnManager starts the connection manager with the device, so that it answers requests
 	// though nobody listens. Otherwise it starts with the first Listen or Dial.

@@ -18,7 +18,7 @@ func TestAtomicsReturnWhatWasThereBefore(t *testing.T) {
 		"not addressable": &remote{b: make([]byte, 24)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := mr.NewTable(1, 1).Register(&mr.PD{}, mem, 0x1000, 24, mr.LocalWrite|mr.RemoteAtomic)
+			r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mem, 0x1000, 24, mr.LocalWrite|mr.RemoteAtomic)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestAtomicsReturnWhatWasThereBefore(t *testing.T) {
 }
 
 func TestAtomicsStayInsideTheRegion(t *testing.T) {
-	r, err := mr.NewTable(1, 1).Register(&mr.PD{}, mr.Bytes(make([]byte, 24)), 0x1000, 24, mr.LocalWrite|mr.RemoteAtomic)
+	r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mr.Bytes(make([]byte, 24)), 0x1000, 24, mr.LocalWrite|mr.RemoteAtomic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestAtomicsStayInsideTheRegion(t *testing.T) {
 // A local program may count in the same word with sync/atomic.
 func TestAtomicsAreAtomicTowardsLocalPrograms(t *testing.T) {
 	buf := make([]byte, 8)
-	r, err := mr.NewTable(1, 1).Register(&mr.PD{}, mr.Bytes(buf), 0, 8, mr.LocalWrite|mr.RemoteAtomic)
+	r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mr.Bytes(buf), 0, 8, mr.LocalWrite|mr.RemoteAtomic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestMemoryThatCanOnlyBeReadIsRegisteredWithoutWriting(t *testing.T) {
 		{false, mr.LocalWrite | mr.RemoteWrite, true},
 	} {
 		m := &readOnly{remote{b: make([]byte, 64)}, c.readOnly}
-		tab, pd := mr.NewTable(1, 2), &mr.PD{}
+		tab, pd := mr.NewTable([32]byte{1}, 2), &mr.PD{}
 		if _, err := tab.Register(pd, m, 0, 64, c.access); (err == nil) != c.ok {
 			t.Errorf("read only %v, access %v: %v", c.readOnly, c.access, err)
 		}

@@ -8,7 +8,7 @@ import (
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprintf("regions=%d", n), func(b *testing.B) {
-			t := NewTable(1, 0)
+			t := NewTable([32]byte{1}, 0)
 			pd, mem := &PD{}, Bytes(make([]byte, 64))
 			keys := make([]uint32, n)
 			for i := range keys {
@@ -33,7 +33,7 @@ func BenchmarkLookup(b *testing.B) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	t, pd := NewTable(1, 0), &PD{}
+	t, pd := NewTable([32]byte{1}, 0), &PD{}
 	r, err := t.Register(pd, Bytes(make([]byte, 4096)), 0x1000, 4096, LocalWrite|RemoteWrite)
 	if err != nil {
 		b.Fatal(err)
@@ -47,7 +47,7 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	t := NewTable(1, 0)
+	t := NewTable([32]byte{1}, 0)
 	r, err := t.Register(&PD{}, Bytes(make([]byte, 8192)), 0, 8192, LocalWrite)
 	if err != nil {
 		b.Fatal(err)

@@ -9,7 +9,7 @@ import (
 // A responder resolves the key of a request, checks the access and writes.
 func Example() {
 	pd := &mr.PD{ID: 1}
-	table := mr.NewTable(0, 100) // a random seed, where peers are not trusted
+	table := mr.NewTable([32]byte{0}, 100) // a random seed, where peers are not trusted
 	buf := make([]byte, 16)
 	region, err := table.Register(pd, mr.Bytes(buf), 0x10000, 16, mr.LocalWrite|mr.RemoteWrite)
 	if err != nil {
@@ -35,7 +35,7 @@ func Example() {
 }
 
 func ExampleTable_Register() {
-	table := mr.NewTable(0, 100)
+	table := mr.NewTable([32]byte{0}, 100)
 	_, err := table.Register(&mr.PD{}, mr.Bytes(make([]byte, 16)), 0, 16, mr.RemoteWrite)
 	fmt.Println(err)
 	// Output:

@@ -8,7 +8,7 @@ import (
 
 func fastRegion(t *testing.T) (*mr.Table, *mr.PD, *mr.FastRegion) {
 	t.Helper()
-	tab, pd := mr.NewTable(1, 2), &mr.PD{}
+	tab, pd := mr.NewTable([32]byte{1}, 2), &mr.PD{}
 	f, err := tab.AllocFast(pd, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -2,58 +2,86 @@ package mr
 
 import "testing"
 
-func TestPermuteTakesEveryIndexOnce(t *testing.T) {
-	s := newKeySequence(42)
-	seen := make([]bool, 1<<indexBits)
-	for i := range uint32(1 << indexBits) {
-		p := s.permute(i)
-		if p > indexMask {
-			t.Fatalf("permute(%#x) = %#x, more than 24 bits", i, p)
+const lap = 1 << indexBits
+
+// With what package prp tests of a walk this makes all 2^32 keys, and late returns of an index.
+func TestAnIndexHasEachVariantInOneOf256Laps(t *testing.T) {
+	s := newKeySequence([32]byte{7})
+	for step := range uint64(1 << 12) {
+		s.next = step * (1<<20 + 7) // through all laps
+		at := s.next
+		k := s.key()
+		index, l := s.walk.At(at)
+		if k>>variantBits != index || k&0xff != s.order.Map(variantBits, variantTweak|uint64(index), uint32(l&0xff)) {
+			t.Fatalf("key %#08x at step %d, where the walk is at %#06x in lap %d", k, at, index, l)
 		}
-		if seen[p] {
-			t.Fatalf("permute(%#x) = %#x, which another index has", i, p)
+	}
+	for _, index := range []uint32{0, 1, 5, lap - 1} {
+		seen := map[uint32]bool{}
+		for l := range uint32(256) {
+			seen[s.order.Map(variantBits, variantTweak|uint64(index), l)] = true
 		}
-		seen[p] = true
+		if len(seen) != 256 {
+			t.Errorf("index %#x has %d variants in 256 laps", index, len(seen))
+		}
 	}
 }
 
-func TestAnIndexReturnsAfterAllOthersWithTheNextVariant(t *testing.T) {
-	s := newKeySequence(7)
-	first := s.key()
-	for range indexMask {
-		if k := s.key(); k>>variantBits == first>>variantBits {
-			t.Fatalf("index of key %#08x came back early, as %#08x", first, k)
+func TestVariantsAreNoSequence(t *testing.T) {
+	s := newKeySequence([32]byte{8})
+	var same, next int
+	var before uint8
+	for range 10_000 {
+		v := uint8(s.key())
+		switch v - before {
+		case 0:
+			same++
+		case 1:
+			next++
+		}
+		before = v
+	}
+	// By chance 39 each.
+	if same > 80 || next > 80 {
+		t.Errorf("of 10000 keys %d have the variant of the one before, %d the next", same, next)
+	}
+	// Of one index, from lap to lap.
+	next = 0
+	for l := range uint32(255) {
+		a, b := s.order.Map(variantBits, variantTweak|5, l), s.order.Map(variantBits, variantTweak|5, l+1)
+		if uint8(b)-uint8(a) == 1 {
+			next++
 		}
 	}
-	again := s.key()
-	if again>>variantBits != first>>variantBits || uint8(again) != uint8(first)+1 {
-		t.Errorf("after all indexes the first key %#08x came back as %#08x, want the same index and variant+1", first, again)
+	if next > 8 {
+		t.Errorf("%d of 255 variants of an index are the one before plus 1", next)
 	}
 }
 
-func TestOrderOfKeysDependsOnTheSeed(t *testing.T) {
-	a, b, c := newKeySequence(1), newKeySequence(1), newKeySequence(2)
+func TestOrderOfKeysDependsOnTheSecret(t *testing.T) {
+	a, b, c := newKeySequence([32]byte{1}), newKeySequence([32]byte{1}), newKeySequence([32]byte{31: 1})
 	same := 0
 	for i := range 1000 {
 		ka, kb, kc := a.key(), b.key(), c.key()
 		if ka != kb {
-			t.Fatalf("key %d of equal seeds: %#08x and %#08x", i, ka, kb)
+			t.Fatalf("key %d of equal secrets: %#08x and %#08x", i, ka, kb)
 		}
 		if ka == kc {
 			same++
 		}
 	}
 	if same > 10 {
-		t.Errorf("%d of 1000 keys are equal for seeds 1 and 2", same)
+		t.Errorf("%d of 1000 keys are equal for two secrets", same)
 	}
 }
 
 func TestConsecutiveIndexesAreNoNeighbours(t *testing.T) {
-	s := newKeySequence(3)
+	s := newKeySequence([32]byte{3})
+	const mask = lap - 1
 	last, near := s.key()>>variantBits, 0
 	for range 10_000 {
 		k := s.key() >> variantBits
-		if d := (k - last) & indexMask; d < 256 || d > indexMask-256 {
+		if d := (k - last) & mask; d < 256 || d > mask-256 {
 			near++
 		}
 		last = k
@@ -64,30 +92,31 @@ func TestConsecutiveIndexesAreNoNeighbours(t *testing.T) {
 	}
 }
 
-func TestKeyZeroIsSkipped(t *testing.T) {
-	tab := NewTable(9, 0)
-	// Put the walk right before the one key that is 0.
-	s := &tab.keys
-	s.first = 0
-	for s.next = 0; s.permute(s.next) != 0; s.next++ {
+func TestIndexZeroIsSkipped(t *testing.T) {
+	tab := NewTable([32]byte{9}, 0)
+	const step = 14173055 // of the walk of this secret that leads to index 0
+	tab.keys.next = step
+	if k := tab.keys.key(); k>>variantBits != 0 {
+		t.Fatalf("step %d leads to key %#08x", step, k)
 	}
+	tab.keys.next = step
 	r, err := tab.Register(&PD{}, Bytes(make([]byte, 8)), 0, 8, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.RKey() == 0 {
-		t.Error("key 0 was handed out")
+	if r.RKey()>>variantBits == 0 {
+		t.Errorf("key %#08x was handed out", r.RKey())
 	}
 }
 
 func TestLiveIndexIsPassedOver(t *testing.T) {
-	tab := NewTable(9, 0)
+	tab := NewTable([32]byte{9}, 0)
 	pd, mem := &PD{}, Bytes(make([]byte, 8))
 	live, err := tab.Register(pd, mem, 0, 8, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.keys.next = 1 << indexBits // where the index of live comes again
+	tab.keys.next = 0 // where the index of live comes again
 	r, err := tab.Register(pd, mem, 0, 8, 0)
 	if err != nil {
 		t.Fatal(err)

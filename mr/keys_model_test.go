@@ -72,7 +72,7 @@ func agree(t *rapid.T, op string, err error, allowed bool) {
 // Regions, fast regions and windows, made, bound, shut and ended in any order.
 func TestKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &keyModel{t: NewTable(1, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{}, qpn: map[*Window]uint32{}}
+		m := &keyModel{t: NewTable([32]byte{1}, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{}, qpn: map[*Window]uint32{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"register": func(t *rapid.T) {
 				r, err := m.t.Register(m.pd, Bytes(make([]byte, 64)), 0x1000, 64, modelAccess)
@@ -230,7 +230,7 @@ func (m *keyModel) check(t *rapid.T) {
 }
 
 func TestWindowsHaveALimit(t *testing.T) {
-	tab := NewTable(1, 1)
+	tab := NewTable([32]byte{1}, 1)
 	tab.windows = MaxWindows
 	if _, err := tab.AllocWindow(&PD{}, WindowType1); err == nil || !strings.Contains(err.Error(), "all 524288 windows are in use") {
 		t.Errorf("error %v", err)

@@ -22,7 +22,7 @@ func look(tab *mr.Table) (all []mr.KeyInfo) {
 
 func TestLookDescribesEveryKey(t *testing.T) {
 	pd := &mr.PD{ID: 5}
-	tab := mr.NewTable(1, 10)
+	tab := mr.NewTable([32]byte{1}, 10)
 	r, err := tab.Register(pd, mr.Bytes(make([]byte, 256)), 0x1000, 256, bindable|mr.RemoteRead)
 	if err != nil {
 		t.Fatal(err)

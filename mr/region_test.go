@@ -14,7 +14,7 @@ import (
 
 func register(t testing.TB, mem mr.Memory, iova, length uint64, access mr.Access) (*mr.Table, *mr.PD, *mr.Region) {
 	t.Helper()
-	tab, pd := mr.NewTable(1, 10), &mr.PD{ID: 1}
+	tab, pd := mr.NewTable([32]byte{1}, 10), &mr.PD{ID: 1}
 	r, err := tab.Register(pd, mem, iova, length, access)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckOfNoRegionIsBadKey(t *testing.T) {
-	if f := mr.NewTable(1, 0).Lookup(0x1234).Check(&mr.PD{}, 0, 0, 0); f != mr.BadKey {
+	if f := mr.NewTable([32]byte{1}, 0).Lookup(0x1234).Check(&mr.PD{}, 0, 0, 0); f != mr.BadKey {
 		t.Errorf("%v, want %v", f, mr.BadKey)
 	}
 }
@@ -80,7 +80,7 @@ func TestBoundsModel(t *testing.T) {
 		if length == 0 && iova == 0 {
 			iova = 1
 		}
-		tab, pd := mr.NewTable(1, 10), &mr.PD{}
+		tab, pd := mr.NewTable([32]byte{1}, 10), &mr.PD{}
 		r, err := tab.Register(pd, mem, iova, length, mr.LocalWrite)
 		if err != nil {
 			t.Fatal(err)

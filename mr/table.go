@@ -55,14 +55,14 @@ func (t *Table) remove(key uint32) {
 }
 
 // NewTable returns an empty table for at most max regions at a time: 1 to [MaxRegions];
-// a larger max is lowered to it, and 0 or less stands for [DefaultMaxRegions]. The seed
-// decides the order of the keys; give a random one where peers are not trusted.
-func NewTable(seed uint64, max int) *Table {
+// a larger max is lowered to it, and 0 or less stands for [DefaultMaxRegions]. The keys follow
+// from the secret: peers that must not guess them require one from crypto/rand.
+func NewTable(secret [32]byte, max int) *Table {
 	if max <= 0 {
 		max = DefaultMaxRegions
 	}
 	return &Table{
-		keys:    newKeySequence(seed),
+		keys:    newKeySequence(secret),
 		byIndex: make(map[uint32]entry),
 		max:     min(max, MaxRegions),
 		bound:   make(map[uint32]int),
@@ -182,7 +182,7 @@ func (r *Region) unwatched(op string) error {
 }
 
 // Lookup returns the region that has the key now, or nil. A stale key gives nil: its
-// index comes back only after all others, with another variant. The key of a bound window
+// index comes back only after 15/16 of the others, with another variant. The key of a bound window
 // gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
 	if r := t.byIndex[key>>variantBits].region; r != nil && r.key == key {

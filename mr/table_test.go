@@ -38,7 +38,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{"memory shorter than it says", pd, liar{mem.(mr.Addressable)}, 0, 8192, 0, "has only 4096 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tab := mr.NewTable(1, 10)
+			tab := mr.NewTable([32]byte{1}, 10)
 			r, err := tab.Register(c.pd, c.mem, c.iova, c.length, c.access)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -68,7 +68,7 @@ type liar struct{ mr.Addressable }
 func (liar) Size() uint64 { return 1 << 20 }
 
 func TestTableHoldsItsLimit(t *testing.T) {
-	tab := mr.NewTable(1, 2)
+	tab := mr.NewTable([32]byte{1}, 2)
 	pd, mem := &mr.PD{}, mr.Bytes(make([]byte, 8))
 	a, err := tab.Register(pd, mem, 0, 8, 0)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestTableHoldsItsLimit(t *testing.T) {
 
 func TestDeregisterRefusesWhatIsNotThere(t *testing.T) {
 	pd, mem := &mr.PD{}, mr.Bytes(make([]byte, 8))
-	one, other := mr.NewTable(1, 0), mr.NewTable(1, 0)
+	one, other := mr.NewTable([32]byte{1}, 0), mr.NewTable([32]byte{1}, 0)
 	r, err := one.Register(pd, mem, 0, 8, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestDeregisterRefusesWhatIsNotThere(t *testing.T) {
 // never again.
 func TestTableModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tab := mr.NewTable(rapid.Uint64().Draw(t, "seed"), 20)
+		tab := mr.NewTable([32]byte{rapid.Byte().Draw(t, "secret")}, 20)
 		pd, mem := &mr.PD{}, mr.Bytes(make([]byte, 64))
 		live := map[uint32]*mr.Region{}
 		var keys, stale []uint32

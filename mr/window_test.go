@@ -239,7 +239,7 @@ func TestBindRefuses(t *testing.T) {
 }
 
 func TestWindowsAreAllocatedAndEndOnce(t *testing.T) {
-	tab, other := mr.NewTable(1, 1), mr.NewTable(1, 1)
+	tab, other := mr.NewTable([32]byte{1}, 1), mr.NewTable([32]byte{1}, 1)
 	pd := &mr.PD{}
 	if _, err := tab.AllocWindow(nil, mr.WindowType1); err == nil {
 		t.Error("a window without a domain")

@@ -31,7 +31,7 @@ func newPumpOver(mtu qp.MTU, mem ...mr.Memory) *pump {
 	w := &pump{batch: packet.NewBatch(64), raw: make([]byte, 0, 8192), now: 1}
 	for i := range w.rc {
 		pd := &mr.PD{}
-		keys := mr.NewTable(1, 4)
+		keys := mr.NewTable([32]byte{1}, 4)
 		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic | mr.FlushGlobal
 		w.reg[i], _ = keys.Register(pd, mem[i], 0, 1<<20, all)
 		w.cq[i] = qp.NewCQ(256)

@@ -67,7 +67,7 @@ func newBench(service qp.Type, program []byte) *bench {
 	b := &bench{mem: bytes.Repeat([]byte{secret}, (2*benchPlaces+1)*benchPage), now: 1, program: program}
 	b.batch = benchBatches.Get().(*packet.Batch)
 	pd, otherPD := &mr.PD{ID: 1}, &mr.PD{ID: 2}
-	b.keys = mr.NewTable(1, 100)
+	b.keys = mr.NewTable([32]byte{1}, 100)
 	for i, access := range benchAccess {
 		owner := pd
 		if i == benchOther {

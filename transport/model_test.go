@@ -80,7 +80,7 @@ func newModel(seed uint64, f faults) *model {
 		}
 		e.want = bytes.Clone(e.mem)
 		pd := &mr.PD{}
-		keys := mr.NewTable(uint64(i), 10)
+		keys := mr.NewTable([32]byte{byte(i)}, 10)
 		all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic | mr.FlushGlobal | mr.MWBind
 		e.flushed.Addressable = mr.Bytes(e.mem).(mr.Addressable)
 		e.region, _ = keys.Register(pd, &e.flushed, 0, modelEnd, all)

@@ -101,7 +101,7 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	t.Helper()
 	s := &script{t: t, batch: packet.NewBatch(256), now: 1, regions: map[string]*mr.Region{}}
 	pd := &mr.PD{ID: 1}
-	s.keys = mr.NewTable(1, 1000)
+	s.keys = mr.NewTable([32]byte{1}, 1000)
 	register := func(name string, iova, n uint64, a mr.Access) {
 		r, err := s.keys.Register(pd, mr.Bytes(make([]byte, n)), iova, n, a)
 		if err != nil {

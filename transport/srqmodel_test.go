@@ -55,7 +55,7 @@ func (m *srqModel) end(id uint64, how string) {
 }
 
 func newSRQModel() *srqModel {
-	m := &srqModel{pd: &mr.PD{}, keys: mr.NewTable(1, 4), batch: packet.NewBatch(64), ended: map[uint64]string{}}
+	m := &srqModel{pd: &mr.PD{}, keys: mr.NewTable([32]byte{1}, 4), batch: packet.NewBatch(64), ended: map[uint64]string{}}
 	r, err := m.keys.Register(m.pd, mr.Bytes(make([]byte, 4096)), 0, 4096, mr.LocalWrite)
 	if err != nil {
 		panic(err)

@@ -54,7 +54,7 @@ func newUDModel(t *rapid.T) *udModel {
 	for i := range m.nodes {
 		n := &udNode{mem: make([]byte, udSlots*udSlot), cq: qp.NewCQ(1 << 10)}
 		pd := &mr.PD{}
-		keys := mr.NewTable(uint64(i), 4)
+		keys := mr.NewTable([32]byte{byte(i)}, 4)
 		n.region, _ = keys.Register(pd, mr.Bytes(n.mem), 0, uint64(len(n.mem)), mr.LocalWrite)
 		n.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.UD, PD: pd, SigAll: true,
 			SQ: qp.NewSendQueue(8, 2, true), RQ: qp.NewRecvQueue(udSlots, 2), SendCQ: n.cq, RecvCQ: n.cq}
@@ -214,7 +214,7 @@ func TestDatagramModel(t *testing.T) {
 }
 
 func TestDatagramsAllocateNothing(t *testing.T) {
-	keys, pd := mr.NewTable(1, 4), &mr.PD{}
+	keys, pd := mr.NewTable([32]byte{1}, 4), &mr.PD{}
 	mem := make([]byte, 8192)
 	region, err := keys.Register(pd, mr.Bytes(mem), 0, 8192, mr.LocalWrite)
 	if err != nil {

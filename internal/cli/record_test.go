@@ -94,7 +94,7 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 			t.Errorf("without its work request and completion: %s", message)
 		}
 	}
-	if text := told(t, "-v "+path); !strings.Contains(text, "comment: queue pair 0xb334a4: RTR to RTS\n") || !strings.Contains(text, "comment: queue pair 0xb334a4: RTS to ERR\n") {
+	if text := told(t, "-v "+path); !strings.Contains(text, "comment: queue pair 0x9def46: RTR to RTS\n") || !strings.Contains(text, "comment: queue pair 0x9def46: RTS to ERR\n") {
 		t.Errorf("no states in\n%s", text)
 	}
 	if r := newWorld().run(t.Context(), "trace --filter error&&!nak "+path); r.code != 0 || r.out.Len() > 0 {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,7 +23,7 @@ type Config struct {
 	Links     []packet.Link // closed with the device
 	Waits     bool          // links may come later: there may be none yet
 	Transport transport.Config
-	Seed      uint64 // of queue pair numbers, keys and the GUID; 0 takes a random one
+	Seed      uint64 // decides queue pair numbers, keys and the GUID, for tests: see gorxe.Config; 0 for crypto/rand
 	MaxQP     int
 	MaxMR     int
 	MaxCQ     int
@@ -91,22 +89,20 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Seed == 0 {
-		cfg.Seed = randomSeed()
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	seeds := seedSequence(cfg.Seed)
+	draw := secrets{cfg.Seed}
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
 		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
-		start: time.Now(), guid: localGUID(seeds.next()),
-		keys: mr.NewTable(seeds.next(), cfg.MaxMR),
+		start: time.Now(), guid: draw.guid(),
+		keys: mr.NewTable(draw.of("keys"), cfg.MaxMR),
 		done: make(chan struct{}), events: newEvents(),
 	}
 	for i := range cfg.Shards {
-		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, seeds.next()))
+		secret := draw.of(fmt.Sprint("queue pair numbers ", i))
+		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, secret))
 	}
 	for _, s := range d.shards {
 		d.running.Go(s.pump)
@@ -160,29 +156,4 @@ func (d *Device) Close() error {
 		d.closeErr = err
 	})
 	return d.closeErr
-}
-
-// seedSequence derives independent seeds from one (splitmix64).
-type seedSequence uint64
-
-func (s *seedSequence) next() uint64 {
-	*s += 0x9e3779b97f4a7c15
-	z := uint64(*s)
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-func randomSeed() uint64 {
-	var b [8]byte
-	rand.Read(b[:])
-	return binary.LittleEndian.Uint64(b[:]) | 1
-}
-
-// localGUID makes an EUI-64 of the locally administered, individual kind. (In an EUI-64
-// that stands in a GUID the bit that marks it is the one next to the lowest of the first
-// octet, the lowest is that of a group.)
-func localGUID(r uint64) uint64 {
-	const local, group = 0x02 << 56, 0x01 << 56
-	return (r | local) &^ group
 }

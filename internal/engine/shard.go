@@ -37,7 +37,7 @@ type shard struct {
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
 
-func newShard(d *Device, index int, several bool, seed uint64) *shard {
+func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 	// A handle of an unknown kind leads to the first entry even of an empty table.
 	nowhere := &outbox{gid: &gid{away: errAway}}
 	nowhere.disconnect()
@@ -48,7 +48,7 @@ func newShard(d *Device, index int, several bool, seed uint64) *shard {
 		several: several,
 		out:     []*outbox{nowhere},
 		qps:     make(map[bth.QPN]*QP),
-		numbers: newQPNs(seed),
+		numbers: newQPNs(secret),
 		timers:  newTimers(),
 		groups:  make(map[netip.Addr]*group),
 		kick:    make(chan struct{}, 1),

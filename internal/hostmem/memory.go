@@ -38,7 +38,8 @@ func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory
 		access = 0
 	}
 	start, size := unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes))
-	words, err := mr.NewTable(1, 1).Register(&mr.PD{}, mr.Bytes(bytes), 0, size, access)
+	table := mr.NewTable([32]byte{}, 1) // its one key is not given out
+	words, err := table.Register(&mr.PD{}, mr.Bytes(bytes), 0, size, access)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func newExchange(t *testing.T, service qp.Type, sent, received map[bth.Opcode]bo
 	all := mr.LocalWrite | mr.RemoteRead | mr.RemoteWrite | mr.RemoteAtomic | mr.FlushGlobal | mr.MWBind
 	for i := range x.ends {
 		pd := &mr.PD{}
-		e := exchangeEnd{keys: mr.NewTable(uint64(i), 10), cq: qp.NewCQ(1000)}
+		e := exchangeEnd{keys: mr.NewTable([32]byte{byte(i)}, 10), cq: qp.NewCQ(1000)}
 		var err error
 		if e.region, err = e.keys.Register(pd, mr.Bytes(make([]byte, 8192)), 0x1000, 8192, all); err != nil {
 			t.Fatal(err)

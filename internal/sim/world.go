@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -84,8 +85,14 @@ func newWorld(sc *Scenario) *World {
 	return w
 }
 
+// secret is that of a node's keys, which a scenario decides like all else.
+func secret(seed uint64) (s [32]byte) {
+	binary.LittleEndian.PutUint64(s[:], seed)
+	return s
+}
+
 func (w *World) newNode(i int, spec NodeSpec) *node {
-	n := &node{index: i, spec: spec, keys: mr.NewTable(w.sc.Seed+uint64(i), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}, open: map[uint32]*opening{}}
+	n := &node{index: i, spec: spec, keys: mr.NewTable(secret(w.sc.Seed+uint64(i)), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}, open: map[uint32]*opening{}}
 	var err error
 	if n.shared, err = n.keys.AllocWindow(n.pd, mr.WindowType1); err != nil {
 		w.fail("node", "%v", err)
