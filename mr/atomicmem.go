@@ -3,7 +3,9 @@ package mr
 // Atomic is Memory that is not addressable and whose bytes programs reach by a way of their
 // own, such as a mapping of the same file. What a region promises of addressable memory, the
 // order of a message's end and words in one piece, such memory promises itself: each method is
-// that of [Region] with an offset for the address. Accesses are inside the memory.
+// that of [Region] with an offset for the address. Accesses are inside the memory. Towards one
+// another CompareSwapAt, FetchAddAt and StoreUint64At are atomic at any offset: no lock of the table
+// is held.
 type Atomic interface {
 	Memory
 	// WriteFinalAt stores p at off as [Region.WriteFinal] does.

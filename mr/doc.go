@@ -15,9 +15,12 @@
 // therefore makes the end of a message visible last, and [Region.LoadByte] is how a Go
 // program polls without a data race.
 //
-// The package is pure: it takes no lock and starts nothing. A Table and its Regions may
-// be used by one goroutine at a time; only LoadByte and LoadUint64 may run beside a
-// writer.
+// The package is pure: it makes no lock and starts nothing. The methods that change a Table or
+// what a key leads to (Register, Bind, Invalidate and others) run alone. Between them several
+// goroutines may look keys up and use Regions at once: checks, reads, writes and atomics. Writes
+// and reads that overlap are as in any shared memory, in no order; LoadByte and LoadUint64 run
+// beside a writer without a data race, and atomics are atomic towards one another once the table
+// has the lock that [Table.GuardAtomics] takes. See [Memory] for what memory must allow.
 //
 // Rules are those of IBA volume 1, chapter 10.6 (memory management) and 9.7.4.1 (how a
 // responder validates requests), as Linux verbs apply them.

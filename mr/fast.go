@@ -84,7 +84,7 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	case q.Length > f.max:
 		return fmt.Errorf("mr: fast register: %d bytes, region %#08x was made for %d", q.Length, q.Key, f.max)
 	}
-	r, err := newRegion("fast register", pd, q.Memory, q.IOVA, q.Length, q.Access)
+	r, err := t.newRegion("fast register", pd, q.Memory, q.IOVA, q.Length, q.Access)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,12 @@ package mr
 import "fmt"
 
 // Memory is a run of bytes that a region gives access to. Offsets count from its start.
+//
+// A device calls the methods from several goroutines at once, also for bytes that overlap: its
+// shards serve peers side by side, and the owner's own work requests come in between. Only the
+// two calls of one atomic are not interleaved with those of another ([Table.GuardAtomics]). A
+// call holds the lock of a shard, so it must not call the device; while it blocks, all
+// queue pairs of that shard wait.
 type Memory interface {
 	// Size is the number of bytes; it must not change while a region uses the memory.
 	Size() uint64

@@ -10,6 +10,7 @@ type Region struct {
 	pd           *PD
 	mem          Memory
 	words        Atomic  // mem, where it is that
+	atomics      Locker  // the table's
 	window       *Window // whose binding this is; nil for a region of its own
 	parent       *Region // that the window is bound to
 	start        uint64  // of the window's part, as the parent counts

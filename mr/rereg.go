@@ -45,7 +45,7 @@ func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	if q.Change&ChangeAccess != 0 {
 		access = q.Access
 	}
-	n, err := newRegion("reregister", pd, mem, iova, length, access)
+	n, err := t.newRegion("reregister", pd, mem, iova, length, access)
 	if err != nil {
 		return nil, err
 	}

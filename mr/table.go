@@ -25,6 +25,7 @@ type Table struct {
 	windows int
 	max     int            // regions
 	bound   map[uint32]int // windows of type 2 by the queue pair they are bound on
+	atomics Locker         // nil where one goroutine uses the table
 }
 
 // entry is what an index of keys stands for. A window that is not bound and a fast
@@ -77,7 +78,7 @@ func (t *Table) Len() int { return t.regions }
 // write without local write, a range that does not fit mem or the 64-bit address space,
 // and a region beyond the table's limit.
 func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
-	r, err := newRegion("register", pd, mem, iova, length, access)
+	r, err := t.newRegion("register", pd, mem, iova, length, access)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (t *Table) fullError(op string) error {
 }
 
 // newRegion applies the rules of registration and makes a region that has no key yet.
-func newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
+func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
 	if pd == nil {
 		return nil, fmt.Errorf("mr: %s: no protection domain given", op)
 	}
@@ -114,7 +115,7 @@ func newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access
 	if access&ZeroBased != 0 && iova != 0 {
 		return nil, fmt.Errorf("mr: %s: ZERO_BASED with address %#x; it must be 0", op, iova)
 	}
-	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true}
+	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true, atomics: t.atomics}
 	if m, ok := mem.(ReadOnly); ok && m.ReadOnly() && access&LocalWrite != 0 {
 		return nil, fmt.Errorf("mr: %s: access %v on memory that can only be read; clear LOCAL_WRITE and what needs it", op, access)
 	}

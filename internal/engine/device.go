@@ -57,6 +57,7 @@ type Device struct {
 	made      atomic.Uint64     // queue pairs, ever: their numbers
 	open      atomic.Int64      // queue pairs there are
 	keys      *mr.Table         // read with a shard's keying or all shards' locks held, changed alone or with all of them: see shard.alone
+	atomics   sync.Mutex        // serializes atomics of several shards: see mr.Table.GuardAtomics
 	srqs      roster.List[*SRQ] // guarded by home's lock
 
 	pollable pollable
@@ -100,6 +101,7 @@ func Open(cfg Config) (*Device, error) {
 		keys: mr.NewTable(draw.of("keys"), cfg.MaxMR),
 		done: make(chan struct{}), events: newEvents(),
 	}
+	d.keys.GuardAtomics(&d.atomics)
 	for i := range cfg.Shards {
 		secret := draw.of(fmt.Sprint("queue pair numbers ", i))
 		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, secret))

@@ -31,6 +31,8 @@
 //	                region is borrowed only under it.
 //	shard.keying    the key table, where there are several shards, each of which has a part of the right to it: one to
 //	                read, all to write. Taken under shard.mu.
+//	Device.atomics  what makes atomics of several shards one after the other, where the memory needs two calls for one.
+//	                Taken under shard.keying, and before locks of the memory itself.
 //	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
 //	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
@@ -38,7 +40,7 @@
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking, adding or inbox, shard, keying (both in the order of their indexes), CompChannel, Device, CQ, port, lost, events:
+// The order is linking, adding or inbox, shard, keying (both in the order of their indexes), atomics, CompChannel, Device, CQ, port, lost, events:
 // whoever holds one takes only what stands behind it.
 // A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
 // a group for Close.
@@ -58,7 +60,8 @@
 // what comes; the goroutine of a queue takes its own shard's lock. What comes to another one's queue all the same, or by a
 // link with one, it hands on: it takes the lock of one shard after the other.
 //
-// Between a packet and its queue pair no lock is taken that another shard takes, but where keys change. The key table belongs
+// Between a packet and its queue pair no lock is taken that another shard takes, but where keys change and for atomics on
+// memory that is not in this process or not aligned. The key table belongs
 // to the device. Machines look keys up with the keying of their shard, which comes with its lock (shard.lock), and change
 // them, where work requests bind, register and invalidate, with that of every shard and nothing borrowed (shard.alone). With
 // one shard its lock is enough. Calls such as Register and Deregister take the lock of every shard, in order. So when

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -31,6 +32,10 @@ type Memory struct {
 	fault  atomic.Pointer[error]
 }
 
+// unaligned serializes the atomics at places that are no multiple of 8. It is one for all memory,
+// because two may be mappings of the same file.
+var unaligned sync.Mutex
+
 // newMemory takes over the mapping and the file.
 func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory, error) {
 	access := mr.LocalWrite
@@ -39,6 +44,7 @@ func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory
 	}
 	start, size := unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes))
 	table := mr.NewTable([32]byte{}, 1) // its one key is not given out
+	table.GuardAtomics(&unaligned)
 	words, err := table.Register(&mr.PD{}, mr.Bytes(bytes), 0, size, access)
 	if err != nil {
 		return nil, err
