@@ -2,7 +2,6 @@ package gorxe
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/gorxe/gorxe/qp"
 )
@@ -27,10 +26,6 @@ func (q *QP) Local(gidIndex int, psn PSN) (ConnInfo, error) {
 }
 
 const maxPSN = 1<<24 - 1
-
-// RandomPSN returns a PSN to start with that nobody can guess: packets left over from an
-// earlier connection, or made by a stranger, are not taken for this one's.
-func RandomPSN() PSN { return PSN(rand.Uint32() & maxPSN) }
 
 // ConnAttr holds what the two ends of a connection choose. Start from [DefaultConnAttr].
 type ConnAttr struct {

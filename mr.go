@@ -21,13 +21,22 @@ type MR struct {
 type MROption func(*mrOptions)
 
 type mrOptions struct {
-	iova    uint64
-	hasIOVA bool
+	iova       uint64
+	hasIOVA    bool
+	randomIOVA bool
 }
 
 // WithIOVA makes the region begin at addr instead of the address of its buffer.
 func WithIOVA(addr uint64) MROption {
-	return func(o *mrOptions) { o.iova, o.hasIOVA = addr, true }
+	return func(o *mrOptions) { o.iova, o.hasIOVA, o.randomIOVA = addr, true, false }
+}
+
+// WithRandomIOVA makes the region begin at an address that nobody can guess, below 2^63 and at
+// the same place in its page of 4096 bytes as the memory. A peer has to be told the address;
+// a stranger that forges the peer's packets would have to guess it beside the key. It does not go
+// with [ZeroBased].
+func WithRandomIOVA() MROption {
+	return func(o *mrOptions) { o.hasIOVA, o.randomIOVA = false, true }
 }
 
 // RegMR registers buf in place: work requests and, as far as access allows, peers reach
@@ -44,7 +53,7 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
 // RegMemory registers memory that is not a slice of this process. Its addresses begin at 0
-// without [WithIOVA].
+// without [WithIOVA] or [WithRandomIOVA]; where peers are not trusted, take the latter.
 func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
 	if mem == nil {
 		return nil, fmt.Errorf("register: no memory given")
@@ -57,8 +66,13 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.hasIOVA {
+	switch {
+	case o.hasIOVA:
 		iova = o.iova
+	case o.randomIOVA && access&ZeroBased != 0:
+		return nil, fmt.Errorf("register: a zero-based region begins at address 0: clear ZeroBased or leave WithRandomIOVA out")
+	case o.randomIOVA:
+		iova = randomIOVA(iova)
 	}
 	r, err := p.dev.engine.Register(p.pd, mem, iova, length, access)
 	if err != nil {

@@ -34,7 +34,7 @@ func (e *perfEnd) setUp() error {
 	}
 	e.pd = e.dev.AllocPD()
 	var err error
-	if e.mr, err = e.pd.RegMR(e.buf, gorxe.LocalWrite|p.access()); err != nil {
+	if e.mr, err = e.pd.RegMR(e.buf, gorxe.LocalWrite|p.access(), gorxe.WithRandomIOVA()); err != nil {
 		return err
 	}
 	depth := p.txDepth/p.cqMod + 1
@@ -53,7 +53,7 @@ func (e *perfEnd) setUp() error {
 		if err != nil {
 			return err
 		}
-		e.qps = append(e.qps, &perfQP{QP: qp, psn: gorxe.PSN(rand.Uint32() & 0xffffff)})
+		e.qps = append(e.qps, &perfQP{QP: qp, psn: gorxe.RandomPSN()})
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/gorxe/gorxe"
@@ -74,7 +73,7 @@ func (e *pingpongEnd) setUp() error {
 	if p.service == gorxe.UD && p.size > int(e.mtu) {
 		return usagef("-s %d: a datagram carries at most %d bytes on this path", p.size, e.mtu)
 	}
-	e.psn = gorxe.PSN(rand.Uint32() & 0xffffff)
+	e.psn = gorxe.RandomPSN()
 	e.send = make([]byte, p.header()+p.size)
 	fillStock(e.send, false)
 	e.recv = e.send

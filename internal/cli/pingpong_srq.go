@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +78,7 @@ func (e *srqEnd) setUp() error {
 		if err != nil {
 			return err
 		}
-		e.qps = append(e.qps, &srqQP{QP: q, index: i, psn: gorxe.PSN(rand.Uint32() & 0xffffff)})
+		e.qps = append(e.qps, &srqQP{QP: q, index: i, psn: gorxe.RandomPSN()})
 		e.byQPN[q.QPN()] = e.qps[i]
 	}
 	for i := range p.rxDepth {

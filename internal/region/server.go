@@ -89,7 +89,7 @@ func (s *Server) register(e Export) (*exported, error) {
 	x := &exported{Export: e, pd: s.dev.AllocPD()}
 	_, access := e.Access.verbs()
 	var err error
-	if x.mr, err = x.pd.RegMemory(e.Memory, access); err != nil {
+	if x.mr, err = x.pd.RegMemory(e.Memory, access, gorxe.WithRandomIOVA()); err != nil {
 		return nil, fmt.Errorf("region %s: %w", e.Name, err)
 	}
 	x.location = location{e.Access, x.mr.Addr(), e.Memory.Size(), x.mr.RKey()}

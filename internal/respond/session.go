@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -189,7 +188,7 @@ func (s *session) open() error {
 	}
 	s.pd = s.dev.AllocPD()
 	// Perftest wants whole pages.
-	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), gorxe.WithIOVA((1+uint64(rand.Uint32()))<<12)); err != nil {
+	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), gorxe.WithRandomIOVA()); err != nil {
 		return &ended{refused, err}
 	}
 	if s.check != nil {

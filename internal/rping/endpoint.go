@@ -65,7 +65,7 @@ func (e *endpoint) open(pd *gorxe.PD) (err error) {
 }
 
 func (e *endpoint) register(pd *gorxe.PD, b []byte, access gorxe.Access) (*gorxe.MR, error) {
-	m, err := pd.RegMR(b, access)
+	m, err := pd.RegMR(b, access, gorxe.WithRandomIOVA())
 	if err == nil {
 		e.mrs = append(e.mrs, m)
 	}
