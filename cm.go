@@ -2,6 +2,7 @@ package gorxe
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,8 +110,11 @@ func (d *Device) cm() (*connections, error) {
 	c := &d.connections
 	c.open.Do(func() {
 		c.dev, c.conns, c.listeners = d, map[cm.CommID]ender{}, map[cm.ListenerID]*Listener{}
+		var secret [16]byte
+		// It fails on no system: see crypto/rand.
+		_, _ = crand.Read(secret[:])
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
-			CAGUID: cm.GUID(d.NodeGUID()), Secret: rand.Uint64(),
+			CAGUID: cm.GUID(d.NodeGUID()), Secret: secret,
 			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
 		}, c.event)
 		c.runs.Store(c.err == nil)

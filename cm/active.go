@@ -25,9 +25,10 @@ func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
 	return id, nil
 }
 
-// transaction is the transaction ID of what this side asks about a connection.
+// transaction is the transaction ID of what this side asks about a connection. The upper half is
+// the same for all of a manager, and no part of an ID.
 func (m *Manager) transaction(id CommID) uint64 {
-	return m.cfg.Secret&^0xffffffff | uint64(id)
+	return uint64(m.ids.random(idRounds, 0))<<32 | uint64(id)
 }
 
 // reply takes a REP for a REQ.
@@ -38,7 +39,7 @@ func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
 		m.reject(c.peer, msg.TransactionID, &REJ{
 			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: AnsweredREP, Reason: RejectStaleConn,
 		})
-		m.outdated(now, other)
+		m.suspect(other)
 		m.tell(c, Rejected).REJ = &REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: AnsweredREP, Reason: RejectStaleConn}
 		m.remove(c)
 		return VerdictStale

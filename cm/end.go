@@ -10,11 +10,26 @@ func (m *Manager) Disconnect(now Time, id CommID, private []byte) error {
 	m.out.Attribute, m.out.TransactionID = AttrDREQ, m.transaction(id)
 	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
 	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
+	if c.state == StateREPSent {
+		// Nothing says that the peer is at its address: see backOff.
+		c.retries = 0
+	}
 	if err := m.keep(now, c, &m.out); err != nil {
 		return err
 	}
 	m.settle(c)
 	c.state = StateDREQSent
+	return nil
+}
+
+// Withdraw ends a request that the peer has not answered, without an event and without a word to
+// the peer: its host has said that nothing there can answer.
+func (m *Manager) Withdraw(id CommID) error {
+	c, err := m.lookup(id, "Withdraw", StateREQSent, StateSIDRREQSent)
+	if err != nil {
+		return err
+	}
+	m.remove(c)
 	return nil
 }
 

@@ -21,8 +21,9 @@ type Config struct {
 	// CAGUID tells this instance from all others in the world: peers take another
 	// connection of the same GUID and queue pair number for the old one.
 	CAGUID GUID
-	// Secret makes communication IDs hard to guess from outside. It should be random.
-	Secret uint64
+	// Secret is the key of the communication IDs, which must not be guessed: 16 bytes of
+	// crypto/rand. Two managers with the same secret use the same IDs.
+	Secret [16]byte
 	// MaxHalfOpen and MaxHalfOpenPeer bound how many requests wait for the program's answer or
 	// for the peer's RTU, in all and of one address. More are dropped: a peer sends its REQ
 	// again. Defaults 4,096 and 1,024.
@@ -69,7 +70,7 @@ func (c *Config) defaults() {
 // other end may remember it, which is a few seconds.
 type Manager struct {
 	cfg          Config
-	last         uint32 // number of the latest communication ID
+	ids          idSequence
 	listeners    map[place]*listener
 	nextListener ListenerID
 	conns        map[CommID]*conn
@@ -95,7 +96,7 @@ type Outgoing struct {
 func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
-		cfg: cfg, listeners: map[place]*listener{}, conns: map[CommID]*conn{},
+		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[CommID]*conn{},
 		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]int{},
 		rest: timewait{peers: map[qp.GID]int{}},
 	}
@@ -130,12 +131,14 @@ func (m *Manager) receive(now Time, from Peer, msg *MAD) Verdict {
 	local, remote := msg.ids()
 	c := m.conns[local]
 	if msg.Attribute == AttrREJ {
-		c, remote = m.rejected(from, &msg.REJ)
+		c = m.rejected(from, &msg.REJ)
 	}
 	switch {
 	case c == nil:
 		return m.stranger(from, msg)
 	case c.peer != from:
+		// The answer is that to an unknown ID: silence would tell anybody which IDs are in use.
+		m.stranger(from, msg)
 		return VerdictWrongPeer
 	case c.remoteKnown && c.remote != remote && msg.Attribute != AttrSIDRREP:
 		return m.stranger(from, msg)
@@ -148,6 +151,8 @@ func (m *MAD) ids() (receiver, sender CommID) {
 	switch m.Attribute {
 	case AttrMRA:
 		return m.MRA.RemoteCommID, m.MRA.LocalCommID
+	case AttrREJ:
+		return m.REJ.RemoteCommID, m.REJ.LocalCommID
 	case AttrREP:
 		return m.REP.RemoteCommID, m.REP.LocalCommID
 	case AttrRTU:
@@ -241,13 +246,10 @@ func (m *Manager) lookup(id CommID, call string, states ...State) (*conn, error)
 	return nil, fmt.Errorf("cm: %s of connection %#x: it is in state %v", call, uint32(id), c.state)
 }
 
-// newID returns a communication ID that is in no use: an odd multiple of a counter, which
-// does not repeat before all 2^32 were used, hidden by the secret.
+// newID returns a communication ID that is not in use.
 func (m *Manager) newID() CommID {
 	for {
-		m.last++
-		id := CommID(m.last*0x9e3779b1 ^ uint32(m.cfg.Secret))
-		if id != 0 && m.conns[id] == nil {
+		if id := m.ids.next(); id != 0 && m.conns[id] == nil {
 			return id
 		}
 	}

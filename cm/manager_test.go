@@ -58,23 +58,69 @@ func TestConversations(t *testing.T) {
 			> A REJ #1 0x0 other 4 ari
 			event UNREACHABLE #1
 			state #1 gone`},
-		{"a REP without an answer is sent again, then given up", `
+		{"a REP without an answer is sent again after twice the wait before, then given up", `
 			listen 7
-			< REQ 0x22
+			< REQ 0x22 retries=15
 			event REQUESTED #1 qpn=0x33
 			accept #1
 			> A REP #1 0x22
-			advance 1.21s
+			advance 1.2s
+			advance 10ms
 			> A REP #1 0x22
-			advance 1.21s
+			advance 2.41s
+			advance 10ms
 			> A REP #1 0x22
-			advance 1.21s
-			> A REJ #1 0x22 other 4 ari
+			advance 4.82s
+			advance 10ms
+			> A REP #1 0x22
+			advance 9.65s
+			advance 10ms
+			> A REP #1 0x22
+			advance 1.2s
+			advance 10ms
+			> A DREQ #1 0x22 qpn=0x33
 			event UNREACHABLE #1
 			open 0
 			state #1 TIMEWAIT
 			advance 1s
 			state #1 gone`},
+		{"a REP is given up when as many retries as the peer asks for would be over", `
+			listen 7
+			< REQ 0x22 retries=2
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			advance 1.21s
+			> A REP #1 0x22
+			advance 2.41s
+			advance 10ms
+			> A DREQ #1 0x22 qpn=0x33
+			event UNREACHABLE #1
+			< REQ 0x23 qpn=0x34 retries=0
+			event REQUESTED #2 qpn=0x34
+			accept #2
+			> A REP #2 0x23
+			advance 1.21s
+			> A DREQ #2 0x23 qpn=0x34
+			event UNREACHABLE #2`},
+		{"a duplicate REQ gets the REP, and it is repeated as after the first", `
+			listen 7
+			< REQ 0x22 retries=15
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			advance 8.5s
+			> A REP #1 0x22
+			> A REP #1 0x22
+			> A REP #1 0x22
+			< REQ 0x22 retries=15
+			> A REP #1 0x22
+			advance 1.21s
+			> A REP #1 0x22
+			advance 2.42s
+			> A REP #1 0x22
+			< RTU 0x22 #1
+			event ESTABLISHED #1`},
 		{"a DREQ without an answer is sent seven times again, and the connection is over", `
 			connect
 			> A REQ #1
@@ -156,6 +202,21 @@ func TestConversations(t *testing.T) {
 			> A REP #1 0x22
 			< RTU 0x22 #1
 			event ESTABLISHED #1`},
+		{"an MRA for the last REP has it sent once more", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			advance 1.21s
+			> A REP #1 0x22
+			< MRA 0x22 #1 t=22
+			advance 17s
+			advance 1s
+			> A REP #1 0x22
+			advance 3.6s
+			> A DREQ #1 0x22 qpn=0x33
+			event UNREACHABLE #1`},
 		{"an MRA that asks for hours gets the patience of the configuration", `
 			connect
 			> A REQ #1
@@ -216,18 +277,93 @@ func TestConversations(t *testing.T) {
 			< REJ 0x22 0 reason=4 guid=0x77 from=B
 			verdict unknown_connection
 			state #1 REQ_RCVD`},
-		{"a REJ of an established connection ends it", `
+		{"no REJ ends an established connection", `
 			connect
 			> A REQ #1
 			< REP 0x22 #1
 			event REPLIED #1 qpn=0x33
 			ready #1
 			> A RTU #1 0x22
+			< REJ 0 #1 reason=8
+			verdict unknown_connection
 			< REJ 0x23 #1 reason=4
 			verdict unknown_connection
-			< REJ 0x22 #1 reason=4
-			event DISCONNECTED #1 REJ 4
-			state #1 TIMEWAIT`},
+			< REJ 0x22 0 reason=4 guid=0x77
+			verdict unknown_connection
+			< REJ 0x22 #1 reason=4 guid=0x77
+			verdict out_of_place
+			state #1 ESTABLISHED`},
+		{"nor does one at the other end", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			< REJ 0 #1 reason=8
+			verdict unknown_connection
+			< REJ 0x22 0 reason=4 guid=0x77
+			verdict unknown_connection
+			< REJ 0x22 #1 reason=4 guid=0x77
+			verdict out_of_place
+			state #1 ESTABLISHED`},
+		{"once a REP was sent or received a REJ must name both communication IDs", `
+			listen 7
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			< REJ 0 #1 reason=8
+			verdict unknown_connection
+			< REJ 0x22 0 reason=4 guid=0x77
+			verdict unknown_connection
+			state #1 REP_RCVD
+			< REJ 0x22 #1
+			event REJECTED #1 REJ 28
+			< REQ 0x23 qpn=0x34
+			event REQUESTED #2 qpn=0x34
+			< REJ 0 #2 reason=8
+			verdict unknown_connection
+			state #2 REQ_RCVD
+			accept #2
+			> A REP #2 0x23
+			< REJ 0 #2 reason=8
+			verdict unknown_connection
+			< REJ 0x23 0 reason=4 guid=0x77
+			verdict unknown_connection
+			state #2 REP_SENT
+			< REJ 0x23 #2
+			event REJECTED #2 REJ 28`},
+		{"a DREQ that overtakes its REP ends the request", `
+			connect
+			> A REQ #1
+			< DREQ 0x22 #1 qpn=0x12
+			verdict wrong_qpn
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			state #1 TIMEWAIT
+			< REP 0x22 #1
+			verdict duplicate
+			advance 1s
+			state #1 gone`},
+		{"an RTU that finds its connection over is answered with DREQ", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			cancel #1
+			> A DREQ #1 0x22 qpn=0x33
+			state #1 TIMEWAIT
+			< RTU 0x23 #1
+			verdict unknown_connection
+			< RTU 0x22 #1
+			> A DREQ #1 0x22 qpn=0x33
+			verdict duplicate
+			< DREP 0x22 #1
+			verdict duplicate`},
 		{"nobody listens", `
 			< REQ 0x22
 			> A REJ 0x0 0x22 REQ 8
@@ -258,7 +394,7 @@ func TestConversations(t *testing.T) {
 			> A REJ 0x0 0x25 REQ 8
 			accept #1
 			> A REP #1 0x22`},
-		{"a queue pair of an established connection is stale in another REQ, and so is the connection", `
+		{"a queue pair of another connection is stale in a REQ, and a peer that lost the connection says so", `
 			listen 7
 			< REQ 0x22
 			event REQUESTED #1 qpn=0x33
@@ -272,12 +408,53 @@ func TestConversations(t *testing.T) {
 			< RTU 0x22 #1
 			event ESTABLISHED #1
 			< REQ 0x25
-			> A REJ 0x0 0x25 REQ 10
+			> A DREQ #1 0x22 qpn=0x0
+			verdict suspect
+			state #1 ESTABLISHED
+			< DREP 0x22 #1
 			event DISCONNECTED #1
 			state #1 TIMEWAIT
-			< REQ 0x26
+			< REQ 0x25
 			event REQUESTED #2 qpn=0x33
 			state #1 TIMEWAIT`},
+		{"no REQ ends a connection that its peer has", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			< DREP 0x22 #1
+			verdict out_of_place
+			< REQ 0x25
+			> A DREQ #1 0x22 qpn=0x0
+			< REQ 0x25
+			> A DREQ #1 0x22 qpn=0x0
+			< DREP 0x23 #1
+			verdict unknown_connection
+			< DREP 0x22 #1 from=B
+			verdict wrong_peer
+			< REQ 0x26
+			> A DREQ #1 0x22 qpn=0x0
+			< REQ 0x26
+			> A REJ 0x0 0x26 REQ 10
+			verdict stale
+			< REQ 0x26
+			> A DREQ #1 0x22 qpn=0x0
+			advance 1h
+			state #1 ESTABLISHED`},
+		{"a peer that is asked for a connection that it has is silent", `
+			listen 7
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			< DREQ 0x22 #1 qpn=0
+			verdict wrong_qpn
+			state #1 ESTABLISHED`},
 		{"a queue pair of a connection that rests is the peer's to use again", `
 			listen 7
 			connect
@@ -318,10 +495,13 @@ func TestConversations(t *testing.T) {
 			> A REQ #2
 			< REP 0x23 #2
 			> A REJ #2 0x23 REP 10
-			event DISCONNECTED #1
+			> A DREQ #1 0x22 qpn=0x0
 			event REJECTED #2 REJ 10
 			verdict stale
-			state #2 gone`},
+			state #2 gone
+			state #1 ESTABLISHED
+			< DREP 0x22 #1
+			event DISCONNECTED #1`},
 		{"a late REQ of a connection that is over is stale", `
 			listen 7
 			< REQ 0x22
@@ -377,6 +557,35 @@ func TestConversations(t *testing.T) {
 			> A DREP #1 0x22
 			event DISCONNECTED #1 DREQ
 			open 0`},
+		{"a DREQ to an address at which nobody may be is not repeated", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			advance 600ms
+			event DISCONNECTED #1
+			state #1 TIMEWAIT`},
+		{"a request is withdrawn without a word while nobody has answered", `
+			connect
+			> A REQ #1
+			withdraw #1
+			state #1 gone
+			resolve
+			> A SIDR_REQ #2
+			withdraw #2
+			state #2 gone
+			refused withdraw #2
+			connect
+			> A REQ #3
+			< REP 0x22 #3
+			event REPLIED #3 qpn=0x33
+			refused withdraw #3
+			ready #3
+			> A RTU #3 0x22
+			refused withdraw #3`},
 		{"the passive side may disconnect before the RTU", `
 			listen 7
 			< REQ 0x22
@@ -412,16 +621,18 @@ func TestConversations(t *testing.T) {
 			< DREP 0x22 0x44
 			< SIDR_REP 0x44
 			verdict unknown_connection`},
-		{"a message for a connection from another address is dropped, one with another ID of the peer is a stranger's", `
+		{"a message for a connection from another address, or with another ID of the peer, is a stranger's", `
 			connect
 			> A REQ #1
 			< REP 0x22 #1 from=B
+			> B REJ #1 0x22 REP 6
 			verdict wrong_peer
 			< REP 0x22 #1
 			event REPLIED #1 qpn=0x33
 			ready #1
 			> A RTU #1 0x22
 			< DREQ 0x22 #1 from=B
+			> B DREP #1 0x22
 			verdict wrong_peer
 			< DREQ 0x23 #1
 			> A DREP #1 0x23
@@ -436,7 +647,6 @@ func TestConversations(t *testing.T) {
 			< RTU 0x22 #1
 			verdict out_of_place
 			< DREP 0x22 #1
-			< DREQ 0x22 #1
 			verdict out_of_place
 			< REQ 0x23 qpn=0x34
 			event REQUESTED #2 qpn=0x34
@@ -476,7 +686,7 @@ func TestConversations(t *testing.T) {
 			accept #1
 			> A REP #1 0x22
 			cancel #1
-			> A REJ #1 0x22 other 4 ari
+			> A DREQ #1 0x22 qpn=0x33
 			open 0
 			state #1 TIMEWAIT`},
 		{"a program that never answers a request loses it", `
@@ -816,8 +1026,24 @@ func TestBounds(t *testing.T) {
 func TestCommunicationIDsAreNeitherZeroNorInUse(t *testing.T) {
 	m := New(Config{})
 	m.conns[our(1)] = &conn{}
-	m.last = 1<<32 - 1
 	if id := m.newID(); id != our(2) {
-		t.Errorf("the ID after the last is %s, not #2", name(id))
+		t.Errorf("the ID after one in use is %s, not #2", name(id))
+	}
+	// The one number whose ID is 0.
+	zero := uint32(0)
+	for left, right, round := uint16(0), uint16(0), uint32(idRounds); ; {
+		round--
+		left, right = right^uint16(m.ids.random(round, uint32(left))), left
+		if round == 0 {
+			zero = uint32(left)<<16 | uint32(right)
+			break
+		}
+	}
+	if id := m.ids.at(zero); id != 0 {
+		t.Fatalf("number %#x is ID %#x, not 0", zero, uint32(id))
+	}
+	m.ids.n = zero - 1
+	if id := m.newID(); id != m.ids.at(zero+1) {
+		t.Errorf("the ID after 0 is %#x", uint32(id))
 	}
 }

@@ -66,7 +66,7 @@ func newPairWorld(t *rapid.T) *pairWorld {
 	for i, n := range []string{"A", "B"} {
 		w.ends[i] = &end{
 			name: n, conns: map[CommID]*story{}, qpn: 0x100,
-			m: New(Config{CAGUID: GUID(i + 1), Secret: uint64(i) << 20, MaxHalfOpen: 6}),
+			m: New(Config{CAGUID: GUID(i + 1), Secret: [16]byte{byte(i)}, MaxHalfOpen: 6}),
 		}
 		w.untold[w.ends[i]] = map[CommID]bool{}
 		for _, ps := range []PortSpace{PortSpaceTCP, PortSpaceUDP} {
@@ -98,8 +98,10 @@ func (w *pairWorld) drain() {
 				copies = 2
 			}
 			switch msg.Attribute {
-			case AttrREJ:
-				w.untold[e.other][msg.REJ.RemoteCommID] = copies == 0
+			case AttrREJ: // which ends nothing that is established
+				if copies == 0 {
+					w.untold[e.other][msg.REJ.RemoteCommID] = true
+				}
 			case AttrDREQ: // the last of which counts
 				w.untold[e.other][msg.DREQ.RemoteCommID] = copies == 0
 			}
@@ -243,12 +245,12 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 				e.qpn++
 				id, err := e.m.Connect(w.now, Peer{}, &REQ{
 					ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
-					LocalCMResponseTimeout: 18, MaxCMRetries: 7, Primary: Path{LocalACKTimeout: 17},
+					LocalCMResponseTimeout: 18, MaxCMRetries: pairRetries, Primary: Path{LocalACKTimeout: 17},
 				})
 				w.must(err)
 				e.conns[id] = &story{active: true}
 			case 2:
-				id, err := e.m.Resolve(w.now, Peer{}, &SIDRREQ{ServiceID: IPServiceID(PortSpaceUDP, 7)}, 1e9, 7)
+				id, err := e.m.Resolve(w.now, Peer{}, &SIDRREQ{ServiceID: IPServiceID(PortSpaceUDP, 7)}, 1e9, pairRetries)
 				w.must(err)
 				e.conns[id] = &story{active: true, sidr: true}
 			case 3:
@@ -266,9 +268,21 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 	})
 }
 
+// settleTime is how long it takes at most until all retries have come to an end, where programs
+// answer at once. A REQ is sent eight times. Each may be answered with an MRA, which the sender
+// waits for as long as it asks: patience bounds that. Then the REP is repeated, and an MRA may
+// answer that, too.
+const settleTime = 2 * (pairRetries + 1) * Time(90e9)
+
+// pairRetries is how often the REQs ask for repetitions.
+const pairRetries = 7
+
 // settle lets the programs answer all that is asked of them, and all retries come to an end.
 func (w *pairWorld) settle() {
-	for range 40 {
+	for end := w.now + settleTime; w.unsettled(); {
+		if w.now > end {
+			w.t.Fatalf("after %d s there still are connections that are neither established nor over", settleTime/1e9)
+		}
 		for _, e := range w.ends {
 			for _, id := range slices.Sorted(maps.Keys(e.conns)) {
 				c, mc := e.conns[id], e.m.conns[id]
@@ -291,6 +305,18 @@ func (w *pairWorld) settle() {
 		w.drain()
 		w.run(w.now + 5e9)
 	}
+}
+
+// unsettled is true while something is being asked or answered, or is on its way.
+func (w *pairWorld) unsettled() bool {
+	for _, e := range w.ends {
+		for _, c := range e.m.conns {
+			if c.state != StateEstablished {
+				return true
+			}
+		}
+	}
+	return len(w.air) > 0
 }
 
 func (w *pairWorld) agree() {

@@ -21,9 +21,11 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 	}
 	rej := REJ{RemoteCommID: r.LocalCommID}
 	if old := m.byQPN[c.remoteQPN()]; old != nil {
+		if m.suspect(old) {
+			return VerdictSuspect
+		}
 		rej.Reason = RejectStaleConn
 		m.reject(from, msg.TransactionID, &rej)
-		m.outdated(now, old)
 		return VerdictStale
 	}
 	l := m.listening(r.ServiceID, from.SGIDIndex)
@@ -52,15 +54,6 @@ func (s ServiceID) connects() bool {
 	return !ok || ps != PortSpaceUDP
 }
 
-// outdated ends an established connection whose peer has given its queue pair to another one:
-// it lost the connection without our knowing.
-func (m *Manager) outdated(now Time, c *conn) {
-	if c.state == StateEstablished {
-		m.restNow(now, c, c.tid)
-		m.tell(c, Disconnected)
-	}
-}
-
 // Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
 // RNR retry count, SRQ, flow control and private data; the rest is filled in. The event
 // Established follows, or one that ends the connection.
@@ -76,6 +69,8 @@ func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
 	}
 	c.answered()
 	c.localQPN, c.state = rep.LocalQPN, StateREPSent
+	c.until = now + Time(c.reply)*(Time(c.retries)+1)
+	m.backOff(now, c)
 	return nil
 }
 
@@ -113,21 +108,17 @@ func (m *Manager) established(c *conn) {
 	m.tell(c, Established)
 }
 
-// rejected finds the connection that a REJ is about: a peer that gave up may know no more of
-// it than its own communication ID, and then names its GUID.
-func (m *Manager) rejected(from Peer, r *REJ) (c *conn, remote CommID) {
+// rejected finds the connection that a REJ is about. A peer that gave up its REQ knows only its
+// own communication ID, and then names its GUID; so it finds a request that this side has not
+// accepted. Once a REP was sent or received, a REJ must name both communication IDs.
+func (m *Manager) rejected(from Peer, r *REJ) *conn {
 	if r.Reason == RejectTimeout && len(r.ARI) >= 8 {
 		k := remoteID{from.GID, GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
-		if c = m.byID[k]; c != nil {
-			return c, r.LocalCommID
+		if c := m.byID[k]; c != nil && c.state == StateREQRcvd {
+			return c
 		}
 	}
-	c = m.conns[r.RemoteCommID]
-	if c != nil && r.LocalCommID == 0 {
-		// A peer that made no connection has no ID for it.
-		return c, c.remote
-	}
-	return c, r.LocalCommID
+	return m.conns[r.RemoteCommID]
 }
 
 // guid is this side's GUID as additional information of a REJ.

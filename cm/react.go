@@ -1,6 +1,10 @@
 package cm
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/bth"
+)
 
 // react does what the table of reactions says.
 func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
@@ -12,6 +16,9 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 			return VerdictOutOfPlace
 		}
 		m.resend(c)
+		if c.state == StateREPSent {
+			m.backOff(now, c)
+		}
 		return VerdictDuplicate
 	case mra:
 		m.acknowledge(now, c, msg)
@@ -19,10 +26,17 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 	case stale:
 		m.reject(c.peer, msg.TransactionID, &REJ{RemoteCommID: c.remote, Reason: RejectStaleConn})
 		return VerdictStale
+	case over:
+		m.release(c, c.peerQPN)
+		return VerdictDuplicate
 	case replied:
 		return m.reply(now, c, msg)
 	case longer:
 		wait := min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience)
+		if c.state == StateREPSent {
+			c.until += Time(wait)
+			c.left = max(c.left, 1)
+		}
 		m.setTimer(c, now+Time(wait))
 	case refused:
 		m.tell(c, Rejected).REJ = clone(&msg.REJ)
@@ -40,11 +54,18 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 		if msg.DREQ.RemoteQPN != c.localQPN {
 			return VerdictWrongQPN
 		}
+		c.remote, c.remoteKnown = msg.DREQ.LocalCommID, true
 		m.restNow(now, c, msg.TransactionID)
 		m.resend(c)
 		m.tell(c, Disconnected).DREQ = cloneDREQ(&msg.DREQ)
 	case released:
 		m.restNow(now, c, msg.TransactionID)
+		m.tell(c, Disconnected)
+	case denied:
+		if !c.probed {
+			return VerdictOutOfPlace
+		}
+		m.restNow(now, c, c.tid)
 		m.tell(c, Disconnected)
 	case resolved:
 		r := msg.SIDRREP
@@ -74,6 +95,11 @@ func (m *Manager) expire(now Time, c *conn) {
 		}
 		c.left--
 		m.counters.Retries[m.resend(c).index()]++
+		if c.state == StateREPSent {
+			c.gap *= 2
+			m.setTimer(c, c.nextREP(now))
+			return
+		}
 		m.setTimer(c, now+Time(c.reply))
 	}
 }
@@ -94,18 +120,28 @@ func (m *Manager) giveUp(now Time, c *conn) {
 }
 
 // quit ends a connection that is not established with a REJ that says that this side no
-// longer waits. The peer may know the connection by the GUID in it alone.
+// longer waits. The peer may know the connection by the GUID in it alone. After a REP it is a
+// DREQ: the peer may be established, and takes no REJ then.
 func (m *Manager) quit(now Time, c *conn) {
+	if c.state == StateREPSent {
+		m.release(c, c.peerQPN)
+		m.restNow(now, c, c.tid)
+		return
+	}
 	rej := REJ{
 		LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: c.answers(),
 		Reason: RejectTimeout, ARI: m.guid(),
 	}
 	m.reject(c.peer, c.tid, &rej)
-	if c.state == StateREPSent {
-		m.restNow(now, c, c.tid)
-		return
-	}
 	m.remove(c)
+}
+
+// release sends a DREQ that is not repeated.
+func (m *Manager) release(c *conn, qpn bth.QPN) {
+	m.out.Attribute, m.out.TransactionID = AttrDREQ, m.transaction(c.local)
+	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: qpn}
+	// The error is of values that do not fit their fields, and these do.
+	_, _ = m.send(c.peer, &m.out)
 }
 
 // answers says which message of the peer a REJ of the connection would be about.

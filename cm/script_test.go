@@ -17,7 +17,7 @@ import (
 //
 //	listen PORT [udp] [gid=1] [backlog=2]   the program listens, unlisten ends the first listener
 //	connect | resolve                       the program connects, or asks for a service ID
-//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | answer #1 | data #1
+//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | withdraw #1 | answer #1 | data #1
 //	refused CALL #1                         a call of the program that must fail
 //	< REQ 0x22 [port=7] [qpn=..] [guid=..] [from=B] ...   a message arrives from peer A
 //	< REP 0x22 #1                           the sender's communication ID, then the receiver's
@@ -74,7 +74,10 @@ func (s *script) quiet() {
 	}
 }
 
-func our(n int) CommID { return CommID(uint32(n) * 0x9e3779b1) }
+// ourIDs are those of a manager without a secret.
+var ourIDs = newIDs([16]byte{})
+
+func our(n int) CommID { return ourIDs.at(uint32(n)) }
 
 func (s *script) id(word string) CommID {
 	n, ok := strings.CutPrefix(word, "#")
@@ -242,6 +245,8 @@ func (s *script) call(f []string) error {
 		err = s.m.Disconnect(s.now, id, make([]byte, named.num("private", 0)))
 	case "cancel":
 		err = s.m.Cancel(s.now, id)
+	case "withdraw":
+		err = s.m.Withdraw(id)
 	case "answer":
 		err = s.m.Answer(s.now, id, &SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
 	case "data":
@@ -273,7 +278,7 @@ func (s *script) deliver(message string, words []string) {
 	case AttrREQ:
 		msg.REQ = REQ{
 			LocalCommID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceTCP))), uint16(named.num("port", 7))),
-			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: 2,
+			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: uint8(named.num("retries", 2)),
 			LocalCMResponseTimeout: Timeout(named.num("response", 18)), Primary: Path{LocalACKTimeout: Timeout(named.num("ack", 15))},
 		}
 		if source := uint16(named.num("source", 0)); source != 0 {

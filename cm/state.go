@@ -43,6 +43,7 @@ const (
 	again                      // duplicate: what was sent last goes out again
 	mra                        // duplicate, the program has not answered: MRA
 	stale                      // REQ of a connection that is over: REJ
+	over                       // RTU of a connection that is over: DREQ
 	replied                    // REP: the program decides
 	longer                     // MRA: the deadline moves
 	refused                    // REJ: it ends
@@ -50,20 +51,22 @@ const (
 	ready                      // RTU: established
 	release                    // DREQ: DREP, and it ends with a rest
 	released                   // DREP: it ends with a rest
+	denied                     // DREP: the peer does not know the connection, if it was asked
 	resolved                   // SIDR_REP: the request ends
 )
 
-// reactions says what each message does in each state. Linux differs in three: it drops a
-// duplicate REQ in REQ_RCVD unless the program asked for the MRA, drops one in REP_SENT, and
-// drops a REJ in ESTABLISHED.
+// reactions says what each message does in each state. Linux differs: it drops a duplicate REQ in
+// REQ_RCVD unless the program asked for the MRA, and one in REP_SENT; it takes no DREQ in REQ_SENT
+// (one that has overtaken its REP) and REP_RCVD, but a REJ in ESTABLISHED; it answers no RTU in
+// TIMEWAIT; and it ends a connection as stale without asking.
 var reactions = [numStates][numMessages]reaction{
-	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied},
+	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied, iDREQ: release},
 	StateREQRcvd:     {iREQ: mra, iREJ: refused},
 	StateREPRcvd:     {iREP: mra, iREJ: refused, iDREQ: release},
 	StateREPSent:     {iREQ: again, iMRA: longer, iREJ: lost, iRTU: ready, iDREQ: release},
-	StateEstablished: {iREQ: ignored, iREP: again, iREJ: lost, iRTU: ignored, iDREQ: release},
+	StateEstablished: {iREQ: ignored, iREP: again, iRTU: ignored, iDREQ: release, iDREP: denied},
 	StateDREQSent:    {iREJ: lost, iDREQ: release, iDREP: released},
-	StateTimewait:    {iREQ: stale, iREP: ignored, iRTU: ignored, iDREQ: again, iDREP: ignored},
+	StateTimewait:    {iREQ: stale, iREP: ignored, iRTU: over, iDREQ: again, iDREP: ignored},
 	StateSIDRREQSent: {iSIDRREP: resolved},
 	StateSIDRREQRcvd: {iSIDRREQ: ignored},
 	StateSIDRREPSent: {iSIDRREQ: again},

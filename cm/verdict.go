@@ -17,6 +17,7 @@ const (
 	VerdictNotAllowed                // refused or dropped: see Config.Allow
 	VerdictNoListener                // refused: nobody listens
 	VerdictStale                     // refused: the peer's queue pair belongs to another connection
+	VerdictSuspect                   // dropped: likewise, and the peer was asked for that connection
 	VerdictBacklog                   // dropped: too many wait for the program
 	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
 	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer
@@ -28,7 +29,7 @@ const (
 
 var verdictNames = [NumVerdicts]string{
 	"taken", "duplicate", "malformed", "unsupported", "unknown_connection", "wrong_peer", "wrong_qpn", "out_of_place",
-	"not_allowed", "no_listener", "stale", "backlog", "backlog_peer", "half_open_peer", "half_open",
+	"not_allowed", "no_listener", "stale", "suspect", "backlog", "backlog_peer", "half_open_peer", "half_open",
 }
 
 // String returns the verdict as a counter name, such as "no_listener".

@@ -1,0 +1,190 @@
+package cm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+)
+
+// lives are scripts that lead to a connection #1 in each state. The peer's ID is 0x22.
+var lives = [numStates]string{
+	StateREQSent: `
+		connect
+		> A REQ #1`,
+	StateREQRcvd: `
+		listen 7
+		< REQ 0x22
+		event REQUESTED #1 qpn=0x33`,
+	StateREPRcvd: `
+		connect
+		> A REQ #1
+		< REP 0x22 #1
+		event REPLIED #1 qpn=0x33`,
+	StateREPSent: `
+		listen 7
+		< REQ 0x22
+		event REQUESTED #1 qpn=0x33
+		accept #1
+		> A REP #1 0x22`,
+	StateEstablished: `
+		connect
+		> A REQ #1
+		< REP 0x22 #1
+		event REPLIED #1 qpn=0x33
+		ready #1
+		> A RTU #1 0x22`,
+	StateDREQSent: `
+		connect
+		> A REQ #1
+		< REP 0x22 #1
+		event REPLIED #1 qpn=0x33
+		ready #1
+		> A RTU #1 0x22
+		disconnect #1
+		> A DREQ #1 0x22 qpn=0x33`,
+	StateTimewait: `
+		connect
+		> A REQ #1
+		< REP 0x22 #1
+		event REPLIED #1 qpn=0x33
+		ready #1
+		> A RTU #1 0x22
+		< DREQ 0x22 #1
+		> A DREP #1 0x22
+		event DISCONNECTED #1 DREQ`,
+	StateSIDRREQSent: `
+		resolve
+		> A SIDR_REQ #1`,
+	StateSIDRREQRcvd: `
+		listen 7 udp
+		< SIDR_REQ 0x22
+		event SIDR_REQUESTED #1`,
+	StateSIDRREPSent: `
+		listen 7 udp
+		< SIDR_REQ 0x22
+		event SIDR_REQUESTED #1
+		answer #1
+		> A SIDR_REP 0x22 0`,
+}
+
+// forged is a message of each kind for the receiver's and the sender's ID, from the peer's
+// address, with the peer's GUID and queue pair, and the receiver's queue pair.
+func forged(a Attribute, receiver, sender CommID) *MAD {
+	guid := binary.BigEndian.AppendUint64(nil, 0x77)
+	return &MAD{
+		Attribute: a,
+		REQ:       REQ{LocalCommID: sender, ServiceID: IPServiceID(PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33},
+		MRA:       MRA{LocalCommID: sender, RemoteCommID: receiver, ServiceTimeout: 24},
+		REJ:       REJ{LocalCommID: sender, RemoteCommID: receiver, Reason: RejectTimeout, ARI: guid},
+		REP:       REP{LocalCommID: sender, RemoteCommID: receiver, LocalQPN: 0x34, LocalCAGUID: 0x77},
+		RTU:       RTU{LocalCommID: sender, RemoteCommID: receiver},
+		DREQ:      DREQ{LocalCommID: sender, RemoteCommID: receiver, RemoteQPN: 0x11},
+		DREP:      DREP{LocalCommID: sender, RemoteCommID: receiver},
+		SIDRREQ:   SIDRREQ{RequestID: sender, ServiceID: IPServiceID(PortSpaceUDP, 9)},
+		SIDRREP:   SIDRREP{RequestID: receiver, QPN: 0x34},
+	}
+}
+
+// Somebody who does not see our ID of a connection, but knows all else that a message names, the
+// address, the GUID, the queue pairs and the peer's ID, changes nothing about it.
+func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
+	for state := range State(numStates) {
+		for a := AttrREQ; a <= AttrSIDRREP; a++ {
+			for _, receiver := range []CommID{0, 1, 0xffffffff} {
+				for _, sender := range []CommID{0, 0x22, 0x23} {
+					switch {
+					case sender == 0x22 && (a == AttrREQ || a == AttrSIDRREQ):
+						continue // the request itself once more
+					case sender == 0x22 && a == AttrREJ && state == StateREQRcvd:
+						continue // the peer gives up its REQ, and was not told our ID
+					}
+					t.Run(fmt.Sprintf("%v in %v, IDs %#x and %#x", a, state, uint32(receiver), uint32(sender)), func(t *testing.T) {
+						holds(t, state, forged(a, receiver, sender))
+					})
+				}
+			}
+		}
+	}
+}
+
+// Who knows our ID, but not the peer's, changes nothing either where the peer has one.
+func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
+	for state := range State(numStates) {
+		if state == StateREQSent || state == StateSIDRREQSent {
+			continue
+		}
+		for a := AttrMRA; a <= AttrDREP; a++ {
+			for _, sender := range []CommID{0, 0x23} {
+				t.Run(fmt.Sprintf("%v in %v, ID %#x", a, state, uint32(sender)), func(t *testing.T) {
+					holds(t, state, forged(a, our(1), sender))
+				})
+			}
+		}
+	}
+}
+
+// holds delivers a message 100 times to a connection in a state, which changes nothing about it.
+func holds(t *testing.T, state State, msg *MAD) {
+	t.Helper()
+	s := runScript(t, Config{}, lives[state])
+	before := *s.m.conns[our(1)]
+	if before.state != state {
+		t.Fatalf("the script leads to %v", before.state)
+	}
+	var b [MADLen]byte
+	if err := msg.Encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		s.m.Receive(s.now, peerNamed("A"), b[:])
+	}
+	for e := (Event{}); s.m.NextEvent(&e); {
+		t.Errorf("the program hears %v", e.Kind)
+	}
+	c := s.m.conns[our(1)]
+	if c == nil {
+		t.Fatal("the connection is gone")
+	}
+	after := *c
+	// That the peer was asked for the connection is not of its state.
+	after.probes, after.probed = before.probes, before.probed
+	if after != before {
+		t.Errorf("the connection is %+v, was %+v", after, before)
+	}
+}
+
+// Silence at an ID in use would show anybody, at their own address, which IDs are.
+func TestNoAnswerTellsWhetherAnIDIsInUse(t *testing.T) {
+	for state := range State(numStates) {
+		for a := AttrMRA; a <= AttrSIDRREP; a++ {
+			if a == AttrSIDRREQ {
+				continue
+			}
+			t.Run(fmt.Sprintf("%v in %v", a, state), func(t *testing.T) {
+				var answers [2][]byte
+				for i, id := range []CommID{our(1), our(99)} {
+					s := runScript(t, Config{}, lives[state])
+					var b [MADLen]byte
+					if err := forged(a, id, 0x22).Encode(&b); err != nil {
+						t.Fatal(err)
+					}
+					s.m.Receive(s.now, peerNamed("B"), b[:])
+					for o := (Outgoing{}); s.m.NextSend(&o); {
+						if o.Peer != peerNamed("B") {
+							t.Errorf("%v is told", o.Peer)
+						}
+						// All but the ID.
+						var m MAD
+						if err := m.Decode(o.MAD[:]); err != nil {
+							t.Fatal(err)
+						}
+						answers[i] = fmt.Appendf(answers[i], "%v %d;", m.Attribute, m.REJ.Reason)
+					}
+				}
+				if string(answers[0]) != string(answers[1]) {
+					t.Errorf("one in use is answered with %q, another with %q", answers[0], answers[1])
+				}
+			})
+		}
+	}
+}

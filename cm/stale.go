@@ -1,0 +1,27 @@
+package cm
+
+// staleProbes is how many REQs that name the queue pair of an established connection make this
+// side ask the peer, before one is refused.
+const staleProbes = 3
+
+// suspect asks the peer of an established connection whether it still knows it, because a REQ or
+// a REP names its queue pair for another connection. Either the peer has lost the connection
+// without our knowing, or somebody else has sent that message (RFC 5961 section 4 answers a SYN so).
+//
+// The question is a DREQ that names both communication IDs, and no queue pair: 0 is never that of
+// a connection. A peer that has the connection drops it, because the queue pair is not its own
+// (IBA 12.6.10 has the field for that, Linux compares it, too); one that has not answers with
+// DREP, which ends the connection here. The REQ is dropped meanwhile and finds the way free when
+// its sender repeats it. Of every four that find the connection still there one is refused.
+func (m *Manager) suspect(c *conn) (asked bool) {
+	if c.state != StateEstablished {
+		return false
+	}
+	if c.probes++; c.probes > staleProbes {
+		c.probes = 0
+		return false
+	}
+	c.probed = true
+	m.release(c, 0)
+	return true
+}
