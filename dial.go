@@ -141,13 +141,14 @@ func (c *Conn) replied(e *cm.Event) {
 	c.attr.RNRRetry = r.RNRRetryCount
 	c.private = r.PrivateData
 	err := c.qp.connect(c.index, r.StartingPSN, ConnInfo{QPN: r.LocalQPN, PSN: c.psn, GID: e.Peer.GID}, c.attr)
-	var tell func(m *cm.Manager) error
+	var tell func(now cm.Time, m *cm.Manager) error
 	if err == nil {
-		tell = func(m *cm.Manager) error { return m.Established(c.id, nil) }
+		c.cm.gsi.OnFirstPacket(c.qp.qp, c.id)
+		tell = func(now cm.Time, m *cm.Manager) error { return m.Established(now, c.id, nil) }
 	} else {
-		tell = func(m *cm.Manager) error { return m.Reject(c.id, cm.RejectConsumerDefined, nil, nil) }
+		tell = func(_ cm.Time, m *cm.Manager) error { return m.Reject(c.id, cm.RejectConsumerDefined, nil, nil) }
 	}
-	if lost := c.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error { return tell(m) }); lost != nil && err == nil {
+	if lost := c.cm.gsi.Do(tell); lost != nil && err == nil {
 		// Something else has ended it in the meantime, and its event tells what.
 		return
 	}

@@ -53,8 +53,9 @@ func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
 	return VerdictTaken
 }
 
-// Established answers a REP with RTU: the caller's queue pair is ready to receive.
-func (m *Manager) Established(id CommID, private []byte) error {
+// Established answers a REP with RTU: the caller's queue pair is ready to receive. Until CommEst
+// says that the peer sends, the RTU is repeated: see repeatRTU.
+func (m *Manager) Established(now Time, id CommID, private []byte) error {
 	c, err := m.lookup(id, "Established", StateREPRcvd)
 	if err != nil {
 		return err
@@ -65,7 +66,9 @@ func (m *Manager) Established(id CommID, private []byte) error {
 	if err != nil {
 		return err
 	}
-	m.stop(c)
 	c.state, c.sent, c.has = StateEstablished, sent, true
+	c.until = now + Time(c.reply)*(Time(c.retries)+1)
+	c.gap = c.reply / firstRTU
+	m.setTimer(c, now+Time(c.gap))
 	return nil
 }

@@ -21,3 +21,19 @@ func (c *conn) nextREP(now Time) Time {
 	}
 	return now + Time(c.gap)
 }
+
+// firstRTU is the part of the time given to an answer after which an RTU is repeated.
+const firstRTU = 8
+
+// repeatRTU sends the RTU of a connection once more, after twice the wait before: nobody answers
+// it, and a peer that repeats its REP for the RTU does so a few times only. Linux sends it once,
+// and for each REP. It ends when the peer sends something (CommEst), or has given up.
+func (m *Manager) repeatRTU(now Time, c *conn) {
+	if now >= c.until {
+		m.stop(c)
+		return
+	}
+	m.counters.Retries[m.resend(c).index()]++
+	c.gap *= 2
+	m.setTimer(c, now+Time(c.gap))
+}

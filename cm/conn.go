@@ -26,8 +26,8 @@ type conn struct {
 	retries     uint8     // how often it may be sent again at most
 	left        uint8     // how often it may be sent again from here
 	rest        int64     // ns of timewait
-	gap         int64     // in REP_SENT: ns between the last REP and the next
-	until       Time      // in REP_SENT: when it is given up
+	gap         int64     // ns between the last REP or RTU and the next
+	until       Time      // when the wait for an answer to the REP ends, here or at the peer
 	probes      uint8     // DREQs sent to ask whether the peer still knows the connection
 	probed      bool      // there was one
 	waits       *listener // whose backlog it counts in, nil once the program has answered

@@ -61,7 +61,7 @@ func FuzzManager(f *testing.F) {
 				case ev.Kind == Requested && do[2]&2 == 0:
 					_ = m.Accept(now, ev.ID, &REP{LocalQPN: 0x11})
 				case ev.Kind == Replied && do[2]&2 == 0:
-					_ = m.Established(ev.ID, nil)
+					_ = m.Established(now, ev.ID, nil)
 				case ev.Kind == Requested || ev.Kind == Replied:
 					_ = m.Reject(ev.ID, RejectConsumerDefined, nil, nil)
 				case ev.Kind == SIDRRequested:

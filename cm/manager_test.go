@@ -58,6 +58,44 @@ func TestConversations(t *testing.T) {
 			> A REJ #1 0x0 other 4 ari
 			event UNREACHABLE #1
 			state #1 gone`},
+		{"an RTU is repeated after twice the wait before, until the peer has given up", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			advance 150ms
+			advance 1ms
+			> A RTU #1 0x22
+			advance 301ms
+			advance 1ms
+			> A RTU #1 0x22
+			advance 604ms
+			> A RTU #1 0x22
+			advance 1208ms
+			> A RTU #1 0x22
+			advance 1h
+			state #1 ESTABLISHED`},
+		{"an RTU is not repeated once the peer has sent something, but for its REP", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			data #1
+			advance 1s
+			< REP 0x22 #1
+			> A RTU #1 0x22
+			advance 1h
+			disconnect #1
+			> A DREQ #1 0x22 qpn=0x33
+			data #1
+			advance 600ms
+			> A DREQ #1 0x22 qpn=0x33
+			< DREP 0x22 #1
+			event DISCONNECTED #1`},
 		{"a REP without an answer is sent again after twice the wait before, then given up", `
 			listen 7
 			< REQ 0x22 retries=15

@@ -176,7 +176,7 @@ func (w *pairWorld) act(e *end, id CommID, c *story) {
 		}
 	case StateREPRcvd:
 		if w.chance(80) {
-			w.must(e.m.Established(id, nil))
+			w.must(e.m.Established(w.now, id, nil))
 			c.established = true
 		} else {
 			w.must(e.m.Reject(id, RejectConsumerDefined, nil, nil))
@@ -294,7 +294,7 @@ func (w *pairWorld) settle() {
 					e.qpn++
 					w.must(e.m.Accept(w.now, id, &REP{LocalQPN: e.qpn}))
 				case StateREPRcvd:
-					w.must(e.m.Established(id, nil))
+					w.must(e.m.Established(w.now, id, nil))
 					c.established = true
 				case StateSIDRREQRcvd:
 					w.must(e.m.Answer(w.now, id, &SIDRREP{}))

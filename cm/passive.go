@@ -92,11 +92,16 @@ func (m *Manager) Reject(id CommID, reason RejectReason, ari, private []byte) er
 	return nil
 }
 
-// CommEst tells that data came for the queue pair of a connection whose RTU has not: the
-// connection is established.
+// CommEst tells that a packet came for the queue pair of a connection: it is established, though
+// its RTU may not have come, and the peer has the RTU that this side sent.
 func (m *Manager) CommEst(id CommID) {
-	if c := m.conns[id]; c != nil && c.state == StateREPSent {
+	c := m.conns[id]
+	switch {
+	case c == nil:
+	case c.state == StateREPSent:
 		m.established(c)
+	case c.state == StateEstablished:
+		m.stop(c)
 	}
 }
 

@@ -85,6 +85,8 @@ func (m *Manager) expire(now Time, c *conn) {
 		m.remove(c)
 	case StateREQRcvd, StateREPRcvd:
 		m.giveUp(now, c)
+	case StateEstablished:
+		m.repeatRTU(now, c)
 	case StateSIDRREQRcvd:
 		m.tell(c, Unreachable)
 		m.remove(c)

@@ -240,7 +240,7 @@ func (s *script) call(f []string) error {
 	case "reject":
 		err = s.m.Reject(id, RejectConsumerDefined, nil, make([]byte, named.num("private", 0)))
 	case "ready":
-		err = s.m.Established(id, make([]byte, named.num("private", 0)))
+		err = s.m.Established(s.now, id, make([]byte, named.num("private", 0)))
 	case "disconnect":
 		err = s.m.Disconnect(s.now, id, make([]byte, named.num("private", 0)))
 	case "cancel":

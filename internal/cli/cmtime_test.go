@@ -143,9 +143,9 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 }
 
 // establish answers a REP.
-func (c *cmtime) establish(_ cm.Time, m *cm.Manager, e *cm.Event) error {
+func (c *cmtime) establish(now cm.Time, m *cm.Manager, e *cm.Event) error {
 	c.qpns = append(c.qpns, e.REP.LocalQPN)
-	return m.Established(e.ID, nil)
+	return m.Established(now, e.ID, nil)
 }
 
 // cmtimeREQ is what rdma_cm of Linux sends for the tool.
