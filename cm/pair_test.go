@@ -52,17 +52,29 @@ func (f *flights) Pop() any {
 }
 
 type pairWorld struct {
-	t       *rapid.T
+	t       rapid.TB
 	now     Time
 	ends    [2]*end
 	air     flights
 	percent int // of messages that are lost
+	chance  func(percent int) bool
+	delay   func() Time
+	lost    func(a Attribute) bool // which messages are lost besides
 	// untold are connections of which the last word to an end was lost: it cannot know.
 	untold map[*end]map[CommID]bool
 }
 
-func newPairWorld(t *rapid.T) *pairWorld {
-	w := &pairWorld{t: t, untold: map[*end]map[CommID]bool{}}
+// randomPairWorld is a world in which rapid decides.
+func randomPairWorld(t *rapid.T) *pairWorld {
+	w := newPairWorld(t)
+	w.percent = rapid.SampledFrom([]int{0, 0, 5, 20, 40}).Draw(t, "loss")
+	w.chance = func(percent int) bool { return rapid.IntRange(0, 99).Draw(t, "chance") < percent }
+	w.delay = func() Time { return Time(rapid.Int64Range(1e3, 300e6).Draw(t, "delay")) }
+	return w
+}
+
+func newPairWorld(t rapid.TB) *pairWorld {
+	w := &pairWorld{t: t, untold: map[*end]map[CommID]bool{}, lost: func(Attribute) bool { return false }}
 	for i, n := range []string{"A", "B"} {
 		w.ends[i] = &end{
 			name: n, conns: map[CommID]*story{}, qpn: 0x100,
@@ -79,10 +91,6 @@ func newPairWorld(t *rapid.T) *pairWorld {
 	return w
 }
 
-func (w *pairWorld) chance(percent int) bool {
-	return rapid.IntRange(0, 99).Draw(w.t, "chance") < percent
-}
-
 // drain sends what the managers want to send, and lets the programs see their events.
 func (w *pairWorld) drain() {
 	for _, e := range w.ends {
@@ -92,7 +100,7 @@ func (w *pairWorld) drain() {
 				w.t.Fatalf("%s sends %v", e.name, err)
 			}
 			copies := 1
-			if w.percent > 0 && w.chance(w.percent) {
+			if w.lost(msg.Attribute) || w.percent > 0 && w.chance(w.percent) {
 				copies = 0
 			} else if w.percent > 0 && w.chance(10) {
 				copies = 2
@@ -106,8 +114,7 @@ func (w *pairWorld) drain() {
 				w.untold[e.other][msg.DREQ.RemoteCommID] = copies == 0
 			}
 			for range copies {
-				delay := Time(rapid.Int64Range(1e3, 300e6).Draw(w.t, "delay"))
-				heap.Push(&w.air, flight{w.now + delay, e.other, o})
+				heap.Push(&w.air, flight{w.now + w.delay(), e.other, o})
 			}
 		}
 		for ev := (Event{}); e.m.NextEvent(&ev); {
@@ -156,6 +163,17 @@ func (w *pairWorld) event(e *end, ev *Event) {
 	case Rejected, Unreachable, Disconnected, Resolved:
 		c.over = true
 	}
+}
+
+// connect lets a program ask for a connection.
+func (w *pairWorld) connect(e *end) {
+	e.qpn++
+	id, err := e.m.Connect(w.now, Peer{}, &REQ{
+		ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
+		LocalCMResponseTimeout: 18, MaxCMRetries: pairRetries, Primary: Path{LocalACKTimeout: 17},
+	})
+	w.must(err)
+	e.conns[id] = &story{active: true}
 }
 
 // act lets a program do something to one of its connections.
@@ -236,19 +254,12 @@ func (w *pairWorld) run(t Time) {
 // end too, or the word that it is not was lost; and when all is disconnected nothing is left.
 func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newPairWorld(t)
-		w.percent = rapid.SampledFrom([]int{0, 0, 5, 20, 40}).Draw(t, "loss")
+		w := randomPairWorld(t)
 		for range rapid.IntRange(1, 30).Draw(t, "acts") {
 			e := w.ends[rapid.IntRange(0, 1).Draw(t, "end")]
 			switch rapid.IntRange(0, 5).Draw(t, "act") {
 			case 0, 1:
-				e.qpn++
-				id, err := e.m.Connect(w.now, Peer{}, &REQ{
-					ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
-					LocalCMResponseTimeout: 18, MaxCMRetries: pairRetries, Primary: Path{LocalACKTimeout: 17},
-				})
-				w.must(err)
-				e.conns[id] = &story{active: true}
+				w.connect(e)
 			case 2:
 				id, err := e.m.Resolve(w.now, Peer{}, &SIDRREQ{ServiceID: IPServiceID(PortSpaceUDP, 7)}, 1e9, pairRetries)
 				w.must(err)
@@ -266,6 +277,23 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 		w.agree()
 		w.finish()
 	})
+}
+
+// TestAChainOfMRAsIsWaitedFor: B answers each REQ that comes twice with an MRA, and what else it
+// says is lost, so A waits for 70 s after every second REQ.
+func TestAChainOfMRAsIsWaitedFor(t *testing.T) {
+	w := newPairWorld(t)
+	w.delay = func() Time { return 1e6 }
+	w.lost = func(a Attribute) bool { return a == AttrREP || a == AttrREJ || a == AttrDREQ }
+	w.connect(w.ends[0])
+	w.drain()
+	w.run(w.now + 4e9)
+	w.settle()
+	if n := w.ends[1].m.Counters().Sent[iMRA]; n != 3 || w.now < 3*70e9 {
+		t.Errorf("%d MRAs in %.0f s, want 3 that take 210 s", n, float64(w.now)/1e9)
+	}
+	w.agree()
+	w.finish()
 }
 
 // settleTime is how long it takes at most until all retries have come to an end, where programs
