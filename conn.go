@@ -113,14 +113,12 @@ func (c *Conn) event(e *cm.Event) {
 	case cm.Unreachable:
 		c.end(ErrUnreachable)
 	case cm.Disconnected:
-		switch {
-		case e.REJ != nil:
+		if e.REJ != nil {
 			c.end(fmt.Errorf("%w: %w", ErrDisconnected, &RejectError{Reason: e.REJ.Reason}))
-		case e.DREQ != nil:
-			c.end(ErrDisconnected)
-		default:
-			c.end(nil)
+			return
 		}
+		// Without a DREQ the peer has answered that of this end, or has lost the connection.
+		c.end(ErrDisconnected)
 	}
 }
 

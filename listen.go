@@ -42,10 +42,14 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 	if ps != PortSpaceTCP && ps != PortSpaceUDP {
 		return nil, fmt.Errorf("there are %v and %v", PortSpaceTCP, PortSpaceUDP)
 	}
-	index := cm.AnyGID
-	if a := local.Addr(); a.IsValid() && !a.IsUnspecified() {
+	index, at := cm.AnyGID, local.Addr()
+	if !at.IsValid() {
+		// A port without an address is no AddrPort that prints.
+		at = netip.IPv6Unspecified()
+	}
+	if !at.IsUnspecified() {
 		var err error
-		if index, err = d.gidIndex(gidOf(a)); err != nil {
+		if index, err = d.gidIndex(gidOf(at)); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +72,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 			}
 		}
 		if err == nil {
-			l.local = netip.AddrPortFrom(local.Addr(), port)
+			l.local = netip.AddrPortFrom(at, port)
 			m.mu.Lock()
 			m.listeners[l.id] = l
 			m.mu.Unlock()
@@ -81,7 +85,8 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 	return l, nil
 }
 
-// Addr returns the address and the port that the listener is at.
+// Addr returns the address and the port that the listener is at. All addresses are "::", or what
+// Listen was given for them.
 func (l *Listener) Addr() netip.AddrPort { return l.local }
 
 // Next waits for a request. Without one it returns the cause of ctx, or [ErrClosed] once the

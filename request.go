@@ -51,7 +51,7 @@ func (r *ConnRequest) Peer() ConnAttr {
 }
 
 // check says whether any program could accept the request, and reads who sent it. With a reason
-// that is not 0 nobody can, and distrust is what is wrong with its IP header, if that is it.
+// that is not 0 nobody can, and distrust is what is wrong with the addresses it names, if that is it.
 func (r *ConnRequest) check() (reason RejectReason, ari []byte, distrust error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *ConnRequest) check() (reason RejectReason, ari []byte, distrust error) 
 	var service cm.ServiceID
 	if r.req != nil {
 		if refuse, ok := r.req.Check(r.peer.GID, g.GID, g.MTU); !ok {
-			return refuse.Reason, refuse.ARI(), nil
+			return refuse.Reason, refuse.ARI(), r.req.CheckSender(r.peer.GID)
 		}
 		private, service = r.req.PrivateData, r.req.ServiceID
 	} else {

@@ -29,7 +29,7 @@ func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
 	case r.Primary.RemoteGID != local, r.PKey&pkeyBase != pkeyBase:
 		refuse.Reason = RejectInvalidGID
 		refuse.n = copy(refuse.info[:], local[:])
-	case r.Primary.LocalGID != peer:
+	case r.CheckSender(peer) != nil:
 		refuse.Reason = RejectUnsupported
 	case asked == 0 || asked > mtu:
 		refuse.Reason = RejectInvalidMTU
@@ -38,6 +38,15 @@ func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
 		return refuse, true
 	}
 	return refuse, false
+}
+
+// CheckSender refuses a REQ whose queue pair is at another address than the REQ comes from. The
+// error is a [*DecodeError], for [Counters.Distrusted].
+func (r *REQ) CheckSender(peer qp.GID) error {
+	if r.Primary.LocalGID != peer {
+		return refuse(ReasonIPSender)
+	}
+	return nil
 }
 
 // pkeyBase is the default partition, without the bit of full membership.

@@ -46,8 +46,8 @@ type Counters struct {
 	Received, Duplicates [numMessages]uint64
 	Sent, Retries        [numMessages]uint64 // Sent counts those that are sent again, too
 	Verdicts             [NumVerdicts]uint64
-	// Malformed counts what could not be read, and requests whose IP header was refused; see
-	// [Counters.Distrusted].
+	// Malformed counts what could not be read, and requests whose IP header or GID was refused;
+	// see [Counters.Distrusted].
 	Malformed [NumReasons]uint64
 	// Forgotten counts what ended and was forgotten early: see Config.MaxTimewait.
 	Forgotten uint64
@@ -73,8 +73,8 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("cm_forgotten", c.Forgotten)
 }
 
-// Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check] or
-// [IPHeader.CheckSender] says of its IP header. It is the program that looks at it: not every
+// Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],
+// [IPHeader.CheckSender] or [REQ.CheckSender] says of its addresses. It is the program that looks at it: not every
 // service has one.
 func (c *Counters) Distrusted(err error) { c.Malformed[ReasonOf(err)]++ }
 
