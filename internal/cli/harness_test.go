@@ -54,6 +54,8 @@ type world struct {
 	calls chan net.Conn
 	tcp   tcp // replaces the fake TCP
 
+	clientAt, serverAt netip.Addr // of the fake TCP; none is the loopback interface
+
 	live     func(string, func()) (liveCapture, error)
 	stdin    io.Reader
 	terminal bool // what commands print to is one
@@ -113,11 +115,25 @@ func (w *world) accept(ctx context.Context, _ uint16, ready func(net.Addr)) (net
 func (w *world) dial(ctx context.Context, _ string, _ uint16) (net.Conn, error) {
 	a, b := net.Pipe()
 	select {
-	case w.calls <- b:
-		return a, nil
+	case w.calls <- wired{b, w.clientAt}:
+		return wired{a, w.serverAt}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// wired is a connection in memory to an address, that of the loopback interface for none.
+type wired struct {
+	net.Conn
+	remote netip.Addr
+}
+
+func (c wired) RemoteAddr() net.Addr {
+	a := c.remote
+	if !a.IsValid() {
+		a = netip.MustParseAddr("127.0.0.1")
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(a, 40000))
 }
 
 // run is one command line in the world.

@@ -13,6 +13,7 @@ func (p *perfParams) addFlags(fs *pflag.FlagSet) {
 	p.device.add(fs)
 	addTraceFlag(fs, &p.device.trace)
 	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
+	addForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	types := "connection `type`: RC or UC"
 	if p.test.Send() {

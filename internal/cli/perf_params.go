@@ -21,6 +21,7 @@ type perfParams struct {
 	service      gorxe.QPType
 	device       deviceFlags
 	gidIndex     int
+	foreign      foreignGIDs
 	port         uint16
 	host         string
 	managed      bool // connected by rdma_cm

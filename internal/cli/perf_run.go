@@ -17,7 +17,7 @@ func (a *app) perf(ctx context.Context, p *perfParams) error {
 		return a.perfManaged(ctx, p, out)
 	}
 	s, err := a.meet(ctx, &meeting{
-		device: &p.device, gidIndex: p.gidIndex, gidFlag: "-x", mtu: p.mtu, host: p.host, port: p.port, waiting: out.waiting,
+		device: &p.device, gidIndex: p.gidIndex, gidFlag: "-x", mtu: p.mtu, host: p.host, port: p.port, foreign: p.foreign, waiting: out.waiting,
 	})
 	if err != nil {
 		return err
@@ -131,7 +131,10 @@ func (e *perfEnd) PeerKey(qp int, k wire.Key, again bool) error {
 		e.out.address("remote", k)
 		return nil
 	}
-	return checkPeerGID(e.gid, k.GID, "-x")
+	if err := checkPeerGID(e.gid, k.GID, "-x"); err != nil || e.conns != nil { // rdma_cm makes those of managed tests
+		return err
+	}
+	return e.checkNamed(k.GID, "-x")
 }
 
 func (e *perfEnd) Report() wire.Report { return e.result.report(e.params) }

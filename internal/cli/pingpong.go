@@ -42,6 +42,7 @@ type pingpongParams struct {
 	sl       int
 	qps      int
 	gidIndex int
+	foreign  foreignGIDs
 	chk      bool
 	host     string
 }
@@ -102,6 +103,7 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	p.device.add(fs)
 	addTraceFlag(fs, &p.device.trace)
 	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
+	addForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	if p.service == gorxe.UD {
 		fs.IntVarP(&p.size, "size", "s", 1024, "`bytes` per message, not more than the path MTU")

@@ -12,7 +12,7 @@ import (
 
 // pingpong runs one end from the first TCP connection to the result.
 func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
-	s, err := a.meet(ctx, &meeting{device: &p.device, gidIndex: p.gidIndex, gidFlag: "-g", mtu: p.mtu, host: p.host, port: p.port})
+	s, err := a.meet(ctx, &meeting{device: &p.device, gidIndex: p.gidIndex, gidFlag: "-g", mtu: p.mtu, host: p.host, port: p.port, foreign: p.foreign})
 	if err != nil {
 		return err
 	}
@@ -117,6 +117,9 @@ func (e *pingpongEnd) connect(remote []wire.Dest) error {
 	e.remote = remote[0]
 	printAddress(e.out, "remote address:", e.remote)
 	if err := checkPeerGID(e.gid, gorxe.GID(e.remote.GID), "-g"); err != nil {
+		return err
+	}
+	if err := e.checkNamed(e.remote.GID, "-g"); err != nil {
 		return err
 	}
 	connect := e.connectPingpong

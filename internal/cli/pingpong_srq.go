@@ -118,6 +118,9 @@ func (e *srqEnd) connect(remote []wire.Dest) error {
 		if err := checkPeerGID(e.gid, gorxe.GID(q.remote.GID), "-g"); err != nil {
 			return err
 		}
+		if err := e.checkNamed(q.remote.GID, "-g"); err != nil {
+			return err
+		}
 		if err := e.connectPingpong(q.QP, q.psn, q.remote); err != nil {
 			return err
 		}

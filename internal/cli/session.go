@@ -20,6 +20,7 @@ type meeting struct {
 	mtu      int    // path MTU in bytes; 0: the largest
 	host     string // empty: wait for a client
 	port     uint16
+	foreign  foreignGIDs
 	waiting  func() // called before a client is waited for; may be nil
 }
 
@@ -31,13 +32,16 @@ type session struct {
 	conn net.Conn
 	role exchange.Role
 
+	foreign foreignGIDs     // that the peer may name
+	peers   *exchange.Peers // with foreign, once it was asked
+
 	stopWatch func()
 }
 
 // meet opens the device and the TCP connection to the peer, which ctx interrupts and exchangeTimeout limits. What the flags
 // alone show to be wrong is said before anybody connects.
 func (a *app) meet(ctx context.Context, m *meeting) (*session, error) {
-	s := &session{stopWatch: func() {}}
+	s := &session{stopWatch: func() {}, foreign: m.foreign}
 	if err := s.begin(ctx, a, m); err != nil {
 		s.close()
 		return nil, err

@@ -1,6 +1,9 @@
 package respond
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Limits bound what clients can take, and say what they must bring. A zero means the default.
 type Limits struct {
@@ -14,6 +17,9 @@ type Limits struct {
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
 	Quiet time.Duration // without an item or a packet, of perftest: 30 s
 	Over  time.Duration // without a packet, of a pingpong: 10 s
+
+	// ForeignGIDs are the networks of GIDs that a client may name although its TCP connection comes from another address.
+	ForeignGIDs []netip.Prefix
 
 	// Payload is what clients of perftest write and send, over and over, as their --payload_file_path
 	// says; see [CheckPayload]. Without one nothing is looked at.

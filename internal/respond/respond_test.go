@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,17 @@ type rig struct {
 	r     *Responder
 	log   bytes.Buffer // to be read when all sessions are over
 	calls chan net.Conn
+	pipes *packet.PipeNet
+
+	mu   sync.Mutex
+	sent map[netip.Addr]int // packets that left the device, by destination; guarded by mu
+}
+
+// sentTo is how many packets have left the device for an address.
+func (r *rig) sentTo(addr string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[netip.MustParseAddr(addr)]
 }
 
 func (r *rig) Accept() (net.Conn, error) {
@@ -58,11 +70,18 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 	t.Helper()
 	counted = map[string]uint64{}
 	synctest.Test(t, func(t *testing.T) {
-		l, err := packet.NewPipeNet().Open(netip.MustParseAddr(deviceAddr), 9000)
+		r := &rig{T: t, calls: make(chan net.Conn), pipes: packet.NewPipeNet(), sent: map[netip.Addr]int{}}
+		l, err := r.pipes.Open(netip.MustParseAddr(deviceAddr), 9000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &rig{T: t, calls: make(chan net.Conn)}
+		l = packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
+			if dir == packet.Outgoing {
+				r.mu.Lock()
+				r.sent[f.Dst]++
+				r.mu.Unlock()
+			}
+		})
 		if r.dev, err = gorxe.Open(gorxe.Config{Links: []packet.Link{l}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,6 +89,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 			limits.Memory = 1 << 16
 		}
 		r.r = New(func() []*gorxe.Device { return []*gorxe.Device{r.dev} }, limits, slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		r.r.hostAddrs = func() []netip.Prefix { return nil } // whatever addresses the host of the test has
 		over := make(chan error)
 		go func() { over <- r.r.Serve(t.Context(), r, kinds...) }()
 		synctest.Wait()
@@ -188,6 +208,7 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 	for _, c := range []struct {
 		name, counter string
 		from, to      string
+		foreign       string
 		kinds         []Kind
 		within        time.Duration
 		do            func(c net.Conn)
@@ -207,11 +228,15 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 		{name: "a client without packets", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, append(opening(), key(1), key(1))...) }},
 		{name: "a pingpong without packets", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, dest(1)); c.Write([]byte(pingpong.Done)) }},
 		{name: "a pingpong without done", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, dest(1)) }},
-		{name: "a GID of another kind", counter: "refused_queue_pair", do: func(c net.Conn) {
+		{name: "the GID of a third host", counter: "refused_foreign_gid", do: func(c net.Conn) {
+			d := pingpong.Dest{QPN: 1, GID: gid("192.0.2.3")}
+			c.Write(d.Append(nil))
+		}},
+		{name: "a GID of another kind", counter: "refused_queue_pair", foreign: "2001:db8::/64", do: func(c net.Conn) {
 			d := pingpong.Dest{QPN: 1, GID: gid("2001:db8::1")}
 			c.Write(d.Append(nil))
 		}},
-		{name: "a GID that is not admitted", counter: "refused_queue_pair", do: func(c net.Conn) {
+		{name: "a GID that is not admitted", counter: "refused_queue_pair", foreign: "203.0.113.0/24", do: func(c net.Conn) {
 			d := pingpong.Dest{QPN: 1, GID: gid("203.0.113.1")}
 			c.Write(d.Append(nil))
 		}},
@@ -228,7 +253,11 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 		if c.to == "" {
 			c.to = deviceAddr
 		}
-		counted, logged := responding(t, Limits{}, c.kinds, func(r *rig) {
+		limits := Limits{}
+		if c.foreign != "" {
+			limits.ForeignGIDs = []netip.Prefix{netip.MustParsePrefix(c.foreign)}
+		}
+		counted, logged := responding(t, limits, c.kinds, func(r *rig) {
 			conn := r.call(c.from, c.to)
 			begun := time.Now()
 			go c.do(conn)

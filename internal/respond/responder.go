@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
 )
 
 // Responder answers clients.
@@ -21,6 +22,8 @@ type Responder struct {
 	limits  Limits
 	pattern *pattern // nil: nothing is looked at
 	count   counters
+	// hostAddrs is exchange.HostAddrs, but for tests.
+	hostAddrs func() []netip.Prefix
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // guarded by mu
@@ -32,7 +35,9 @@ type Responder struct {
 // New returns a responder for clients of the devices that devices returns at the time.
 func New(devices func() []*gorxe.Device, limits Limits, log *slog.Logger) *Responder {
 	limits = limits.withDefaults()
-	return &Responder{devices: devices, limits: limits, pattern: newPattern(&limits), log: log, sessions: map[*session]struct{}{}}
+	return &Responder{
+		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs, sessions: map[*session]struct{}{},
+	}
 }
 
 // acceptPause is how long nobody is accepted when the host has no room for another connection.

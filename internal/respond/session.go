@@ -26,6 +26,7 @@ type session struct {
 	dev      *gorxe.Device
 	here     gorxe.GIDEntry // that the TCP connection came to
 	answered []Kind
+	peers    exchange.Peers // whom the client may name
 	kind     Kind
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -113,6 +114,11 @@ func (s *session) converse() error {
 		return &ended{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
 	}
 	s.r.count.sessions[s.kind].Add(1)
+	s.peers = exchange.Peers{Foreign: s.r.limits.ForeignGIDs, Own: s.r.hostAddrs()}
+	for _, g := range s.dev.GIDs() {
+		a := g.Addr.WithZone("")
+		s.peers.Own = append(s.peers.Own, netip.PrefixFrom(a, a.BitLen()))
+	}
 	if s.kind == Pingpong {
 		return s.pingpong()
 	}
@@ -228,6 +234,13 @@ func (s *session) close() (wrong error) {
 
 // gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind.
 func (s *session) gidFor(peer gorxe.GID) (gorxe.GIDEntry, error) {
+	if err := s.peers.Check(s.peer, peer); err != nil {
+		var refused *exchange.PeerError
+		if errors.As(err, &refused) && refused.Never == "" {
+			err = fmt.Errorf("%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids", err)
+		}
+		return gorxe.GIDEntry{}, &ended{foreignGID, err}
+	}
 	like := func(g gorxe.GIDEntry) bool {
 		a, p := g.Addr, peer.Addr()
 		return a.Is4() == p.Is4() && a.IsLinkLocalUnicast() == p.IsLinkLocalUnicast()

@@ -28,8 +28,9 @@ type Config struct {
 	Regions  []Region
 	Export   Export
 
-	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
-	Payload       string // file with what clients of perftest write and send; "" looks at nothing
+	SessionMemory uint64         // of one client of perftest or a pingpong, in bytes
+	ForeignGIDs   []netip.Prefix // that clients of both may name although their TCP connection has another address
+	Payload       string         // file with what clients of perftest write and send; "" looks at nothing
 
 	at map[string]string // where what is not a default was said, by key
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ port = 7000
 
 [service]
 region = { port = 7001, max_connections = 30, max_per_peer = 20 }
-perftest = { enabled = false, port = 1000, memory = "1MiB", payload = "/tmp/p.txt" }
+perftest = { enabled = false, port = 1000, memory = "1MiB", foreign_gids = ["2001:db8:1::/48"], payload = "/tmp/p.txt" }
 
 [[device]]
 interface = "eth0"
@@ -94,7 +95,8 @@ func TestAFileSaysEverything(t *testing.T) {
 			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: gorxe.DefaultSpin, GIDs: []string{"v4", "v6"}, At: "g.toml:37"},
 		},
 		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20, Payload: "/tmp/p.txt",
-		Export: Export{7001, 30, 20},
+		ForeignGIDs: []netip.Prefix{prefix("2001:db8:1::/48")},
+		Export:      Export{7001, 30, 20},
 		Regions: []Region{
 			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:41"},
 			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:46"},
@@ -179,7 +181,7 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 // What a file can say, flags can say as well.
 func TestEveryOptionIsAFlag(t *testing.T) {
 	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
-		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --perftest-payload /tmp/p.txt
+		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --foreign-gids 2001:db8:1::/48 --perftest-payload /tmp/p.txt
 		--device interface=eth0,spin=5us,shards=3,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
 		--device 127.0.0.1,name=lo
 		--region name=a,size=2MiB,access=read,access=write
@@ -205,7 +207,7 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := flagsOf(t, "--log-level error --device eth1 --metrics-listen= --rping")
+	f, err := flagsOf(t, "--log-level error --device eth1 --metrics-listen= --rping --foreign-gids 192.0.2.0/24 --foreign-gids 192.0.3.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +216,9 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 	}
 	if c.Log.Level != slog.LevelError || c.Log.Format != "json" || c.Metrics.Listen != "" {
 		t.Errorf("%+v, %+v", c.Log, c.Metrics)
+	}
+	if want := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.0.3.1/32")}; !slices.Equal(c.ForeignGIDs, want) {
+		t.Errorf("%v, want %v", c.ForeignGIDs, want)
 	}
 	if len(c.Devices) != 1 || c.Devices[0].Interface != "eth1" || c.Devices[0].At != "--device eth1" || len(c.Regions) != 2 {
 		t.Errorf("%+v", c.Devices)

@@ -68,6 +68,7 @@ var sections = []section{
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
 	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
 		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }},
+		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that a client of perftest or a pingpong may name as its GID although its TCP connection comes from another address; none is the address of the connection alone", func(c *Config) Value { return prefixes{&c.ForeignGIDs} }},
 		field[Config]{"payload", "perftest-payload", "`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
 			return text{p: &c.Payload, allow: "a path"}
 		}}),

@@ -138,8 +138,14 @@ func bareDevice(d *Device, word string) {
 
 // Apply puts the flags over c.
 func (f *Flags) Apply(c *Config) error {
+	lists := map[string]bool{}
 	for _, g := range f.given {
-		if err := g.value(c).Set(g.text); err != nil {
+		v := g.value(c)
+		if list, ok := v.(interface{ clear() }); ok && !lists[g.key] { // the first replaces the file's, others add to it
+			list.clear()
+			lists[g.key] = true
+		}
+		if err := v.Set(g.text); err != nil {
 			return &Problem{g.flag, err.Error()}
 		}
 		c.at[g.key] = g.flag

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
+)
+
+// foreignGIDs are the networks of GIDs that a peer may name although its TCP connection has another address.
+type foreignGIDs []netip.Prefix
+
+// addForeignGIDsFlag is the choice of a peer's addresses where TCP and RDMA have different ones.
+func addForeignGIDsFlag(fs *pflag.FlagSet, f *foreignGIDs) {
+	fs.Var(f, "foreign-gids", "let the peer's GID be of these `networks`, such as 192.0.2.0/24 or 2001:db8::7 (default: the address of its TCP connection)")
+}
+
+// Set adds networks and addresses, with commas between them.
+func (f *foreignGIDs) Set(text string) error {
+	for word := range strings.SplitSeq(text, ",") {
+		if p, err := netip.ParsePrefix(word); err == nil && !p.Addr().Is4In6() {
+			*f = append(*f, p.Masked())
+			continue
+		}
+		a, err := netip.ParseAddr(word)
+		if err != nil || a.Zone() != "" {
+			return fmt.Errorf("%q is not a network such as 192.0.2.0/24 or an address", word)
+		}
+		*f = append(*f, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+	}
+	return nil
+}
+
+// Explains says that the errors of Set tell all.
+func (f *foreignGIDs) Explains() {}
+
+// Type is the kind of value for the help.
+func (f *foreignGIDs) Type() string { return "networks" }
+
+// String lists the networks.
+func (f *foreignGIDs) String() string {
+	var all []string
+	for _, p := range *f {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, ",")
+}
+
+// checkNamed refuses a GID that is not the peer's as far as its TCP connection proves. gidFlag is the flag that chooses a GID.
+func (s *session) checkNamed(gid gorxe.GID, gidFlag string) error {
+	if s.peers == nil {
+		s.peers = &exchange.Peers{Foreign: s.foreign, Own: exchange.HostAddrs()}
+		for _, g := range s.dev.GIDs() {
+			a := g.Addr.WithZone("")
+			s.peers.Own = append(s.peers.Own, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	err := s.peers.Check(exchange.Address(s.conn.RemoteAddr()), gid)
+	var refused *exchange.PeerError
+	if errors.As(err, &refused) && refused.Never == "" {
+		return fmt.Errorf("%w: choose the GID of that address at the peer with %s or, if both addresses are the peer's, give --foreign-gids %v here", err, gidFlag, refused.GID)
+	}
+	return err
+}

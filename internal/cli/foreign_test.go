@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// An end whose peer names another address than that of its TCP connection does not send there, unless it is told that it may.
+func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
+	const server, client = "198.51.100.1", "198.51.100.2"
+	for _, tool := range []string{"perf write_bw -n 5 -s 64", "perf send_bw -c UD -n 5 -s 64", "pingpong rc -n 3", "pingpong ud -n 3", "pingpong srq -n 16"} {
+		for _, c := range []struct {
+			name                     string
+			serverAt, clientAt       string // of TCP
+			serverAllows, clientWill string
+			refuses                  string // the end that does
+		}{
+			{name: "its own", serverAt: server, clientAt: client},
+			{name: "a third host for a client", serverAt: server, clientAt: "198.51.100.7", refuses: "server"},
+			{name: "a third host for a server", serverAt: "198.51.100.7", clientAt: client, refuses: "client"},
+			{name: "allowed", serverAt: "198.51.100.7", clientAt: "198.51.100.8",
+				serverAllows: " --foreign-gids 192.0.2.0/24,198.51.100.2", clientWill: " --foreign-gids 198.51.100.0/24"},
+		} {
+			world := func() *world {
+				w := newWorld()
+				w.serverAt, w.clientAt = netip.MustParseAddr(c.serverAt), netip.MustParseAddr(c.clientAt)
+				return w
+			}
+			s, cl := pair(t, world, tool+" -d "+server+c.serverAllows, tool+" -d "+client+c.clientWill+" "+server)
+			refused := map[string]*run{"server": s, "client": cl}[c.refuses]
+			switch {
+			case refused == nil:
+				mustSucceed(t, tool+", "+c.name, s, cl)
+			case refused.code != exitFailure || !strings.Contains(refused.err.String(), "give --foreign-gids 198.51.100."):
+				t.Errorf("%s, %s: %v", tool, c.name, refused)
+			}
+		}
+	}
+	if r := newWorld().run(t.Context(), "pingpong rc --foreign-gids all"); r.code != exitUsage || !strings.Contains(r.err.String(), `"all" is not a network`) {
+		t.Error(r)
+	}
+}

@@ -1,0 +1,86 @@
+package exchange
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+)
+
+func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
+	prefixes := func(all ...string) (p []netip.Prefix) {
+		for _, s := range all {
+			p = append(p, netip.MustParsePrefix(s))
+		}
+		return p
+	}
+	own := prefixes("127.0.0.1/8", "::1/128", "192.0.2.1/24", "198.51.100.1/31", "2001:db8::1/64", "fe80::1/64")
+	everything := prefixes("0.0.0.0/0", "::/0")
+	for _, c := range []struct {
+		tcp, gid string
+		foreign  []netip.Prefix
+		never    string
+		refused  bool
+	}{
+		{tcp: "192.0.2.2", gid: "192.0.2.2"},
+		{tcp: "::ffff:192.0.2.2", gid: "::ffff:192.0.2.2"},
+		{tcp: "2001:db8::2", gid: "2001:db8::2"},
+		{tcp: "fe80::2%eth0", gid: "fe80::2"},
+		{tcp: "198.51.100.0", gid: "198.51.100.0"}, // of a /31, which has no broadcast address
+		{tcp: "192.0.2.2", gid: "192.0.2.3", refused: true},
+		{tcp: "192.0.2.2", gid: "2001:db8::2", refused: true},
+		{tcp: "fe80::2%eth0", gid: "fe80::3", refused: true},
+		{tcp: "192.0.2.2", gid: "2001:db8::2", foreign: prefixes("2001:db8::/64")},
+		{tcp: "192.0.2.2", gid: "203.0.113.9", foreign: prefixes("203.0.113.0/24")},
+		{tcp: "192.0.2.2", gid: "203.0.114.9", foreign: prefixes("203.0.113.0/24"), refused: true},
+		// Both ends on this host.
+		{tcp: "127.0.0.1", gid: "127.0.0.2"}, {tcp: "127.0.0.1", gid: "192.0.2.1"}, {tcp: "192.0.2.1", gid: "2001:db8::1"}, {tcp: "::1", gid: "127.0.0.9"},
+		{tcp: "127.0.0.1", gid: "192.0.2.2", refused: true},
+		// What nobody may name, whatever is allowed.
+		{tcp: "192.0.2.2", gid: "0.0.0.0", foreign: everything, never: "no address"},
+		{tcp: "192.0.2.2", gid: "::", foreign: everything, never: "no address"},
+		{tcp: "192.0.2.2", gid: "224.0.0.1", foreign: everything, never: "a multicast address"},
+		{tcp: "192.0.2.2", gid: "ff02::1", foreign: everything, never: "a multicast address"},
+		{tcp: "192.0.2.2", gid: "255.255.255.255", foreign: everything, never: "a broadcast address"},
+		{tcp: "192.0.2.2", gid: "192.0.2.255", foreign: everything, never: "a broadcast address"},
+		{tcp: "192.0.2.0", gid: "192.0.2.0"}, // a host, as the handshake shows
+		{tcp: "192.0.2.2", gid: "192.0.2.0", foreign: everything, never: "a broadcast address"},
+		{tcp: "192.0.2.2", gid: "127.255.255.255", foreign: everything, never: "a broadcast address"},
+		{tcp: "192.0.2.2", gid: "127.0.0.1", foreign: everything, never: "a loopback address"},
+		{tcp: "192.0.2.2", gid: "::1", foreign: everything, never: "a loopback address"},
+		{tcp: "192.0.2.2", gid: "192.0.2.1", foreign: everything, never: "an address of this host"},
+		{tcp: "192.0.2.2", gid: "2001:db8::1", foreign: everything, never: "an address of this host"},
+	} {
+		p := Peers{Foreign: c.foreign, Own: own}
+		err := p.Check(netip.MustParseAddr(c.tcp), netip.MustParseAddr(c.gid).As16())
+		var refused *PeerError
+		if errors.As(err, &refused) != (c.refused || c.never != "") || refused != nil && refused.Never != c.never {
+			t.Errorf("GID %s of %s, with %v allowed: %v", c.gid, c.tcp, c.foreign, err)
+		}
+	}
+}
+
+// A connection that is none of TCP has proven no address.
+func TestWithoutTCPNothingIsProven(t *testing.T) {
+	a, _ := net.Pipe()
+	p := Peers{}
+	for _, gid := range []string{"192.0.2.1", "::", "127.0.0.1"} {
+		if p.Check(Address(a.RemoteAddr()), netip.MustParseAddr(gid).As16()) == nil {
+			t.Errorf("%s is taken", gid)
+		}
+	}
+}
+
+func TestHostAddrsAreThoseOfTheInterfaces(t *testing.T) {
+	want, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Skip(err)
+	}
+	got := HostAddrs()
+	for _, a := range want {
+		if !slices.ContainsFunc(got, func(p netip.Prefix) bool { return p.String() == a.String() }) {
+			t.Errorf("%v is missing in %v", a, got)
+		}
+	}
+}
