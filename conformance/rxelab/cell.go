@@ -117,6 +117,15 @@ func (c Cell) arguments(argv []string, e end, port int, host string) []string {
 	return argv
 }
 
+// foreignGIDs are the flags with which gorxe takes peer's GID where the exchange runs over IPv4 and RDMA over IPv6.
+func (c Cell) foreignGIDs(peer end) []string {
+	t := c.Workload.Tool
+	if c.Family != IPv6 || t.Gorxe == nil || t.CM || t.IPv6TCP && c.Role == Server {
+		return nil
+	}
+	return []string{"--foreign-gids", peer.addr[IPv6].String()}
+}
+
 // host is the address under which the client reaches the server, for the tool's TCP exchange or with the connection manager.
 func (c Cell) host(server end) string {
 	f := IPv4

@@ -1,6 +1,7 @@
 package rxelab
 
-// visiting makes a tool of a client of gorxe daemon, which has its defaults but for the control socket: lanes share their files.
+// visiting makes a tool of a client of gorxe daemon, which has its defaults but for the control socket, since lanes share their files, and with IPv6 for the
+// client's GID, since perftest's TCP connection is of IPv4.
 func visiting(name, client string, runs []Params, says Says, packets func(p Params) int) Tool {
 	return still(talking(name, runs, Talk{
 		Client: client, GorxeServer: "daemon --control-socket /run/rxelab/daemon-{port}/control.sock", ClientSays: says, Packets: packets, Daemon: true,

@@ -91,6 +91,9 @@ func (l *lane) programs(c Cell, port int) (server, client *program) {
 	default:
 		stock.argv, gorxe.argv = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(l.gorxe, port, "")
 	}
+	if c.talk() == nil {
+		gorxe.argv = append(gorxe.argv, c.foreignGIDs(l.rxe)...)
+	}
 	if stock.argv == nil {
 		return nil, client
 	}

@@ -45,7 +45,7 @@ func (s *soak) open(ctx context.Context, l *lane) (*soakHost, error) {
 	}
 	h := &soakHost{lane: l, daemon: &program{name: "gorxe daemon", in: l.netns}}
 	h.daemon.argv = []string{gorxePath, "daemon", "--control-socket", fmt.Sprintf("/run/rxelab/soak-%d/control.sock", l.index),
-		"--metrics-listen", soakMetrics, "--perftest-payload", payloadPath}
+		"--metrics-listen", soakMetrics, "--perftest-payload", payloadPath, "--foreign-gids", l.rxe.addr[IPv6].String()}
 	var err error
 	if h.capture, err = l.startStream(ctx); err != nil {
 		return nil, err

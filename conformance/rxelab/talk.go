@@ -73,7 +73,11 @@ func (c Cell) lines(l *lane, port int) (stock, gorxe []string) {
 	rxeAddr, gorxeAddr := l.rxe.addr[c.Family].String(), l.gorxe.addr[c.Family].String()
 	if c.Role == Server {
 		client := strings.NewReplacer("{device}", l.rxe.device, "{gid}", strconv.Itoa(l.rxe.gid[c.Family]), "{tcp}", l.gorxe.addr[IPv4].String())
-		return fill(client.Replace(t.Client), rxeAddr, gorxeAddr), append([]string{gorxePath}, fill(t.GorxeServer, gorxeAddr, "")...)
+		gorxe = append([]string{gorxePath}, fill(t.GorxeServer, gorxeAddr, "")...)
+		if t.Daemon && c.Family == IPv6 { // {tcp} is of IPv4
+			gorxe = append(gorxe, "--foreign-gids", rxeAddr)
+		}
+		return fill(client.Replace(t.Client), rxeAddr, gorxeAddr), gorxe
 	}
 	remote := rxeAddr
 	if t.Outcome == Unreachable {

@@ -273,3 +273,40 @@ func TestProgramsAreThoseOfTheKernelsRelease(t *testing.T) {
 		t.Errorf("a tool of the core group: programs of %q, want the host's", got)
 	}
 }
+
+// Where the exchange runs over IPv4 and RDMA over IPv6, gorxe is told of the peer's GID, which it would refuse.
+func TestGorxeIsToldOfAGIDThatIsNotTheAddressOfTCP(t *testing.T) {
+	l := newLane(nil, 3)
+	told := 0
+	for _, g := range []Group{Core, Verbs, CM, Alone, Links} {
+		for _, w := range g.Workloads() {
+			for _, f := range []Family{IPv4, IPv6} {
+				for _, role := range []Role{Server, Client} {
+					c := Cell{Workload: w, Family: f, Role: role}
+					if w.Tool.Gorxe == nil && w.Tool.Talk == nil || c.talk() != nil && c.talk().Daemon && role == Client {
+						continue
+					}
+					gorxe, client := l.programs(c, 1)
+					if role == Client {
+						gorxe = client
+					}
+					line := strings.Join(gorxe.argv, " ")
+					tcp := IPv4
+					if w.Tool.IPv6TCP && role == Server || w.Tool.CM && (c.talk() == nil || !c.talk().Daemon) {
+						tcp = f
+					}
+					has := strings.Contains(line, " --foreign-gids "+l.rxe.addr[IPv6].String())
+					if has != (tcp != f) {
+						t.Errorf("%s: %v", line, c)
+					}
+					if has {
+						told++
+					}
+				}
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("no cell tells")
+	}
+}
