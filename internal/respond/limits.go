@@ -11,7 +11,7 @@ type Limits struct {
 	PerPeer     int    // at one time, of one address: 16
 	QPs         int    // of one session: 64
 	Memory      uint64 // of one session, in bytes: 64 MiB; the longest message, too
-	TotalMemory uint64 // of all sessions, in bytes: 1 GiB
+	TotalMemory uint64 // that all sessions have written to, in bytes: 1 GiB, and that of two sessions at least
 
 	Hello time.Duration // for the first item, and for each that has begun: 5 s
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
@@ -42,7 +42,7 @@ func (l Limits) withDefaults() Limits {
 		l.Memory = DefaultMemory
 	}
 	if l.TotalMemory == 0 {
-		l.TotalMemory = max(1<<30, l.Memory)
+		l.TotalMemory = max(1<<30, 2*l.Memory)
 	}
 	for _, t := range []struct {
 		of    *time.Duration

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/hostmem"
+	"github.com/gorxe/gorxe/mr"
 )
 
 // payloadStep is the cache line of perftest: its messages begin at multiples of it, at both ends.
@@ -55,7 +55,7 @@ func newPattern(l *Limits) *pattern {
 type check struct {
 	*pattern
 	count   *counters
-	mem     *hostmem.Memory
+	mem     mr.Memory
 	answers *gorxe.MR // of the payload: a message that is right is sent back from it
 	buf     []byte
 
@@ -80,7 +80,7 @@ func (w *wrong) Error() string {
 }
 
 // newCheck makes all of mem blank.
-func (p *pattern) newCheck(count *counters, mem *hostmem.Memory) (*check, error) {
+func (p *pattern) newCheck(count *counters, mem mr.Memory) (*check, error) {
 	c := &check{pattern: p, count: count, mem: mem, buf: make([]byte, chunk)}
 	return c, c.clear(0, mem.Size())
 }

@@ -21,13 +21,13 @@ type Responder struct {
 	log     *slog.Logger
 	limits  Limits
 	pattern *pattern // nil: nothing is looked at
+	memory  *shares  // of all sessions
 	count   counters
 	// hostAddrs is exchange.HostAddrs, but for tests.
 	hostAddrs func() []netip.Prefix
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // guarded by mu
-	memory   uint64                // of all sessions; guarded by mu
 	draining bool                  // guarded by mu
 	running  sync.WaitGroup
 }
@@ -36,7 +36,8 @@ type Responder struct {
 func New(devices func() []*gorxe.Device, limits Limits, log *slog.Logger) *Responder {
 	limits = limits.withDefaults()
 	return &Responder{
-		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs, sessions: map[*session]struct{}{},
+		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs,
+		memory: &shares{total: limits.TotalMemory, hosts: map[netip.Addr]uint64{}}, sessions: map[*session]struct{}{},
 	}
 }
 
@@ -153,22 +154,10 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 	return nil, err
 }
 
-// reserve takes memory for a session.
-func (r *Responder) reserve(n uint64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.memory+n > r.limits.TotalMemory {
-		return fmt.Errorf("%d of %d bytes of memory are in use, a session needs %d", r.memory, r.limits.TotalMemory, n)
-	}
-	r.memory += n
-	return nil
-}
-
 // leave forgets a session that is over.
 func (r *Responder) leave(s *session) {
 	r.mu.Lock()
 	delete(r.sessions, s)
-	r.memory -= s.reserved
 	r.mu.Unlock()
 	close(s.over)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
-	"github.com/gorxe/gorxe/internal/hostmem"
 )
 
 // session is one client's.
@@ -31,12 +30,11 @@ type session struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	over     chan struct{} // closed when nothing of it is left
-	reserved uint64        // bytes of memory
 	working  sync.WaitGroup
 
 	pd  *gorxe.PD
 	cq  *gorxe.CQ
-	mem *hostmem.Memory
+	mem *touched
 	mr  *gorxe.MR
 
 	check *check // nil: what comes is not looked at
@@ -179,12 +177,8 @@ func (s *session) access() gorxe.Access {
 // open gets the session's memory and its completion queue.
 func (s *session) open() error {
 	n := s.r.limits.Memory
-	if err := s.r.reserve(n); err != nil {
-		return &ended{noMemory, err}
-	}
-	s.reserved = n
 	var err error
-	if s.mem, err = hostmem.Anonymous(n); err != nil {
+	if s.mem, err = newTouched(n, s.peer, s.r.memory, func(err error) { s.end(noMemory, err) }); err != nil {
 		return &ended{noMemory, err}
 	}
 	if s.kind == Perftest && s.r.pattern != nil {
