@@ -17,6 +17,7 @@ import (
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/daemon/peerlog"
 )
 
 // States of a daemon, as its status tells them.
@@ -53,6 +54,7 @@ type Daemon struct {
 	plan    *Plan
 	opts    Options
 	log     *slog.Logger
+	peers   *peerlog.Limiter // of lines that peers cause
 	level   slog.LevelVar
 	state   atomic.Value // of string
 	started time.Time
@@ -72,6 +74,8 @@ func Run(ctx context.Context, p *Plan, o Options) error {
 	d.state.Store(starting)
 	d.level.Set(p.Log.Level)
 	d.log = newLog(d.opts.Stderr, p.Log.Format, &d.level)
+	d.peers = peerlog.New(d.log.Handler())
+	defer d.peers.Close()
 	return d.run(ctx)
 }
 
@@ -114,6 +118,9 @@ func (d *Daemon) Plan() *Plan { return d.plan }
 
 // Log returns the daemon's log.
 func (d *Daemon) Log() *slog.Logger { return d.log }
+
+// PeerLog returns the daemon's log for lines that peers cause, whose rate is bounded.
+func (d *Daemon) PeerLog() *slog.Logger { return d.peers.Logger() }
 
 func (d *Daemon) run(ctx context.Context) (err error) {
 	// The socket first: a second start learns there who is running.
@@ -230,7 +237,7 @@ func (d *Daemon) watch(ctx context.Context, dev *gorxe.Device) {
 		if err != nil {
 			return
 		}
-		level := slog.LevelDebug
+		log, level := d.log, slog.LevelDebug
 		switch e.Type {
 		case gorxe.EventPortActive:
 			level = slog.LevelInfo
@@ -238,8 +245,10 @@ func (d *Daemon) watch(ctx context.Context, dev *gorxe.Device) {
 			level = slog.LevelWarn
 		case gorxe.EventDeviceFatal:
 			level = slog.LevelError
+		default: // a peer can break its queue pairs as often as it likes
+			log = d.PeerLog()
 		}
-		d.log.Log(ctx, level, "event", "device", dev.Name(), "event", e.String())
+		log.Log(ctx, level, "event", "device", dev.Name(), "event", e.String())
 	}
 }
 

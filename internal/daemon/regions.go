@@ -55,7 +55,7 @@ func (p *Regions) start(ctx context.Context, d *Daemon, plan *Plan) error {
 	}
 	for _, dev := range d.Devices() {
 		s := region.NewServer(dev, region.Options{
-			MaxConns: plan.Export.MaxConns, MaxPerPeer: plan.Export.MaxPerPeer, KeepAlive: keepAlive, Log: d.Log().With("service", "region"),
+			MaxConns: plan.Export.MaxConns, MaxPerPeer: plan.Export.MaxPerPeer, KeepAlive: keepAlive, Log: d.PeerLog().With("service", "region"),
 		})
 		x := &exports{dev: dev, server: s}
 		p.mu.Lock()

@@ -179,3 +179,37 @@ func TestADaemonSaysWhichPortIsInUse(t *testing.T) {
 		}
 	})
 }
+
+// A client that comes and goes as fast as it can has a few lines of the log, and the rest in one.
+func TestAClientDoesNotFillTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const clients = 300
+		r := newRig(t)
+		r.start(`metrics.listen = "127.0.0.1:9481"`)
+		<-r.told
+		for range clients {
+			a, b := net.Pipe()
+			r.tools.Give(called{b})
+			if _, err := a.Write(perftest.AppendVersion(nil, "5.98")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(a, make([]byte, perftest.VersionLen)); err != nil {
+				t.Fatal(err)
+			}
+			a.Close()
+			synctest.Wait()
+		}
+		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_ended_total{reason="hung_up"} 300`) || !strings.Contains(text, "gorxe_log_lines_suppressed_total 290") {
+			t.Error(text)
+		}
+		r.stop()
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		<-r.told
+		log := r.log.String()
+		if n := strings.Count(log, "session ended early"); n != 11 || !strings.Contains(log, `msg="lines about peers suppressed" lines=290 messages="session ended early: 290" latest_peer=192.0.2.9`) {
+			t.Errorf("%d lines:\n%s", n, log)
+		}
+	})
+}

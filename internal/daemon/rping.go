@@ -59,7 +59,7 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rpi
 			return
 		}
 		host := r.RemoteGID().Addr()
-		log := d.Log().With("service", "rping", "peer", r.Remote().String())
+		log := d.PeerLog().With("service", "rping", "peer", r.Remote().String())
 		if !c.enter(host) {
 			// It is the clients who decide how often this happens: they are counted.
 			log.Debug("refused: too many clients", "most", maxPingers, "most_of_a_host", maxPingersOfHost)

@@ -116,8 +116,9 @@ func (d *Daemon) counters(dev *gorxe.Device) map[string]uint64 {
 	return all
 }
 
-// partCounters tells what the parts of the daemon count.
+// partCounters tells what the daemon counts that is of no device, and its parts.
 func (d *Daemon) partCounters(f func(name string, value uint64)) {
+	f("log_lines_suppressed", d.peers.Suppressed())
 	for _, p := range d.opts.Parts {
 		if c, ok := p.(interface {
 			Counters(f func(name string, value uint64))
