@@ -52,7 +52,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if ctx.Err() != nil {
+	var final *finalError
+	if ctx.Err() != nil && !errors.As(err, &final) {
 		fmt.Fprintln(a.stderr, "gorxe: interrupted")
 		return exitInterrupted
 	}
@@ -77,6 +78,12 @@ func oneLine(err error) string {
 	}
 	return text
 }
+
+// finalError is an error that an interruption has not caused, and does not excuse.
+type finalError struct{ err error }
+
+func (e *finalError) Error() string { return e.err.Error() }
+func (e *finalError) Unwrap() error { return e.err }
 
 // usageError is a wrong command line.
 type usageError struct{ err error }

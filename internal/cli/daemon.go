@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -38,7 +40,11 @@ or --region replaces all of the file's.`,
 			}
 			o := a.daemon
 			o.Version, o.Stderr, o.Open = buildVersion(), a.stderr, a.open
-			return daemon.Run(c.Context(), plan, o)
+			err = daemon.Run(c.Context(), plan, o)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				return &finalError{err} // being stopped is none
+			}
+			return err
 		},
 	}
 	fs := c.Flags()

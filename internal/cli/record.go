@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -30,7 +31,12 @@ func (a *app) record(path string) error {
 	if path == "" || a.recording != nil {
 		return nil
 	}
-	r, err := record.Create(path, record.Options{Application: "gorxe " + buildVersion(), MaxBytes: maxTrace})
+	r, err := record.Create(path, record.Options{
+		Application: "gorxe " + buildVersion(), MaxBytes: maxTrace,
+		Failed: func(err error) {
+			fmt.Fprintf(a.stderr, "gorxe: --trace: %s: packets are no longer kept\n", oneLine(err))
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
@@ -66,8 +72,10 @@ func (a *app) endRecording(err error) error {
 		fmt.Fprintf(a.stderr, "gorxe: %s not in it: they came faster than it could be written\n", plural(int(s.Lost), "packet"))
 	}
 	switch {
+	case cerr != nil && errors.Is(err, context.Canceled): // the command was interrupted, as it may be
+		return &finalError{fmt.Errorf("--trace: %s is not whole: %w", a.recording.path, cerr)}
 	case cerr != nil:
-		return errors.Join(err, fmt.Errorf("--trace: %w", cerr))
+		return &finalError{errors.Join(err, fmt.Errorf("--trace: %s is not whole: %w", a.recording.path, cerr))}
 	case s.Beyond > 0:
 		fmt.Fprintf(a.stderr, "gorxe: %s not in it: it is as long as it may be, 1 GiB\n", plural(int(s.Beyond), "packet"))
 	}

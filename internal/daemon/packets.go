@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon/control"
@@ -25,6 +25,7 @@ type packets struct {
 	version string
 	hub     record.Hub
 	file    *record.Recorder // nil without
+	errors  atomic.Uint64    // of the file
 
 	mu      sync.Mutex
 	streams int
@@ -128,7 +129,13 @@ func (d *Daemon) keepPackets() (err error) {
 	if t.File == "" {
 		return nil
 	}
-	d.packets.file, err = record.Create(t.File, record.Options{Application: d.packets.version, MaxBytes: int64(t.Size), Rotate: true})
+	d.packets.file, err = record.Create(t.File, record.Options{
+		Application: d.packets.version, MaxBytes: int64(t.Size), Rotate: true,
+		Failed: func(err error) {
+			d.packets.errors.Add(1)
+			d.log.Error("packets are no longer kept", "file", t.File, "error", err)
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("trace: %w: choose another file with --trace", err)
 	}
@@ -148,7 +155,18 @@ func (d *Daemon) keptPackets() error {
 	s := r.Stats()
 	d.log.Info("packets were kept", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Beyond)
 	if err != nil {
-		return errors.Join(errors.New("trace"), err)
+		return fmt.Errorf("trace: %w: %d packets are not in it", err, s.Lost+s.Beyond)
 	}
 	return nil
+}
+
+// count tells what became of the packets for the file, if there is one.
+func (p *packets) count(f func(name string, value uint64)) {
+	if p.file == nil {
+		return
+	}
+	s := p.file.Stats()
+	f("trace_errors", p.errors.Load())
+	f("trace_packets", s.Frames)
+	f("trace_missing_packets", s.Lost+s.Beyond)
 }

@@ -119,6 +119,7 @@ func (d *Daemon) counters(dev *gorxe.Device) map[string]uint64 {
 // partCounters tells what the daemon counts that is of no device, and its parts.
 func (d *Daemon) partCounters(f func(name string, value uint64)) {
 	f("log_lines_suppressed", d.peers.Suppressed())
+	d.packets.count(f)
 	for _, p := range d.opts.Parts {
 		if c, ok := p.(interface {
 			Counters(f func(name string, value uint64))

@@ -26,6 +26,9 @@ type Options struct {
 	Rotate   bool
 	// Keep, if set, chooses what is recorded. It is called under a lock, with what it may not keep.
 	Keep func(packet.Direction, packet.TapFrame) bool
+	// Failed, if set, is called once with the first error of the file, when it happens, by the goroutine that writes. It must not
+	// call the Recorder, except for Stats.
+	Failed func(error)
 }
 
 // Recorder records the frames of links that [Recorder.Wrap] has wrapped. Its methods may be called by many goroutines.
@@ -86,6 +89,7 @@ func Create(path string, o Options) (*Recorder, error) {
 		}
 		return err
 	}
+	r.wakeWriter() // for the header: a disk that is full shows at once
 	go r.run()
 	return r, nil
 }
@@ -149,6 +153,7 @@ func (r *Recorder) run() {
 		var full *buffer
 		full, closed = r.take(spare)
 		var done Stats
+		whole := r.err == nil
 		for i := range full.entries {
 			if r.write(full, &full.entries[i]) {
 				done.Frames++
@@ -156,8 +161,9 @@ func (r *Recorder) run() {
 				done.Beyond++
 			}
 		}
-		if err := r.out.Flush(); r.err == nil {
-			r.err = err
+		r.failed(r.out.Flush())
+		if whole && r.err != nil { // nobody knows how much of it is in the file
+			done = Stats{Beyond: done.Frames + done.Beyond}
 		}
 		full.reset()
 		spare = full
@@ -166,8 +172,17 @@ func (r *Recorder) run() {
 		r.stats.Beyond += done.Beyond
 		r.mu.Unlock()
 	}
-	if err := r.closes(); r.err == nil {
-		r.err = err
+	r.failed(r.closes())
+}
+
+// failed keeps the first error, and tells of it.
+func (r *Recorder) failed(err error) {
+	if err == nil || r.err != nil {
+		return
+	}
+	r.err = err
+	if r.o.Failed != nil {
+		r.o.Failed(err)
 	}
 }
 
@@ -209,7 +224,7 @@ func (r *Recorder) write(b *buffer, e *entry) bool {
 		}
 	}
 	if r.err == nil {
-		r.err = r.out.Frame(f, comment)
+		r.failed(r.out.Frame(f, comment))
 	}
 	return r.err == nil
 }
@@ -219,12 +234,15 @@ const blockRoom = 512
 
 // rotate goes on in another file.
 func (r *Recorder) rotate() {
-	if r.err = r.out.Flush(); r.err != nil {
+	err := r.out.Flush()
+	if err == nil {
+		err = r.file.rotate()
+	}
+	if err != nil {
+		r.failed(err)
 		return
 	}
-	if r.err = r.file.rotate(); r.err == nil {
-		r.out = r.writer(r.file)
-	}
+	r.out = r.writer(r.file)
 }
 
 // Stats returns the counts so far.

@@ -266,11 +266,18 @@ var errBroken = errors.New("broken")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWhatCannotBeWrittenEndsTheTraceAndNothingElse(t *testing.T) {
-	r := record.New(broken{}, record.Options{})
+	failed := make(chan error, 10)
+	r := record.New(broken{}, record.Options{Failed: func(err error) { failed <- err }})
 	l := r.Wrap("", &stub{local: here4})
+	if err := <-failed; !errors.Is(err, errBroken) { // while the trace goes on
+		t.Errorf("the error that is told is %v", err)
+	}
 	send(t, l, there4, 0, 0)
 	if err := r.Close(); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
+	}
+	if s := r.Stats(); s != (record.Stats{Beyond: 1}) || len(failed) > 0 {
+		t.Errorf("%+v, and %d errors more are told", s, len(failed))
 	}
 	send(t, l, there4, 0, 1)
 	if _, err := record.Create(filepath.Join(t.TempDir(), "no", "such", "folder"), record.Options{}); !errors.Is(err, os.ErrNotExist) {

@@ -52,10 +52,19 @@ func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	must(pd.AllocFastMR(1 << 20))
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(
-		&Collector{Devices: func() []*gorxe.Device { return []*gorxe.Device{d} }, Draining: func() bool { return true }, Version: "v1"},
+		&Collector{Devices: func() []*gorxe.Device { return []*gorxe.Device{d} }, Draining: func() bool { return true }, Version: "v1", Parts: tracing(cm)},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return must(r.Gather())
+}
+
+// tracing are the counters of a daemon with a trace, if there is one.
+func tracing(there bool) func(f func(name string, value uint64)) {
+	return func(f func(name string, value uint64)) {
+		if there {
+			f("trace_errors", 0)
+		}
+	}
 }
 
 // listen starts the connection manager.

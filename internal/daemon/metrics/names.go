@@ -37,6 +37,9 @@ var partFamilies = []family{
 	partFamily("respond_completed_", "responder_completed_sessions", "Clients of perftest and of the pingpongs that came to their end, by tool.", "tool"),
 	partFamily("respond_ended_", "responder_ended", "Clients of perftest and of the pingpongs that were refused or did not come to their end, by reason.", "reason"),
 	partFamily("respond_checked_messages", "responder_checked_messages", "Messages of perftest clients that were the payload.", ""),
+	partFamily("trace_errors", "trace_errors", "Errors of the file that packets are kept in, the first of which ends it; shown where there is one.", ""),
+	partFamily("trace_packets", "trace_packets", "Packets that are in the file of the trace.", ""),
+	partFamily("trace_missing_packets", "trace_missing_packets", "Packets that are not in the file of the trace: they came too fast, or after an error of the file.", ""),
 	partFamily("log_lines_suppressed", "log_lines_suppressed", "Lines about peers that were not logged, because a peer or all together caused too many.", ""),
 	partFamily("respond_checked_bytes", "responder_checked_bytes", "Bytes that perftest clients sent or wrote and that were the payload.", ""),
 }

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+const (
+	fullDisk = "gorxe: --trace: write /dev/full: no space left on device: packets are no longer kept\n"
+	notWhole = "gorxe: --trace: /dev/full is not whole: write /dev/full: no space left on device\n"
+)
+
+// A command whose trace cannot be written says so when it happens, and fails, whether it comes to its end or is interrupted.
+func TestACommandFailsWithItsTrace(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	for _, line := range []string{"demo --link pipe write", "pingpong rc -d 127.66.0.1", "perf write_bw -d 127.66.0.1"} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			r := newWorld().start(ctx, line+" --trace /dev/full")
+			synctest.Wait()
+			cancel()
+			<-r.done
+			if text := r.err.String(); r.code != exitFailure || !strings.HasPrefix(text, fullDisk) || !strings.HasSuffix(text, notWhole) {
+				t.Errorf("%s: %v", line, r)
+			}
+		})
+	}
+}
+
+// A daemon that is stopped succeeds, unless its trace has failed.
+func TestADaemonFailsWithItsTrace(t *testing.T) {
+	for args, want := range map[string]int{"daemon": 0, "daemon --trace /dev/full": exitFailure} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ready := make(chan string, 2)
+			socket := newMemorySocket()
+			r := newWorld().startWith(ctx, socket, func(s string) error { ready <- s; return nil }, strings.Fields(args)...)
+			<-ready
+			cancel()
+			<-r.done
+			if r.code != want || strings.Contains(r.err.String(), "interrupted") {
+				t.Errorf("%s: %v", args, r)
+			}
+			if want != 0 && !strings.HasSuffix(r.err.String(), "gorxe: trace: write /dev/full: no space left on device: 0 packets are not in it\n") {
+				t.Errorf("%s: %v", args, r)
+			}
+		})
+	}
+}
