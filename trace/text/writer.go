@@ -94,8 +94,11 @@ func (w *Writer) stop() {
 
 func (w *Writer) s(s string) { w.b = append(w.b, s...) }
 
-// plain writes text that others made, such as a comment of the capture, without what a terminal would take for commands.
-func (w *Writer) plain(s string) {
+// plain writes text that others made, such as a comment of the capture; see [appendPlain].
+func (w *Writer) plain(s string) { w.b = appendPlain(w.b, s) }
+
+// appendPlain appends text that others made without what a terminal would take for commands.
+func appendPlain(b []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
 		r, n := rune(s[i]), 1
@@ -110,14 +113,14 @@ func (w *Writer) plain(s string) {
 			i += n
 			continue
 		}
-		w.s(s[done:i])
+		b = append(b, s[done:i]...)
 		if r == '\n' || r == '\r' || r == '\t' {
-			w.b = append(w.b, ' ')
+			b = append(b, ' ')
 		} else {
-			w.s("\ufffd")
+			b = append(b, "\ufffd"...)
 		}
 		i += n
 		done = i
 	}
-	w.s(s[done:])
+	return append(b, s[done:]...)
 }
