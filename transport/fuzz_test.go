@@ -137,7 +137,9 @@ func (b *bench) byte() byte {
 }
 
 // pick returns one of the choices.
-func pick[T any](b *bench, choices ...T) T { return choices[int(b.byte())%len(choices)] }
+func pick[T any](b interface{ byte() byte }, choices ...T) T {
+	return choices[int(b.byte())%len(choices)]
+}
 
 func (b *bench) postRecv() {
 	wr := qp.RecvWR{ID: 1<<32 | b.recvs}

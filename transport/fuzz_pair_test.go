@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// pairSecret is what no packet carries: secret, as often as no sum of what the program adds has it.
+var pairSecret = bytes.Repeat([]byte{secret}, 4)
+
+// match is two machines and the wire between them. The input is its program: what the
+// two ends' programs post, and what the wire does to each packet.
+type match struct {
+	ends    [2]*pairEnd
+	wire    [2][][]byte // on their way to each end, oldest first
+	now     Time
+	batch   *packet.Batch
+	program []byte
+	err     error
+}
+
+// maxWire is how many packets may be on their way to one end; more push out the oldest.
+const maxWire = 64
+
+func newMatch(program []byte) *match {
+	m := &match{now: 1, program: program}
+	m.batch = benchBatches.Get().(*packet.Batch)
+	all := mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal
+	for i := range m.ends {
+		m.ends[i] = newPairEnd(m, bth.QPN(0x11*(i+1)), pick(m, all, all, all, mr.RemoteWrite, mr.RemoteRead, 0))
+	}
+	a, b := m.ends[0], m.ends[1]
+	a.peer, b.peer = b, a
+	m.connect()
+	return m
+}
+
+// connect brings both ends to RTS, with nothing on the wire.
+func (m *match) connect() {
+	m.wire = [2][][]byte{}
+	m.ends[0].connect(0xfffff0, 0xfffff8)
+	m.ends[1].connect(0xfffff8, 0xfffff0)
+}
+
+func (m *match) fail(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (m *match) must(err error) {
+	if err != nil {
+		m.fail("%v", err)
+	}
+}
+
+// byte is the next of the program, 0 after its end.
+func (m *match) byte() byte {
+	if len(m.program) == 0 {
+		return 0
+	}
+	v := m.program[0]
+	m.program = m.program[1:]
+	return v
+}
+
+func (m *match) end() *pairEnd { return m.ends[m.byte()%2] }
+
+func (m *match) index(e *pairEnd) int { return slices.Index(m.ends[:], e) }
+
+func (m *match) put(to *pairEnd, raw []byte) {
+	w := &m.wire[m.index(to)]
+	if len(*w) == maxWire {
+		*w = slices.Delete(*w, 0, 1)
+	}
+	*w = append(*w, raw)
+}
+
+// settle is a wire without faults and programs that wait: everything comes to its end, with
+// completions or in ERR.
+func (m *match) settle() {
+	for _, e := range m.ends {
+		if e.q.State() == qp.SQD {
+			e.modify(qp.RTS)
+		}
+	}
+	for rounds := 0; m.err == nil; rounds++ {
+		if rounds > 5000 {
+			m.fail("the two ends do not come to rest")
+		}
+		if m.exchange() {
+			continue
+		}
+		next, any := Time(0), false
+		for _, e := range m.ends {
+			if at, ok := e.c.NextTimeout(); ok && (!any || at < next) {
+				next, any = at, true
+			}
+		}
+		if !any {
+			break
+		}
+		m.now = max(m.now, next)
+		for _, e := range m.ends {
+			e.expire()
+			e.check()
+		}
+	}
+	for _, e := range m.ends {
+		if n := e.q.SQ.Len(); n > 0 {
+			m.fail("%v: %d work requests wait in %v, and no timer runs", e, n, e.q.State())
+		}
+	}
+}
+
+// exchange lets both ends send all they have and delivers it; false if that was nothing.
+func (m *match) exchange() (moved bool) {
+	for i, e := range m.ends {
+		moved = e.flush() || moved
+		arriving := m.wire[i]
+		m.wire[i] = nil
+		for _, raw := range arriving {
+			e.receive(raw)
+			moved = true
+		}
+		e.check()
+	}
+	return moved
+}
+
+// FuzzPair is two machines that are connected with each other, of which the input says what
+// their programs post, what becomes of their memory, and what happens to each packet: lost,
+// duplicated, overtaken, changed (with a right ICRC), made up. Whatever that is, memory
+// without the right key stays as it is and unseen, work requests complete once and in order,
+// an end sends no more than it was asked for, and both come to rest.
+func FuzzPair(f *testing.F) {
+	for _, seed := range pairSeeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		if err := newMatch(program).play(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// play executes the program and checks what must hold at its end.
+func (m *match) play() error {
+	for steps := 0; len(m.program) > 0 && m.err == nil && steps < 400; steps++ {
+		pick(m, matchSteps...)(m)
+		for _, e := range m.ends {
+			e.check()
+		}
+	}
+	m.settle()
+	for _, e := range m.ends {
+		e.end()
+	}
+	m.batch.Reset()
+	benchBatches.Put(m.batch)
+	return m.err
+}
