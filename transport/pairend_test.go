@@ -31,6 +31,12 @@ var pairAccess = [pairPlaces]mr.Access{
 	pairOther: mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic,
 }
 
+// pairNeeds is the right that a request needs of the queue pair.
+var pairNeeds = map[bth.Operation]mr.Access{
+	bth.OpWrite: mr.RemoteWrite, bth.OpReadRequest: mr.RemoteRead, bth.OpCmpSwap: mr.RemoteAtomic, bth.OpFetchAdd: mr.RemoteAtomic,
+	bth.OpAtomicWrite: mr.RemoteWrite, bth.OpFlush: mr.FlushGlobal,
+}
+
 const pairWindow = 32 // PSNs that a pairEnd may have unacknowledged, at most
 
 // Bounds on what a packet may cause. A fix that makes a machine answer less lowers them.
@@ -238,6 +244,9 @@ func (e *pairEnd) receive(raw []byte) {
 	v := e.c.Receive(e.m.now, &p)
 	if !info.Request() || v == WrongState || v == WrongService {
 		return
+	}
+	if access := e.q.Attr.Access; v == Accepted && access&pairNeeds[info.Op] != pairNeeds[info.Op] {
+		e.m.fail("%v: accepted %v, its peer has access %v", e, p.Opcode, access)
 	}
 	e.granted += answersOfRequest
 	if info.Op != bth.OpReadRequest {

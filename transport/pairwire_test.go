@@ -132,6 +132,9 @@ func pairSeeds() [][]byte {
 		// All is as it should be: one of each work request, both ways.
 		slices.Concat(open, recv(1), recv(0), send(0, 0, 3), send(1, 0, 5), send(0, 1, 5), send(0, 2, 7), run, send(1, 3, 0, 2), send(1, 4, 0, 2),
 			send(0, 8, 0, 0, 0, 0, 0), send(0, 9, 0), run, run),
+		// A peer that may WRITE only is asked for a READ and an atomic, one that may READ only for a WRITE.
+		slices.Concat([]byte{0, 3}, send(0, 2, 1), run, []byte{stepReconnect}, send(0, 3, 0, 2), run),
+		slices.Concat([]byte{0, 4}, send(0, 1, 1), run),
 		// A WRITE of which a packet is lost, one comes twice, and the rest is out of order.
 		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepDrop, 1, 2}, deliver(1, 3), []byte{stepDuplicate, 1, 1, 3}, run),
 		// A READ asked for again and again.
