@@ -17,7 +17,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak
+.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -108,3 +108,6 @@ mutants: ## PER deliberate faults in each file of transport, qp and cm: do the t
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
+
+hostile: ## as root, else on loopback: floods a daemon with each pattern that RUN matches, at 10,000 packets/s and at full rate, beside a good pair, and fails if that keeps less than 80 % and 50 %; DURATION of each measurement, 1s unless told, ROUNDS of them
+	go run ./internal/hostile/cmd/hostile -run "$(RUN)" -rounds $(ROUNDS) $(if $(filter command line environment,$(origin DURATION)),-duration $(DURATION))

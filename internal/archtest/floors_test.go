@@ -39,6 +39,8 @@ var floors = []place{
 	{dir: "internal/daemon", floor: 6},
 	{dir: "conformance", floor: 5},
 	{dir: "internal/cli", floor: 7},
+	{dir: "internal/hostile", floor: 7},
+	{dir: "internal/hostile/cmd", floor: 8},
 	{dir: "cmd", floor: 8},
 	{dir: "trace", only: []string{"bth", "cm"}},
 	{dir: "internal/sim", pure: true, only: []string{"bth", "mr", "packet", "qp", "transport", "cm"}},

@@ -36,8 +36,11 @@ func New(link packet.Link, to netip.Addr) *Peer {
 	}
 }
 
+// Speak makes a peer without a link, which makes messages and sends none: Put, Flush and Recv are not for it.
+func Speak(from, to netip.Addr) *Peer { return &Peer{path: packet.Path{Src: from, Dst: to}} }
+
 // GID is that of the peer.
-func (p *Peer) GID() qp.GID { return qp.GIDFromAddr(p.link.Local()) }
+func (p *Peer) GID() qp.GID { return qp.GIDFromAddr(p.path.Src) }
 
 // Put encodes a message into what leaves next; a full batch leaves at once.
 func (p *Peer) Put(m *cm.MAD) error {

@@ -21,7 +21,7 @@ func (p *Peer) REQ(i uint32, port uint16) *cm.MAD {
 		Primary: cm.Path{
 			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: p.GID(), RemoteGID: qp.GIDFromAddr(to), HopLimit: 64,
 		},
-		PrivateData: p.IPHeader(p.link.Local(), to),
+		PrivateData: p.IPHeader(p.path.Src, to),
 	}}
 }
 
@@ -37,7 +37,7 @@ func GivenUp(req *cm.MAD) *cm.MAD {
 func (p *Peer) SIDRREQ(i uint32, port uint16) *cm.MAD {
 	return &cm.MAD{Attribute: cm.AttrSIDRREQ, TransactionID: uint64(i), SIDRREQ: cm.SIDRREQ{
 		RequestID: cm.CommID(i), PKey: 0xffff, ServiceID: cm.IPServiceID(cm.PortSpaceUDP, port),
-		PrivateData: p.IPHeader(p.link.Local(), p.path.Dst),
+		PrivateData: p.IPHeader(p.path.Src, p.path.Dst),
 	}}
 }
 

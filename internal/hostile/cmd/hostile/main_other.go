@@ -1,0 +1,14 @@
+//go:build !linux
+
+// Hostile floods a device on Linux.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "hostile: floods and hosts are made on Linux only")
+	os.Exit(1)
+}

@@ -1,0 +1,186 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// Order is what a flooder is to do.
+type Order struct {
+	Target  Target
+	Pattern string
+	Rate    int  // packets, or exchanges, per second; 0 is as many as it can
+	Control bool // to a port that nobody listens on
+}
+
+// Sent is what it has done.
+type Sent struct {
+	Packets, Bytes uint64 // without IP and UDP headers
+	Failed         uint64 // exchanges over TCP that were not possible
+}
+
+// closedPort is one that nobody listens on, of UDP and TCP.
+const closedPort = 4790
+
+// callers is how many exchanges over TCP are under way at a time.
+const callers = 32
+
+// flooder carries out one order.
+type flooder struct {
+	Order
+	p       Pattern
+	flood   *Flood
+	senders [sources]*sender
+	frags   *sender
+	sink    *sink
+	sent    Sent
+}
+
+func newFlooder(o Order) (*flooder, error) {
+	found := false
+	fl := &flooder{Order: o}
+	for _, p := range Patterns() {
+		if p.Name == o.Pattern {
+			fl.p, found = p, true
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("no pattern is named %q", o.Pattern)
+	}
+	if o.Control {
+		fl.Target.ToolsTCP = closedPort
+	}
+	fl.flood = NewFlood(fl.Target)
+	if fl.p.Call != nil {
+		return fl, nil
+	}
+	port := uint16(packet.Port)
+	if o.Control {
+		port = closedPort
+	}
+	var err error
+	for i, a := range o.Target.Flooder {
+		if fl.senders[i], err = newSender(a, o.Target.Addr, port, false); err != nil {
+			fl.close()
+			return nil, err
+		}
+	}
+	if fl.frags, err = newSender(o.Target.Flooder[FromSelf], o.Target.Addr, port, true); err != nil {
+		fl.close()
+		return nil, err
+	}
+	if fl.sink, err = newSink(o.Target.Flooder[FromSelf], o.Target.Flooder[FromThird]); err != nil {
+		fl.close()
+		return nil, err
+	}
+	fl.flood.Seen = fl.sink.latest
+	return fl, nil
+}
+
+func (fl *flooder) close() {
+	for _, s := range append(fl.senders[:], fl.frags) {
+		if s != nil {
+			s.close()
+		}
+	}
+	if fl.sink != nil {
+		fl.sink.close()
+	}
+}
+
+// run floods until ctx ends.
+func (fl *flooder) run(ctx context.Context) error {
+	defer fl.close()
+	if fl.p.Call != nil {
+		fl.call(ctx)
+		return nil
+	}
+	if fl.p.Setup != nil && !fl.Control {
+		for _, d := range fl.p.Setup(fl.flood) {
+			if err := fl.put(&d); err != nil {
+				return err
+			}
+		}
+		if err := fl.flush(); err != nil {
+			return err
+		}
+		pause(ctx, 20*time.Millisecond)
+		fl.sent = Sent{}
+	}
+	begin, i := time.Now(), uint64(0)
+	for ctx.Err() == nil {
+		due := i + batch
+		if fl.Rate > 0 {
+			due = uint64(time.Since(begin).Seconds() * float64(fl.Rate))
+			if due <= i {
+				pause(ctx, time.Millisecond)
+				continue
+			}
+		}
+		for due = min(due, i+batch); i < due; i++ {
+			d := fl.p.Make(fl.flood, i)
+			if err := fl.put(&d); err != nil {
+				return err
+			}
+		}
+		if err := fl.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (fl *flooder) put(d *Datagram) error {
+	fl.sent.Packets++
+	fl.sent.Bytes += uint64(len(d.Bytes))
+	if d.Cut {
+		return fl.frags.put(d, fl.Target.Addr)
+	}
+	return fl.senders[d.From].put(d, fl.Target.Addr)
+}
+
+func (fl *flooder) flush() error {
+	for _, s := range append(fl.senders[:], fl.frags) {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call makes exchanges over TCP.
+func (fl *flooder) call(ctx context.Context) {
+	var next, failed atomic.Uint64
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for range callers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := next.Add(1) - 1
+				if fl.Rate > 0 {
+					pause(ctx, time.Duration(float64(i)/float64(fl.Rate)*float64(time.Second))-time.Since(begin))
+				}
+				if fl.p.Call(ctx, fl.flood, i) != nil && ctx.Err() == nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	fl.sent = Sent{Packets: next.Load(), Failed: failed.Load()}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,106 @@
+package hostile
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/internal/rawcm"
+)
+
+// messages are for the connection manager.
+var messages = []Pattern{
+	{Name: "req", Does: "requests for connections that a program accepts, each another", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		return f.message(f.req(FromSelf, uint32(i)))
+	}},
+	{Name: "req-dup", Does: "one such request again and again", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromSelf, 1)) }},
+	{Name: "req-third", Does: "such requests under a third party's address, which gets the answers", By: Forger, Make: func(f *Flood, i uint64) Datagram {
+		d := f.message(f.req(FromThird, uint32(i)))
+		d.From = FromThird
+		return d
+	}},
+	{Name: "req-third-dup", Does: "one such request again and again under a third party's address", By: Forger, Make: func(f *Flood, i uint64) Datagram {
+		d := f.message(f.req(FromThird, 1))
+		d.From = FromThird
+		return d
+	}},
+	{Name: "req-foreign-gid", Does: "requests that name another host as the peer", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
+	{Name: "req-no-service", Does: "requests for services that do not exist", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		m := f.req(FromSelf, uint32(i))
+		m.REQ.ServiceID = cm.IPServiceID(cm.PortSpaceTCP, uint16(i)|0x8000)
+		return f.message(m)
+	}},
+	{Name: "req-given-up", Does: "requests, each given up at once", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		m := f.req(FromSelf, uint32(i/2))
+		if i%2 == 1 {
+			m = rawcm.GivenUp(m)
+		}
+		return f.message(m)
+	}},
+	{Name: "req-good-guid", Does: "requests under the good host's address", By: Forger, Make: func(f *Flood, i uint64) Datagram {
+		d := f.message(f.req(FromGood, uint32(i)))
+		d.From = FromGood
+		return d
+	}},
+	{Name: "rep-guess", Does: "answers to requests that were not sent", By: Stranger, Make: about(cm.AttrREP)},
+	{Name: "rtu-guess", Does: "RTUs for random connections", By: Stranger, Make: about(cm.AttrRTU)},
+	{Name: "rej-guess", Does: "REJs for random connections", By: Stranger, Make: about(cm.AttrREJ)},
+	{Name: "rej-zero", Does: "REJs that name no connection", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		return f.message(f.mad(cm.MAD{Attribute: cm.AttrREJ, REJ: cm.REJ{RemoteCommID: cm.CommID(f.random.Uint32()), Reason: cm.RejectTimeout}}))
+	}},
+	{Name: "dreq-guess", Does: "DREQs for random connections", By: Stranger, Make: about(cm.AttrDREQ)},
+	{Name: "mra-guess", Does: "MRAs for random connections", By: Stranger, Make: about(cm.AttrMRA)},
+	{Name: "lap", Does: "LAPs, which nobody supports", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		d := f.message(f.mad(cm.MAD{Attribute: cm.AttrDREQ, DREQ: cm.DREQ{LocalCommID: 1, RemoteCommID: cm.CommID(f.random.Uint32())}}))
+		at := len(d.Bytes) - cm.MADLen + 16
+		d.Bytes[at], d.Bytes[at+1] = 0, byte(cm.AttrLAP)
+		return d
+	}},
+	{Name: "sidr-req", Does: "requests for datagram queue pairs of a service that does not exist", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		return f.message(f.cms[FromSelf].SIDRREQ(uint32(i), f.RpingSrv))
+	}},
+	{Name: "mad-garbage", Does: "random bytes to queue pair 1", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		for k := range f.madBuf {
+			f.madBuf[k] = byte(f.random.Uint32())
+		}
+		return f.gsi(f.madBuf[:])
+	}},
+	{Name: "mad-short", Does: "datagrams of 4 bytes to queue pair 1", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.gsi(filler[:4]) }},
+	{Name: "mad-class", Does: "MADs of another class", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		d := f.message(f.req(FromSelf, uint32(i)))
+		d.Bytes[len(d.Bytes)-cm.MADLen+1] = 3
+		return d
+	}},
+	{Name: "mad-qkey", Does: "messages with a wrong Q_Key", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+		f.message(f.req(FromSelf, uint32(i)))
+		f.p.DETH.QKey = uint32(i) | 0x100
+		return f.sealed(&f.p)
+	}},
+}
+
+// req is the i-th request of a host, without a name for two.
+func (f *Flood) req(of Source, i uint32) *cm.MAD { return f.cms[of].REQ(i+1, f.RpingSrv) }
+
+func (f *Flood) mad(m cm.MAD) *cm.MAD {
+	f.msg = m
+	return &f.msg
+}
+
+// about is a message of which the IDs are guessed.
+func about(a cm.Attribute) func(*Flood, uint64) Datagram {
+	return func(f *Flood, i uint64) Datagram {
+		mine, its := cm.CommID(f.random.Uint32()), cm.CommID(f.random.Uint32())
+		m := cm.MAD{Attribute: a, TransactionID: i}
+		switch a {
+		case cm.AttrREP:
+			m.REP = cm.REP{LocalCommID: mine, RemoteCommID: its, LocalQPN: bth.QPN(i & 0xffffff)}
+		case cm.AttrRTU:
+			m.RTU = cm.RTU{LocalCommID: mine, RemoteCommID: its}
+		case cm.AttrREJ:
+			m.REJ = cm.REJ{LocalCommID: mine, RemoteCommID: its, Reason: cm.RejectConsumerDefined}
+		case cm.AttrDREQ:
+			m.DREQ = cm.DREQ{LocalCommID: mine, RemoteCommID: its, RemoteQPN: f.GoodQPN}
+		case cm.AttrMRA:
+			m.MRA = cm.MRA{LocalCommID: mine, RemoteCommID: its, ServiceTimeout: 31}
+		}
+		return f.message(f.mad(m))
+	}
+}

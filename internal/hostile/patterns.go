@@ -1,0 +1,30 @@
+package hostile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Patterns returns all there are, in the order in which they are run.
+func Patterns() []Pattern { return slices.Concat(aliens, requests, answers, messages, exchanges) }
+
+// Matching returns the patterns whose names match a regular expression.
+func Matching(text string) (out []Pattern, err error) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("which patterns to run: %w", err)
+	}
+	for _, p := range Patterns() {
+		if re.MatchString(p.Name) {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no pattern's name matches %q: -list names them", text)
+	}
+	return out, nil
+}
+
+// count is how many queue pairs the pattern takes.
+func (p *Pattern) count() int { return max(p.QPs, 1) }

@@ -1,0 +1,204 @@
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Options say what is measured, and how.
+type Options struct {
+	Patterns []Pattern
+	Rates    []int   // packets per second; 0 is as many as the flooder can send
+	Seconds  float64 // of each of the three parts of a round
+	Rounds   int
+	Traffic  Traffic // of the good pair
+	Local    bool    // on loopback though namespaces could be had
+	Cores    [2]int  // of the victim; of the good peer and the flooder
+	Min      float64 // share of its throughput beside the control that the good pair is to keep at a rate
+	MinFull  float64 // and where the flooder sends as much as it can
+	// MaxAmplified is how many bytes the victim may send for each that it gets from the flooder; 0 is any number.
+	MaxAmplified float64
+	Progress     func(Result)
+}
+
+// Part is one measurement of the good pair.
+type Part struct {
+	Good    float64 // requests that completed, per second
+	Resent  uint64  // packets that the good peer sent again
+	Victim  float64 // processors that the victim used
+	Flood   Sent
+	Seconds float64
+}
+
+// Round is three of them.
+type Round struct{ Quiet, Control, Hostile Part }
+
+// Result is what a pattern did at a rate.
+type Result struct {
+	Pattern, Does string
+	By            Actor
+	Rate          int
+	Rounds        []Round
+	Kept          float64 // median of what the good pair kept, of its throughput beside the control
+	KeptOfQuiet   float64 // the same, of that alone
+	Control       float64 // median of what it kept beside the control
+	PacketsPerSec float64 // that the flooder sent
+	Amplified     float64 // bytes that the victim sent to the flooder's addresses for each that it received
+	Answers       float64 // packets, likewise
+	CPU           float64 // processors of the victim, median
+	Cost          float64 // processor time of the victim for each packet of the flood, without the good pair's, in microseconds, median
+	Memory        [3]uint64
+	Goroutines    [2]int
+	LogLines      uint64
+	LogLast       string
+	Counters      map[string]uint64 // of the victim's device that moved, the most
+	Err           string
+	Unheld        string
+	Broken        []string // bounds that do not hold
+}
+
+// Names of Result.Memory.
+const (
+	memoryBefore = iota // resident, in bytes
+	memoryMost
+	memoryAfter // when what is not in use was given back
+)
+
+// judge holds a result against the bounds.
+func (r *Result) judge(o *Options) {
+	least, how := o.Min, fmt.Sprintf("at %d packets/s", r.Rate)
+	if r.Rate == 0 {
+		least, how = o.MinFull, "at full rate"
+	}
+	switch {
+	case r.Unheld != "":
+	case r.Err != "":
+		r.Broken = append(r.Broken, r.Err)
+	case r.Kept < least:
+		r.Broken = append(r.Broken, fmt.Sprintf("the good pair keeps %.0f %% %s, less than %.0f %%", 100*r.Kept, how, 100*least))
+	}
+	if o.MaxAmplified > 0 && r.Amplified > o.MaxAmplified {
+		r.Broken = append(r.Broken, fmt.Sprintf("the victim sends %.1f bytes for each byte, more than %.1f", r.Amplified, o.MaxAmplified))
+	}
+}
+
+// summarize draws the medians.
+func (r *Result) summarize() {
+	var kept, quiet, control, cpu, cost []float64
+	var packets uint64
+	var seconds float64
+	for _, n := range r.Rounds {
+		if n.Control.Good > 0 {
+			kept = append(kept, n.Hostile.Good/n.Control.Good)
+		}
+		if n.Quiet.Good > 0 {
+			quiet = append(quiet, n.Hostile.Good/n.Quiet.Good)
+			control = append(control, n.Control.Good/n.Quiet.Good)
+		}
+		cpu = append(cpu, n.Hostile.Victim)
+		if n.Quiet.Good > 0 && n.Hostile.Flood.Packets > 0 {
+			own := n.Hostile.Good * n.Quiet.Victim / n.Quiet.Good
+			cost = append(cost, 1e6*(n.Hostile.Victim-own)*n.Hostile.Seconds/float64(n.Hostile.Flood.Packets))
+		}
+		packets += n.Hostile.Flood.Packets
+		seconds += n.Hostile.Seconds
+	}
+	r.Kept, r.KeptOfQuiet, r.Control, r.CPU, r.Cost = median(kept), median(quiet), median(control), median(cpu), median(cost)
+	if seconds > 0 {
+		r.PacketsPerSec = float64(packets) / seconds
+	}
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// moved is what counters gained, the largest first, n at most. The packets of the good pair are among them.
+func moved(before, after map[string]uint64, n int) map[string]uint64 {
+	type gain struct {
+		name string
+		n    uint64
+	}
+	var all []gain
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if d := after[name] - before[name]; d > 0 && after[name] > before[name] && !dull(name) {
+			all = append(all, gain{name, d})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b gain) int {
+		switch {
+		case a.n > b.n:
+			return -1
+		case a.n < b.n:
+			return 1
+		}
+		return 0
+	})
+	out := map[string]uint64{}
+	for _, g := range all[:min(n, len(all))] {
+		out[g.name] = g.n
+	}
+	return out
+}
+
+// dull counters move in any case.
+func dull(name string) bool {
+	switch name {
+	case "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "sent_pkts", "rcvd_pkts", "verdict_accepted":
+		return true
+	}
+	return strings.HasPrefix(name, "link_")
+}
+
+// Print writes the results as a table.
+func Print(w io.Writer, o *Options, results []Result) {
+	fmt.Fprintf(w, "good pair: %s, %d rounds of 3 × %g s. kept: of its throughput beside the control, which is the same flood to a closed port.\n",
+		o.Traffic, o.Rounds, o.Seconds)
+	fmt.Fprintf(w, "control: of its throughput alone, what it keeps beside that. amplified: bytes from the victim for each byte of the flood.\n")
+	fmt.Fprintf(w, "µs each: the victim's processor time for each packet sent, the good pair's share taken off; beside others' load it says more than kept.\n\n")
+	fmt.Fprintf(w, "%-18s %-8s %8s %9s %6s %8s %6s %10s %8s %5s %7s %7s %7s %5s\n",
+		"pattern", "by", "rate/s", "sent/s", "kept", "of alone", "control", "amplified", "answers", "CPU", "µs each", "RSS MiB", "after", "logs")
+	for i := range results {
+		fmt.Fprintln(w, results[i].Line())
+	}
+	for i := range results {
+		for _, why := range results[i].Broken {
+			fmt.Fprintf(w, "\n%s: %s\n    %s\n", results[i].Pattern, why, results[i].Does)
+			var list []string
+			for _, name := range slices.Sorted(maps.Keys(results[i].Counters)) {
+				list = append(list, fmt.Sprintf("%s +%d", name, results[i].Counters[name]))
+			}
+			fmt.Fprintf(w, "    %s\n", strings.Join(list, ", "))
+		}
+	}
+}
+
+// Line is the result's line of the table.
+func (r *Result) Line() string {
+	verdict := ""
+	switch {
+	case len(r.Broken) > 0:
+		verdict = "  FAIL"
+	case r.Unheld != "":
+		verdict = "  not held"
+	}
+	return fmt.Sprintf("%-18s %-8s %8s %9.0f %5.0f%% %7.0f%% %6.0f%% %10.2f %8.2f %5.2f %7.1f %7.0f %+7.0f %5d%s", r.Pattern, r.By, rateName(r.Rate), r.PacketsPerSec,
+		100*r.Kept, 100*r.KeptOfQuiet, 100*r.Control, r.Amplified, r.Answers, r.CPU, r.Cost, mib(r.Memory[memoryMost]),
+		mib(r.Memory[memoryAfter])-mib(r.Memory[memoryBefore]), r.LogLines, verdict)
+}
+
+func rateName(rate int) string {
+	if rate == 0 {
+		return "full"
+	}
+	return fmt.Sprint(rate)
+}
+
+func mib(n uint64) float64 { return float64(n) / (1 << 20) }
