@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/qp"
 )
 
 // exchanges are with the responder to perftest and the pingpongs, over TCP.
@@ -27,6 +29,59 @@ var exchanges = []Pattern{
 	}},
 	{Name: "tcp-slow", Does: "connections that say nothing and stay, up to 512", By: Stranger, Call: slow(nil)},
 	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512", By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
+}
+
+// reflections are of queue pairs that the responder to perftest has connected to the host that the flooder named.
+var reflections = []Pattern{
+	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers", By: Forger,
+		Session: true, Names: FromThird, Make: reflectedRead},
+	{Name: "session-reads", Does: "the same under the flooder's own address", By: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
+		d := reflectedRead(f, i)
+		d.From = FromSelf
+		return d
+	}},
+}
+
+// reflectedRead is one of eight READs, again and again.
+func reflectedRead(f *Flood, i uint64) Datagram {
+	const n = 64 << 10
+	o := &f.Own[0]
+	d := f.sealed(f.request(o, bth.RCReadRequest, o.PSN.Add(uint32(i%8)*(n/MTU)), n))
+	d.From = FromThird
+	return d
+}
+
+// session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it until hangUp.
+func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err error) {
+	c, err := f.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.SetDeadline(time.Now().Add(callTime))
+	mine := perftest.Key{OutReads: 16, QPN: floodQPN, PSN: floodPSN, GID: qp.GIDFromAddr(f.Flooder[names])}
+	answer := make([]byte, perftest.KeyLen)
+	for _, item := range [][]byte{
+		perftest.AppendVersion(nil, perftest.Announced), perftest.AppendWord(nil, 4096), perftest.AppendWord(nil, 64),
+		perftest.AppendMTU(nil, 5), mine.Append(nil),
+	} {
+		if _, err = c.Write(item); err == nil {
+			_, err = io.ReadFull(c, answer[:len(item)])
+		}
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	var its perftest.Key
+	if err := its.Decode(answer); err != nil {
+		c.Close()
+		return nil, err
+	}
+	f.Own[0] = Owned{
+		QPN: bth.QPN(its.QPN), PeerQPN: floodQPN, PSN: floodPSN, Sends: bth.PSN(its.PSN), VA: its.VAddr, RKey: its.RKey,
+		BigVA: its.VAddr, BigRKey: its.RKey,
+	}
+	return func() { c.Close() }, nil
 }
 
 const callTime = time.Second

@@ -100,6 +100,12 @@ func (fl *flooder) run(ctx context.Context) error {
 		fl.call(ctx)
 		return nil
 	}
+	if fl.p.Session && !fl.Control {
+		hangUp, err := fl.flood.session(ctx, fl.p.Names)
+		if err == nil {
+			defer hangUp()
+		}
+	}
 	if fl.p.Setup != nil && !fl.Control {
 		for _, d := range fl.p.Setup(fl.flood) {
 			if err := fl.put(&d); err != nil {

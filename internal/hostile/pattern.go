@@ -46,6 +46,11 @@ type Pattern struct {
 	By   Actor
 	Needs
 
+	// Session has the flooder get its queue pair from the responder to perftest, to which it names the host Names as its own.
+	// If that is refused the flood goes to a queue pair that is not for that host.
+	Session bool
+	Names   Source
+
 	// Setup makes packets that are sent once, before the flood, with a pause after them.
 	Setup func(f *Flood) []Datagram
 	// Make returns the i-th packet. Its bytes are the flood's until the next call.

@@ -7,7 +7,9 @@ import (
 )
 
 // Patterns returns all there are, in the order in which they are run.
-func Patterns() []Pattern { return slices.Concat(aliens, requests, answers, messages, exchanges) }
+func Patterns() []Pattern {
+	return slices.Concat(aliens, requests, answers, messages, exchanges, reflections)
+}
 
 // Matching returns the patterns whose names match a regular expression.
 func Matching(text string) (out []Pattern, err error) {

@@ -19,6 +19,7 @@ var requests = []Pattern{
 		return f.sealed(p)
 	}},
 	{Name: "dup-read-qps", Does: "duplicates of READs of 1 MiB at 16 queue pairs", By: Peer, Needs: Needs{QPs: 16}, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+	{Name: "dup-read-256", Does: "duplicates of a READ of 1 MiB at path MTU 256: 4,096 packets for each", By: Peer, Needs: Needs{MTU: 256}, Setup: once(read(1 << 20)), Make: read(1 << 20)},
 	{Name: "new-reads", Does: "READs of 64 KiB one after the other, without waiting", By: Peer, Needs: Needs{Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 		o := f.own(i)
 		return f.sealed(f.request(o, bth.RCReadRequest, o.PSN.Add(uint32(i)*(64<<10/MTU)), 64<<10))
