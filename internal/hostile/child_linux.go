@@ -26,8 +26,9 @@ type child struct {
 	out  *bufio.Reader
 }
 
-// startChild starts this program again as a role, bound to a core, and alone in its network if it is to be a host.
-// The calling goroutine has to be locked to its thread for as long as the child is to live: it is killed with that.
+// startChild starts this program again as a role, bound to a core, and alone in its network if it
+// is to be a host. The calling goroutine has to be locked to its thread for as long as the child is
+// to live: it is killed with that.
 func startChild(role string, core int, host bool) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {

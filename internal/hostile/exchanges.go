@@ -15,31 +15,39 @@ import (
 
 // exchanges are with the responder to perftest and the pingpongs, over TCP.
 var exchanges = []Pattern{
-	{Name: "tcp-connect", Does: "connections that are closed at once", By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
-		return f.call(ctx, nil)
-	}},
-	{Name: "tcp-version", Does: "connections that are closed after perftest's version", By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
-		return f.call(ctx, perftest.AppendVersion(nil, perftest.Announced))
-	}},
-	{Name: "tcp-garbage", Does: "connections with bytes of no tool", By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
-		return f.call(ctx, filler[:64])
-	}},
-	{Name: "tcp-items", Does: "a version and then lines without end", By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
-		return f.call(ctx, append(perftest.AppendVersion(nil, perftest.Announced), make([]byte, 16<<10)...))
-	}},
+	{Name: "tcp-connect", Does: "connections that are closed at once",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, nil)
+		}},
+	{Name: "tcp-version", Does: "connections that are closed after perftest's version",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, perftest.AppendVersion(nil, perftest.Announced))
+		}},
+	{Name: "tcp-garbage", Does: "connections with bytes of no tool",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, filler[:64])
+		}},
+	{Name: "tcp-items", Does: "a version and then lines without end",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, append(perftest.AppendVersion(nil, perftest.Announced), make([]byte, 16<<10)...))
+		}},
 	{Name: "tcp-slow", Does: "connections that say nothing and stay, up to 512", By: Stranger, Call: slow(nil)},
-	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512", By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
+	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512",
+		By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
 }
 
-// reflections are of queue pairs that the responder to perftest has connected to the host that the flooder named.
+// reflections are of queue pairs that the responder to perftest has connected to the host that the
+// flooder named.
 var reflections = []Pattern{
-	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers", By: Forger,
+	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers",
+		By:      Forger,
 		Session: true, Names: FromThird, Make: reflectedRead},
-	{Name: "session-reads", Does: "the same under the flooder's own address", By: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
-		d := reflectedRead(f, i)
-		d.From = FromSelf
-		return d
-	}},
+	{Name: "session-reads", Does: "the same under the flooder's own address",
+		By: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
+			d := reflectedRead(f, i)
+			d.From = FromSelf
+			return d
+		}},
 }
 
 // reflectedRead is one of eight READs, again and again.
@@ -51,7 +59,8 @@ func reflectedRead(f *Flood, i uint64) Datagram {
 	return d
 }
 
-// session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it until hangUp.
+// session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it
+// until hangUp.
 func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err error) {
 	c, err := f.dial(ctx)
 	if err != nil {
@@ -110,7 +119,8 @@ func (f *Flood) call(ctx context.Context, say []byte) error {
 	return err
 }
 
-// slow keeps connections open: the first 512 calls make one each, later ones replace those that the victim closed.
+// slow keeps connections open: the first 512 calls make one each, later ones replace those that the
+// victim closed.
 func slow(say []byte) func(context.Context, *Flood, uint64) error {
 	var mu sync.Mutex
 	open := 0

@@ -18,12 +18,6 @@ type Order struct {
 	Control bool // to a port that nobody listens on
 }
 
-// Sent is what it has done.
-type Sent struct {
-	Packets, Bytes uint64 // without IP and UDP headers
-	Failed         uint64 // exchanges over TCP that were not possible
-}
-
 // closedPort is one that nobody listens on, of UDP and TCP.
 const closedPort = 4790
 
@@ -119,6 +113,7 @@ func (fl *flooder) run(ctx context.Context) error {
 		fl.sent = Sent{}
 	}
 	begin, i := time.Now(), uint64(0)
+	defer func() { fl.sent.Seconds = time.Since(begin).Seconds() }()
 	for ctx.Err() == nil {
 		due := i + batch
 		if fl.Rate > 0 {
@@ -178,7 +173,7 @@ func (fl *flooder) call(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	fl.sent = Sent{Packets: next.Load(), Failed: failed.Load()}
+	fl.sent = Sent{Packets: next.Load(), Failed: failed.Load(), Seconds: time.Since(begin).Seconds()}
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -8,38 +8,46 @@ import (
 
 // messages are for the connection manager.
 var messages = []Pattern{
-	{Name: "req", Does: "requests for connections that a program accepts, each another", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		return f.message(f.req(FromSelf, uint32(i)))
-	}},
-	{Name: "req-dup", Does: "one such request again and again", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromSelf, 1)) }},
-	{Name: "req-third", Does: "such requests under a third party's address, which gets the answers", By: Forger, Make: func(f *Flood, i uint64) Datagram {
-		d := f.message(f.req(FromThird, uint32(i)))
-		d.From = FromThird
-		return d
-	}},
-	{Name: "req-third-dup", Does: "one such request again and again under a third party's address", By: Forger, Make: func(f *Flood, i uint64) Datagram {
-		d := f.message(f.req(FromThird, 1))
-		d.From = FromThird
-		return d
-	}},
-	{Name: "req-foreign-gid", Does: "requests that name another host as the peer", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
-	{Name: "req-no-service", Does: "requests for services that do not exist", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		m := f.req(FromSelf, uint32(i))
-		m.REQ.ServiceID = cm.IPServiceID(cm.PortSpaceTCP, uint16(i)|0x8000)
-		return f.message(m)
-	}},
-	{Name: "req-given-up", Does: "requests, each given up at once", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		m := f.req(FromSelf, uint32(i/2))
-		if i%2 == 1 {
-			m = rawcm.GivenUp(m)
-		}
-		return f.message(m)
-	}},
-	{Name: "req-good-guid", Does: "requests under the good host's address", By: Forger, Make: func(f *Flood, i uint64) Datagram {
-		d := f.message(f.req(FromGood, uint32(i)))
-		d.From = FromGood
-		return d
-	}},
+	{Name: "req", Does: "requests for connections that a program accepts, each another",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+			return f.message(f.req(FromSelf, uint32(i)))
+		}},
+	{Name: "req-dup", Does: "one such request again and again",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromSelf, 1)) }},
+	{Name: "req-third", Does: "such requests under a third party's address, which gets the answers",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			d := f.message(f.req(FromThird, uint32(i)))
+			d.From = FromThird
+			return d
+		}},
+	{Name: "req-third-dup", Does: "one such request again and again under a third party's address",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			d := f.message(f.req(FromThird, 1))
+			d.From = FromThird
+			return d
+		}},
+	{Name: "req-foreign-gid", Does: "requests that name another host as the peer",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
+	{Name: "req-no-service", Does: "requests for services that do not exist",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+			m := f.req(FromSelf, uint32(i))
+			m.REQ.ServiceID = cm.IPServiceID(cm.PortSpaceTCP, uint16(i)|0x8000)
+			return f.message(m)
+		}},
+	{Name: "req-given-up", Does: "requests, each given up at once",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+			m := f.req(FromSelf, uint32(i/2))
+			if i%2 == 1 {
+				m = rawcm.GivenUp(m)
+			}
+			return f.message(m)
+		}},
+	{Name: "req-good-guid", Does: "requests under the good host's address",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			d := f.message(f.req(FromGood, uint32(i)))
+			d.From = FromGood
+			return d
+		}},
 	{Name: "rep-guess", Does: "answers to requests that were not sent", By: Stranger, Make: about(cm.AttrREP)},
 	{Name: "rtu-guess", Does: "RTUs for random connections", By: Stranger, Make: about(cm.AttrRTU)},
 	{Name: "rej-guess", Does: "REJs for random connections", By: Stranger, Make: about(cm.AttrREJ)},
@@ -54,16 +62,18 @@ var messages = []Pattern{
 		d.Bytes[at], d.Bytes[at+1] = 0, byte(cm.AttrLAP)
 		return d
 	}},
-	{Name: "sidr-req", Does: "requests for datagram queue pairs of a service that does not exist", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		return f.message(f.cms[FromSelf].SIDRREQ(uint32(i), f.RpingSrv))
-	}},
+	{Name: "sidr-req", Does: "requests for datagram queue pairs of a service that does not exist",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
+			return f.message(f.cms[FromSelf].SIDRREQ(uint32(i), f.RpingSrv))
+		}},
 	{Name: "mad-garbage", Does: "random bytes to queue pair 1", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
 		for k := range f.madBuf {
 			f.madBuf[k] = byte(f.random.Uint32())
 		}
 		return f.gsi(f.madBuf[:])
 	}},
-	{Name: "mad-short", Does: "datagrams of 4 bytes to queue pair 1", By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.gsi(filler[:4]) }},
+	{Name: "mad-short", Does: "datagrams of 4 bytes to queue pair 1",
+		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.gsi(filler[:4]) }},
 	{Name: "mad-class", Does: "MADs of another class", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
 		d := f.message(f.req(FromSelf, uint32(i)))
 		d.Bytes[len(d.Bytes)-cm.MADLen+1] = 3

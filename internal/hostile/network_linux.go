@@ -10,15 +10,16 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The network of a measurement as root: a bridge in a namespace of its own, and a cable to each host.
+// The network of a measurement as root: a bridge in a namespace of its own, and a cable to each
+// host.
 const (
 	cableMTU  = 9000
 	cableName = "veth0"
 	cableBits = 24
 )
 
-// plug makes the bridge and the cables to the processes with the given IDs, which have a namespace each. They go with
-// the processes.
+// plug makes the bridge and the cables to the processes with the given IDs, which have a namespace
+// each. They go with the processes.
 func (p *process) plug(data json.RawMessage) (any, error) {
 	pids, err := decoded[[]int](data)
 	if err != nil {

@@ -46,8 +46,9 @@ type Pattern struct {
 	By   Actor
 	Needs
 
-	// Session has the flooder get its queue pair from the responder to perftest, to which it names the host Names as its own.
-	// If that is refused the flood goes to a queue pair that is not for that host.
+	// Session has the flooder get its queue pair from the responder to perftest, to which it names
+	// the host Names as its own. If that is refused the flood goes to a queue pair that is not for
+	// that host.
 	Session bool
 	Names   Source
 
@@ -71,7 +72,8 @@ type Datagram struct {
 	Cut    bool   // longer than the path's MTU: the kernel makes fragments of it
 }
 
-// Owned is a queue pair of the victim that is connected to the flooder, and what the flooder may reach there.
+// Owned is a queue pair of the victim that is connected to the flooder, and what the flooder may
+// reach there.
 type Owned struct {
 	QPN, PeerQPN bth.QPN // the victim's and the flooder's
 	PSN          bth.PSN // that the victim expects first
@@ -131,8 +133,8 @@ func (f *Flood) own(i uint64) *Owned { return &f.Own[i%uint64(len(f.Own))] }
 
 var filler = make([]byte, bth.MaxPayload)
 
-// request readies the packet of a request for one of the flooder's queue pairs, which reaches for n bytes of
-// its region.
+// request readies the packet of a request for one of the flooder's queue pairs, which reaches for n
+// bytes of its region.
 func (f *Flood) request(o *Owned, op bth.Opcode, psn bth.PSN, n int) *bth.Packet {
 	f.p = bth.Packet{
 		Opcode: op, PKey: 0xffff, MigReq: true, DestQP: o.QPN, AckReq: true, PSN: psn, InvalidateRKey: o.RKey,
@@ -165,7 +167,8 @@ func (f *Flood) gsi(b []byte) Datagram {
 	return f.sealed(&f.p)
 }
 
-// message is a message to the connection manager. One that cannot be encoded is a fault of the pattern.
+// message is a message to the connection manager. One that cannot be encoded is a fault of the
+// pattern.
 func (f *Flood) message(m *cm.MAD) Datagram {
 	if err := m.Encode(&f.madBuf); err != nil {
 		panic(err)

@@ -19,9 +19,25 @@ type Options struct {
 	Cores    [2]int  // of the victim; of the good peer and the flooder
 	Min      float64 // share of its throughput beside the control that the good pair is to keep at a rate
 	MinFull  float64 // and where the flooder sends as much as it can
-	// MaxAmplified is how many bytes the victim may send for each that it gets from the flooder; 0 is any number.
+	// MaxAmplified is how many bytes the victim may send for each that it gets from the flooder; 0
+	// is any number.
 	MaxAmplified float64
 	Progress     func(Result)
+}
+
+// Sent is what it has done.
+type Sent struct {
+	Packets, Bytes uint64 // without IP and UDP headers
+	Failed         uint64 // exchanges over TCP that were not possible
+	Seconds        float64
+}
+
+// Rate is packets per second.
+func (s *Sent) Rate() float64 {
+	if s.Seconds == 0 {
+		return 0
+	}
+	return float64(s.Packets) / s.Seconds
 }
 
 // Part is one measurement of the good pair.
@@ -88,8 +104,7 @@ func (r *Result) judge(o *Options) {
 // summarize draws the medians.
 func (r *Result) summarize() {
 	var kept, quiet, control, cpu, cost []float64
-	var packets uint64
-	var seconds float64
+	var sent Sent
 	for _, n := range r.Rounds {
 		if n.Control.Good > 0 {
 			kept = append(kept, n.Hostile.Good/n.Control.Good)
@@ -99,17 +114,15 @@ func (r *Result) summarize() {
 			control = append(control, n.Control.Good/n.Quiet.Good)
 		}
 		cpu = append(cpu, n.Hostile.Victim)
-		if n.Quiet.Good > 0 && n.Hostile.Flood.Packets > 0 {
+		if rate := n.Hostile.Flood.Rate(); n.Quiet.Good > 0 && rate > 0 {
 			own := n.Hostile.Good * n.Quiet.Victim / n.Quiet.Good
-			cost = append(cost, 1e6*(n.Hostile.Victim-own)*n.Hostile.Seconds/float64(n.Hostile.Flood.Packets))
+			cost = append(cost, 1e6*(n.Hostile.Victim-own)/rate)
 		}
-		packets += n.Hostile.Flood.Packets
-		seconds += n.Hostile.Seconds
+		sent.Packets += n.Hostile.Flood.Packets
+		sent.Seconds += n.Hostile.Flood.Seconds
 	}
 	r.Kept, r.KeptOfQuiet, r.Control, r.CPU, r.Cost = median(kept), median(quiet), median(control), median(cpu), median(cost)
-	if seconds > 0 {
-		r.PacketsPerSec = float64(packets) / seconds
-	}
+	r.PacketsPerSec = sent.Rate()
 }
 
 func median(v []float64) float64 {
@@ -120,7 +133,8 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// moved is what counters gained, the largest first, n at most. The packets of the good pair are among them.
+// moved is what counters gained, the largest first, n at most. The packets of the good pair are
+// among them.
 func moved(before, after map[string]uint64, n int) map[string]uint64 {
 	type gain struct {
 		name string

@@ -20,7 +20,8 @@ import (
 	"github.com/gorxe/gorxe/internal/daemon/config"
 )
 
-// A process of a measurement is told what to do line by line, in JSON, and answers each line. It ends with its input.
+// A process of a measurement is told what to do line by line, in JSON, and answers each line. It
+// ends with its input.
 type (
 	request struct {
 		Op   string          `json:"op"`

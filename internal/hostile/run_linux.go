@@ -38,8 +38,8 @@ type stage struct {
 	friend  Place
 }
 
-// Run measures each pattern at each rate. It ends with an error if that is not possible; bounds that do not hold are in
-// the results.
+// Run measures each pattern at each rate. It ends with an error if that is not possible; bounds
+// that do not hold are in the results.
 func Run(ctx context.Context, o Options) (out []Result, err error) {
 	// The children are killed when the thread ends that started them.
 	runtime.LockOSThread()
@@ -160,8 +160,8 @@ func (s *stage) end() {
 	}
 }
 
-// round measures the good pair alone, beside the control and beside the pattern, and what passed the flooder's cable
-// in the last of them.
+// round measures the good pair alone, beside the control and beside the pattern, and what passed
+// the flooder's cable in the last of them.
 func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wire, err error) {
 	if n.Quiet, err = s.part(ctx, nil, s.o.Seconds); err != nil {
 		return n, w, fmt.Errorf("without a flood: %w", err)
@@ -200,8 +200,8 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 	return n, w, s.victim.ask("own", ownership{s.at.flooder, Needs{}}, nil)
 }
 
-// wire is what has passed the flooder's cable. On loopback it is what the victim has sent and the good peer did not get:
-// the good pair's losses are among that.
+// wire is what has passed the flooder's cable. On loopback it is what the victim has sent and the
+// good peer did not get: the good pair's losses are among that.
 func (s *stage) wire() (w Wire, err error) {
 	if s.cables {
 		return w, s.flooder.ask("traffic", nil, &w)

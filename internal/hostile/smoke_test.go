@@ -22,13 +22,14 @@ type addresses4 struct{ victim, good, flooder, third netip.Addr }
 const (
 	smokePackets = 300
 	smokePort    = 7174
-	// smokeAmplified is how many bytes a victim may send to the flooder's addresses for each byte of a flood. It does not hold
-	// for what is asked for and for the victim's own requests: see smokeHeld.
+	// smokeAmplified is how many bytes a victim may send to the flooder's addresses for each byte
+	// of a flood. It does not hold for what is asked for and for the victim's own requests: see
+	// smokeHeld.
 	smokeAmplified = 4
 )
 
-// smokeHeld reports whether smokeAmplified is held against a pattern: READs are answered with what they ask for, and a victim
-// whose program sends to the flooder does.
+// smokeHeld reports whether smokeAmplified is held against a pattern: READs are answered with what
+// they ask for, and a victim whose program sends to the flooder does.
 func smokeHeld(p *Pattern) bool {
 	switch p.Name {
 	case "dup-read-64k", "dup-read-1m", "dup-read-2g", "dup-read-middle", "dup-read-qps", "dup-read-256", "new-reads":
@@ -174,8 +175,8 @@ func (s *smoke) send(d Datagram) (n uint64) {
 	return n
 }
 
-// Beside each pattern the good pair's requests complete, its memory stays as it is, and the victim answers a stranger with
-// little more than it was sent.
+// Beside each pattern the good pair's requests complete, its memory stays as it is, and the victim
+// answers a stranger with little more than it was sent.
 func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 	for _, p := range Patterns() {
 		d := Datagram{}
@@ -240,7 +241,7 @@ func TestPatternsHaveNamesOfTheirOwnAndSayWhatTheyDo(t *testing.T) {
 
 func TestBoundsAreHeldAgainstMedians(t *testing.T) {
 	round := func(control, hostile float64) Round {
-		return Round{Quiet: Part{Good: 100}, Control: Part{Good: control}, Hostile: Part{Good: hostile, Seconds: 1, Flood: Sent{Packets: 5}}}
+		return Round{Quiet: Part{Good: 100}, Control: Part{Good: control}, Hostile: Part{Good: hostile, Seconds: 1, Flood: Sent{Packets: 5, Seconds: 1}}}
 	}
 	for _, c := range []struct {
 		name   string

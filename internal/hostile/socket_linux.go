@@ -19,8 +19,8 @@ import (
 // batch is how many datagrams leave in one call.
 const batch = 64
 
-// sender is a UDP socket that sends as one of the flooder's addresses. Not connected and with path MTU discovery it sends
-// identification 0, which the ICRC covers.
+// sender is a UDP socket that sends as one of the flooder's addresses. Not connected and with path
+// MTU discovery it sends identification 0, which the ICRC covers.
 type sender struct {
 	fd   int
 	src  netip.Addr
@@ -39,7 +39,8 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
-// newSender makes a socket at src, which need not be an address of this host for root. Datagrams of cut may be fragments.
+// newSender makes a socket at src, which need not be an address of this host for root. Datagrams of
+// cut may be fragments.
 func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *sender) flush() error {
 
 func (s *sender) close() { unix.Close(s.fd) }
 
-// sink takes what the victim sends to the flooder's addresses, so that no port is unreachable. It looks at some of it.
+// sink takes what the victim sends to the flooder's addresses, so that no port is unreachable. It
+// looks at some of it.
 type sink struct {
 	conns []net.PacketConn
 	done  sync.WaitGroup

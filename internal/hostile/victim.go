@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Victim is the device under attack and what its program does: it serves a good peer, and lets the flooder connect.
+// Victim is the device under attack and what its program does: it serves a good peer, and lets the
+// flooder connect.
 type Victim struct {
 	dev *gorxe.Device
 	pd  *gorxe.PD // of the good peer's
@@ -88,7 +89,8 @@ func connect(q *gorxe.QP, peer gorxe.ConnInfo, attr gorxe.ConnAttr) (gorxe.ConnI
 	return info, q.Connect(info, peer, attr)
 }
 
-// The flooder's queue pairs, which do not exist, are numbered from floodQPN; their packets start with floodPSN.
+// The flooder's queue pairs, which do not exist, are numbered from floodQPN; their packets start
+// with floodPSN.
 const (
 	floodQPN = 0x100
 	floodPSN = 0x1000
@@ -139,7 +141,8 @@ func (v *Victim) disown() {
 		v.stop = nil
 	}
 	for _, o := range v.own {
-		// What was not made is nil, what is left of errors is of no use here: the device is closed soon.
+		// What was not made is nil, what is left of errors is of no use here: the device is closed
+		// soon.
 		if o.qp != nil {
 			_ = o.qp.Close()
 		}
@@ -156,7 +159,8 @@ func (v *Victim) disown() {
 // reviveAfter is how often a queue pair that has come to ERR is connected anew, at most.
 const reviveAfter = 100 * time.Millisecond
 
-// work is the program behind the flooder's queue pairs. It looks after them a thousand times a second.
+// work is the program behind the flooder's queue pairs. It looks after them a thousand times a
+// second.
 func (v *Victim) work(own []*owned, stop <-chan struct{}) {
 	every := time.NewTicker(time.Millisecond)
 	defer every.Stop()

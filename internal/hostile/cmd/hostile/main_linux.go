@@ -1,4 +1,5 @@
-// Hostile floods a device with each pattern of internal/hostile, beside a good pair, and prints what is left for that.
+// Hostile floods a device with each pattern of internal/hostile, beside a good pair, and prints
+// what is left for that.
 //
 //	go run ./internal/hostile/cmd/hostile -run dup-read -duration 2s
 //
