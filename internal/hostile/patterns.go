@@ -27,6 +27,3 @@ func Matching(text string) (out []Pattern, err error) {
 	}
 	return out, nil
 }
-
-// count is how many queue pairs the pattern takes.
-func (p *Pattern) count() int { return max(p.QPs, 1) }

@@ -178,6 +178,10 @@ func (s *smoke) send(d Datagram) (n uint64) {
 // Beside each pattern the good pair's requests complete, its memory stays as it is, and the victim
 // answers a stranger with little more than it was sent.
 func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
+	packets := uint64(smokePackets)
+	if testing.Short() {
+		packets /= 3
+	}
 	for _, p := range Patterns() {
 		d := Datagram{}
 		if p.Make != nil {
@@ -199,7 +203,7 @@ func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 					flooded += s.send(d)
 				}
 			}
-			for i := range uint64(smokePackets) {
+			for i := range packets {
 				flooded += s.send(p.Make(s.flood, i))
 				if i%100 == 99 {
 					if err := s.good.Run(t.Context(), Mixed, 8); err != nil {
