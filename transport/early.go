@@ -1,6 +1,10 @@
 package transport
 
-import "github.com/gorxe/gorxe/bth"
+import (
+	"math/bits"
+
+	"github.com/gorxe/gorxe/bth"
+)
 
 // EarlyPool lends the memory in which responders keep request packets that come before
 // their turn. The queue pairs that share one share its bounds: a peer that fills it gets what
@@ -10,6 +14,12 @@ type EarlyPool struct {
 	free  *earlyPacket
 	spare int // how many are in free
 	lent  int
+	rings []earlyRing // that nobody has now
+}
+
+type earlyRing struct {
+	ring []*earlyPacket
+	here []uint64
 }
 
 const (
@@ -19,6 +29,8 @@ const (
 	earlyLimit = 4096
 	// earlySpare is how many it holds on to for the next gap, 270 KiB.
 	earlySpare = 64
+	// earlyRings is how many rings it holds on to, of 16 KiB each with the default window.
+	earlyRings = 4
 )
 
 // earlyPacket is a request packet that came before its turn, with a copy of its payload.
@@ -55,64 +67,127 @@ func (l *EarlyPool) give(e *earlyPacket) {
 	}
 }
 
+// takeRing lends an empty ring with places for span PSNs.
+func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
+	size := max(64, 1<<bits.Len32(span-1))
+	for i, r := range l.rings {
+		if len(r.ring) == size {
+			last := len(l.rings) - 1
+			l.rings[i], l.rings[last] = l.rings[last], earlyRing{}
+			l.rings = l.rings[:last]
+			return r.ring, r.here
+		}
+	}
+	return make([]*earlyPacket, size), make([]uint64, size/64)
+}
+
+// giveRing takes an empty ring back.
+func (l *EarlyPool) giveRing(ring []*earlyPacket, here []uint64) {
+	if len(l.rings) < earlyRings {
+		l.rings = append(l.rings, earlyRing{ring, here})
+	}
+}
+
 // early is what a responder keeps, by PSN. It is empty while nothing is missing.
+//
+// Whatever a peer sends, a packet takes the same short time: it has one place, and the next one
+// in PSN order is found by looking at 64 places at a time.
 type early struct {
 	pool         *EarlyPool
-	first, last  *earlyPacket
+	ring         []*earlyPacket // a power of two; a packet's place is its PSN modulo that. nil while none is kept
+	here         []uint64       // a bit for each place of ring that is taken
+	kept         int
 	invalidating int // SENDs with invalidate among them
 }
 
-// keep stores a copy of p, unless one with its PSN is there already or there is no room.
-func (e *early) keep(p *bth.Packet) bool {
-	var before *earlyPacket
-	if e.last != nil && e.last.packet.PSN.Before(p.PSN) {
-		before = e.last
-	} else {
-		for k := e.first; k != nil && !p.PSN.Before(k.packet.PSN); k = k.next {
-			if k.packet.PSN == p.PSN {
-				return false
-			}
-			before = k
-		}
-	}
+// earlySpan is how far ahead of the expected PSN a packet is kept at most, in PSNs.
+const earlySpan = 2 * earlyLimit
+
+// keep stores a copy of p, unless one with its PSN is there already or there is no room. All PSNs that
+// are kept and still ahead lie less than span apart, which is earlySpan at most.
+func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)
 	}
+	if e.ring == nil {
+		e.ring, e.here = e.pool.takeRing(span)
+	}
+	at := e.place(p.PSN)
+	if k := e.ring[at]; k != nil {
+		if k.packet.PSN == p.PSN {
+			return false
+		}
+		e.give(at) // the responder went past it without it
+		if e.ring == nil {
+			e.ring, e.here = e.pool.takeRing(span)
+		}
+	}
 	k := e.pool.take()
 	if k == nil {
+		e.rest()
 		return false
 	}
 	k.packet = *p
 	k.packet.Payload = k.payload[:copy(k.payload[:], p.Payload)]
-	if before == nil {
-		k.next, e.first = e.first, k
-	} else {
-		k.next, before.next = before.next, k
-	}
-	if k.next == nil {
-		e.last = k
-	}
+	e.ring[at] = k
+	e.here[at/64] |= 1 << (at % 64)
+	e.kept++
 	if invalidates(&k.packet) {
 		e.invalidating++
 	}
 	return true
 }
 
-// pop gives back the first.
-func (e *early) pop() {
-	k := e.first
-	if e.first = k.next; e.first == nil {
-		e.last = nil
+func (e *early) place(psn bth.PSN) int { return int(uint32(psn)) & (len(e.ring) - 1) }
+
+// next returns the first packet from PSN psn on, and then those before it; nil if none is kept.
+func (e *early) next(psn bth.PSN) *earlyPacket {
+	if e.kept == 0 {
+		return nil
 	}
+	at := e.place(psn)
+	word := at / 64
+	set := e.here[word] &^ (1<<(at%64) - 1)
+	for set == 0 {
+		word = (word + 1) % len(e.here)
+		set = e.here[word]
+	}
+	return e.ring[word*64+bits.TrailingZeros64(set)]
+}
+
+// remove gives k back, unless drop has.
+func (e *early) remove(k *earlyPacket) {
+	if e.kept > 0 && e.ring[e.place(k.packet.PSN)] == k {
+		e.give(e.place(k.packet.PSN))
+	}
+}
+
+// give gives back the packet at a place.
+func (e *early) give(at int) {
+	k := e.ring[at]
+	e.ring[at] = nil
+	e.here[at/64] &^= 1 << (at % 64)
+	e.kept--
 	if invalidates(&k.packet) {
 		e.invalidating--
 	}
 	e.pool.give(k)
+	e.rest()
+}
+
+// rest gives the ring back when nothing is kept.
+func (e *early) rest() {
+	if e.kept == 0 && e.ring != nil {
+		e.pool.giveRing(e.ring, e.here)
+		e.ring, e.here = nil, nil
+	}
 }
 
 // drop gives back all.
 func (e *early) drop() {
-	for e.first != nil {
-		e.pop()
+	for word := 0; e.kept > 0; word++ {
+		for set := e.here[word]; set != 0 && e.kept > 0; set &= set - 1 {
+			e.give(word*64 + bits.TrailingZeros64(set))
+		}
 	}
 }

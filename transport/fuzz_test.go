@@ -292,7 +292,7 @@ func (b *bench) check() {
 	if r.started && r.due && r.una == r.send {
 		b.fail("a repair is due where nothing is outstanding")
 	}
-	if e := &b.c.rsp.early; e.pool != nil && (e.pool.lent > int(2*b.c.window) || (e.pool.lent == 0) != (e.first == nil)) {
+	if e := &b.c.rsp.early; e.pool != nil && (e.pool.lent > int(2*b.c.window) || (e.pool.lent == 0) != (e.kept == 0)) {
 		b.fail("%d packets are kept, at most %d may be", e.pool.lent, 2*b.c.window)
 	}
 	if r.reads < 0 || r.reads > 3 {
@@ -325,7 +325,7 @@ func (b *bench) run(t *testing.T, step func(*bench)) {
 	if b.done != [2]uint64{b.sends, b.recvs} {
 		t.Fatalf("%v of %d sends and %d receives completed", b.done, b.sends, b.recvs)
 	}
-	if b.c != nil && b.c.rsp.early.first != nil {
+	if b.c != nil && b.c.rsp.early.kept > 0 {
 		t.Fatal("packets are kept in ERR")
 	}
 	if n := b.q.SQ.Len() + b.q.RQ.Len(); n != 0 {

@@ -75,7 +75,7 @@ type pairEnd struct {
 }
 
 func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
-	e := &pairEnd{m: m, keys: mr.NewTable(uint64(num), 100), pd: &mr.PD{ID: 1}}
+	e := &pairEnd{m: m, keys: mr.NewTable([32]byte{byte(num)}, 100), pd: &mr.PD{ID: 1}}
 	e.mem = bytes.Repeat([]byte{secret}, (2*pairPlaces+1)*benchPage)
 	for i := range pairPlaces {
 		switch i {

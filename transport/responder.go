@@ -74,7 +74,7 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	c.communicates()
 	v := c.perform(p, info)
-	if r.early.first != nil {
+	if r.early.kept > 0 {
 		if v == Accepted {
 			c.catchUp()
 		} else if v != OutOfSequence {

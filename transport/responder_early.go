@@ -26,10 +26,11 @@ func (c *RC) ahead(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
 	c.missed()
-	near := distance(r.expected, p.PSN) < 2*c.most
+	span := min(2*c.most, earlySpan)
+	near := distance(r.expected, p.PSN) < span
 	switch {
 	case c.peer == peerRxe || r.nak == nakUnready:
-	case near && len(p.Payload) <= int(c.mtu) && r.early.keep(p):
+	case near && len(p.Payload) <= int(c.mtu) && r.early.keep(p, span):
 		c.count.EarlyKept++
 	default:
 		c.count.EarlyDropped++
@@ -42,7 +43,7 @@ func (c *RC) ahead(p *bth.Packet) Verdict {
 // now: what follows has to come again.
 func (c *RC) catchUp() {
 	r := &c.rsp
-	for k := r.early.first; k != nil; k = r.early.first {
+	for k := r.early.next(r.expected); k != nil; k = r.early.next(r.expected) {
 		d := k.packet.PSN.Diff(r.expected)
 		if d > 0 {
 			c.missed()
@@ -53,7 +54,7 @@ func (c *RC) catchUp() {
 			k.packet.AckReq = true
 			v = c.perform(&k.packet, k.packet.Opcode.Info())
 		}
-		r.early.pop()
+		r.early.remove(k)
 		switch v {
 		case Accepted:
 		case OutOfSequence: // taken for lost, and asked for

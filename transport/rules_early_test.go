@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -287,19 +288,66 @@ func TestKeptPacketsAreInOrderOfTheirPSNs(t *testing.T) {
 		first := bth.PSN(0xfffffd)
 		for i, at := range rng.Perm(n) {
 			p := &bth.Packet{PSN: first.Add(uint32(at)), Payload: []byte{byte(at)}}
-			if !e.keep(p) || e.keep(p) {
+			if !e.keep(p, 64) || e.keep(p, 64) {
 				t.Fatalf("packet %d was not kept once", i)
 			}
 		}
 		for at := range n {
-			if k := e.first; k == nil || k.packet.PSN != first.Add(uint32(at)) || !bytes.Equal(k.packet.Payload, []byte{byte(at)}) {
+			k := e.next(first)
+			if k == nil || k.packet.PSN != first.Add(uint32(at)) || !bytes.Equal(k.packet.Payload, []byte{byte(at)}) {
 				t.Fatalf("at place %d stands %+v", at, k)
 			}
-			e.pop()
+			e.remove(k)
 		}
-		if e.first != nil || e.last != nil || e.pool.lent != 0 {
+		if e.next(first) != nil || e.ring != nil || e.pool.lent != 0 {
 			t.Fatalf("at the end %+v is left", e)
 		}
+	}
+}
+
+// Packets that the responder has gone past give way to those that come after.
+func TestKeptPacketsThatAreBehindGiveWay(t *testing.T) {
+	const span = 64
+	e := early{pool: new(EarlyPool)}
+	at := func(psn uint32) *bth.Packet { return &bth.Packet{PSN: bth.PSN(psn)} }
+	for _, psn := range []uint32{10, 11, 40} {
+		e.keep(at(psn), span)
+	}
+	// A READ at 5 took the PSNs up to 38.
+	if k := e.next(39); k.packet.PSN != 40 {
+		t.Fatalf("behind 39 comes %d, want 40", k.packet.PSN)
+	}
+	if !e.keep(at(10+span), span) || e.kept != 3 {
+		t.Fatalf("%d packets are kept, want 3: one in the place of another that is behind", e.kept)
+	}
+	var order []uint32
+	for k := e.next(39); k != nil; k = e.next(39) {
+		order = append(order, uint32(k.packet.PSN))
+		e.remove(k)
+		e.remove(k) // again changes nothing
+	}
+	if want := []uint32{40, 10 + span, 11}; !slices.Equal(order, want) {
+		t.Errorf("the order is %d, want %d", order, want)
+	}
+	if e.pool.lent != 0 || e.ring != nil {
+		t.Errorf("%d packets are lent at the end", e.pool.lent)
+	}
+}
+
+// Packets ahead of a gap cost the same wherever they belong among those that are kept.
+func BenchmarkEarlyKeep(b *testing.B) {
+	const span = 2048
+	for name, psn := range map[string]bth.PSN{"first": 1, "last but one": span - 2} {
+		b.Run(name, func(b *testing.B) {
+			e := early{pool: new(EarlyPool)}
+			for i := range uint32(span - 1) {
+				e.keep(&bth.Packet{PSN: bth.PSN(i + 1)}, span)
+			}
+			p := &bth.Packet{PSN: psn}
+			for b.Loop() {
+				e.keep(p, span)
+			}
+		})
 	}
 }
 
