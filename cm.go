@@ -11,10 +11,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/internal/engine"
 	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // PortSpace is the kind of service that a port of the connection manager belongs to.
@@ -48,6 +50,21 @@ var (
 	// ErrDisconnected says that the peer has ended the connection.
 	ErrDisconnected = errors.New("the peer has disconnected")
 )
+
+// NotListeningError says that the host of a peer answers, but has nothing at UDP port 4791: gorxe, or
+// whatever should be its NIC, does not run there. It is [ErrUnreachable] and ECONNREFUSED, too.
+type NotListeningError struct {
+	Host netip.Addr
+}
+
+func (e *NotListeningError) Error() string {
+	return fmt.Sprintf("nothing listens on UDP %d at %v", packet.Port, e.Host)
+}
+
+// Is says which other errors e is.
+func (e *NotListeningError) Is(target error) bool {
+	return target == ErrUnreachable || target == syscall.ECONNREFUSED
+}
 
 // RejectError says that the peer refused a connection, or gave it up.
 type RejectError struct {
@@ -167,6 +184,32 @@ func (c *connections) forget(id cm.CommID) {
 func (c *connections) cancel(id cm.CommID) {
 	_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Cancel(now, id) })
 	c.forget(id)
+}
+
+// nothingListens is closed when the peer's host says that nothing there can answer a request. It
+// is nil where no host is asked.
+func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <-chan struct{} {
+	if !d.onHost {
+		return nil
+	}
+	said := make(chan struct{})
+	go func() {
+		if engine.NothingListens(ctx, local, remote) {
+			close(said)
+		}
+	}()
+	return said
+}
+
+// withdraw gives up a request that nothing can answer; an error says that something has.
+func (c *connections) withdraw(id func() cm.CommID) error {
+	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
+		if err := m.Withdraw(id()); err != nil {
+			return err
+		}
+		c.forget(id())
+		return nil
+	})
 }
 
 // ephemeral returns a port for a side that needs any (RFC 6335: 49152 to 65535).

@@ -177,13 +177,28 @@ func (c *Conn) end(err error) {
 
 // wait returns when the connection is established, or says why it is not.
 func (c *Conn) wait(ctx context.Context) error {
-	select {
-	case <-c.ready:
-	case <-ctx.Done():
-		c.end(context.Cause(ctx))
-		c.cancel()
-	case <-c.cm.dev.engine.Done():
-		c.end(ErrClosed)
+	var nobody <-chan struct{}
+	if c.req != nil {
+		asking, stop := context.WithCancel(ctx)
+		defer stop()
+		nobody = c.cm.dev.nothingListens(asking, c.local.Addr(), c.remote.Addr())
+	}
+	for done := false; !done; {
+		done = true
+		select {
+		case <-c.ready:
+		case <-nobody:
+			nobody = nil
+			// A peer that has answered is there.
+			if done = c.cm.withdraw(func() cm.CommID { return c.id }) == nil; done {
+				c.end(&NotListeningError{Host: c.remote.Addr()})
+			}
+		case <-ctx.Done():
+			c.end(context.Cause(ctx))
+			c.cancel()
+		case <-c.cm.dev.engine.Done():
+			c.end(ErrClosed)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

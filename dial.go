@@ -21,8 +21,8 @@ const (
 // remote in the port space TCP of rdma_cm; Linux, RNICs and gorxe speak it. Receives that must
 // be there from the beginning are posted before, in INIT (see [QP.Init]).
 //
-// An error is a [*RejectError], [ErrUnreachable] after about 26 s, the cause of ctx, or says
-// which value is wrong; the queue pair is in ERR then, unless it was never used.
+// An error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, the cause
+// of ctx, or says which value is wrong; the queue pair is in ERR then, unless it was never used.
 func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnParam) (*Conn, error) {
 	c, err := d.dial(ctx, remote, q, &p)
 	if err != nil {

@@ -24,7 +24,7 @@ const sidrWait = int64(4096 << 20)
 
 // DialUD asks a program that listens at remote in the port space UDP of rdma_cm for its datagram
 // queue pair, by SIDR. The address handle is of domain pd. An error is a [*RejectError] with the
-// status of the answer in words, [ErrUnreachable], or the cause of ctx.
+// status of the answer in words, a [*NotListeningError], [ErrUnreachable], or the cause of ctx.
 func (p *PD) DialUD(ctx context.Context, remote netip.AddrPort, private []byte) (*UDPeer, error) {
 	u, err := p.dialUD(ctx, remote, private)
 	if err != nil {
@@ -69,20 +69,30 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case r := <-w.answer:
-		switch {
-		case r == nil:
-			return nil, ErrUnreachable
-		case r.Status != cm.SIDRSuccess:
-			return nil, sidrError(r)
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	nobody := d.nothingListens(asking, g.Addr, remote.Addr())
+	for {
+		select {
+		case r := <-w.answer:
+			switch {
+			case r == nil:
+				return nil, ErrUnreachable
+			case r.Status != cm.SIDRSuccess:
+				return nil, sidrError(r)
+			}
+			return &UDPeer{AH: ah, QPN: r.QPN, QKey: r.QKey, PrivateData: r.PrivateData}, nil
+		case <-nobody:
+			nobody = nil
+			if m.withdraw(func() cm.CommID { return id }) == nil {
+				return nil, &NotListeningError{Host: remote.Addr()}
+			}
+		case <-ctx.Done():
+			m.cancel(id)
+			return nil, context.Cause(ctx)
+		case <-d.engine.Done():
+			return nil, ErrClosed
 		}
-		return &UDPeer{AH: ah, QPN: r.QPN, QKey: r.QKey, PrivateData: r.PrivateData}, nil
-	case <-ctx.Done():
-		m.cancel(id)
-		return nil, context.Cause(ctx)
-	case <-d.engine.Done():
-		return nil, ErrClosed
 	}
 }
 
