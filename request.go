@@ -98,7 +98,7 @@ func zoneFor(peer, local netip.Addr) string {
 }
 
 // Accept connects q, a queue pair of type RC in RESET or INIT, to the peer. It returns when the
-// peer is ready, or has sent the first packet. An error is the cause of ctx, [ErrUnreachable], a
+// peer is ready. An error is the cause of ctx, [ErrUnreachable], a
 // [*RejectError], or says which value is wrong; in the last case the request can still be
 // accepted with another or rejected.
 func (r *ConnRequest) Accept(ctx context.Context, q *QP, p ConnParam) (*Conn, error) {

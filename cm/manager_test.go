@@ -179,17 +179,31 @@ func TestConversations(t *testing.T) {
 			advance 400ms
 			event DISCONNECTED #1
 			state #1 TIMEWAIT`},
-		{"data that overtakes the RTU establishes, and the RTU is a duplicate then", `
+		{"data that overtakes the RTU establishes nothing, but has the REP ask for one that was lost", `
 			listen 7
 			< REQ 0x22
 			event REQUESTED #1 qpn=0x33
 			accept #1
 			> A REP #1 0x22
 			data #1
+			advance 9ms
+			state #1 REP_SENT
+			advance 1ms
+			> A REP #1 0x22
+			data #1
+			advance 1s
+			< RTU 0x22 #1
 			event ESTABLISHED #1
 			data #1
-			< RTU 0x22 #1
-			verdict duplicate`},
+			< REQ 0x23 qpn=0x34
+			event REQUESTED #2 qpn=0x34
+			accept #2
+			> A REP #2 0x23
+			data #2
+			advance 9ms
+			< RTU 0x23 #2
+			event ESTABLISHED #2
+			advance 1h`},
 		{"a duplicate REQ gets MRA while the program thinks, and the REP again once it has answered", `
 			listen 7
 			< REQ 0x22

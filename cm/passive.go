@@ -92,18 +92,23 @@ func (m *Manager) Reject(id CommID, reason RejectReason, ari, private []byte) er
 	return nil
 }
 
-// CommEst tells that a packet came for the queue pair of a connection: it is established, though
-// its RTU may not have come, and the peer has the RTU that this side sent.
-func (m *Manager) CommEst(id CommID) {
+// CommEst tells that a packet came for the queue pair of a connection. In ESTABLISHED the peer has
+// the RTU that this side sent. In REP_SENT the RTU is late or lost: unless it comes, the REP asks
+// for it. The packet itself establishes nothing (IBA 12.9.7.2 would let it): it names the queue
+// pair, which has 24 bits, and anybody can send one under the address that stood on a forged REQ.
+func (m *Manager) CommEst(now Time, id CommID) {
 	c := m.conns[id]
 	switch {
 	case c == nil:
-	case c.state == StateREPSent:
-		m.established(c)
+	case c.state == StateREPSent && c.left > 0:
+		m.setTimer(c, min(c.deadline, now+rtuLate))
 	case c.state == StateEstablished:
 		m.stop(c)
 	}
 }
+
+// rtuLate is how long an RTU may be overtaken by data, in nanoseconds.
+const rtuLate = Time(10e6)
 
 // established ends the wait for an RTU.
 func (m *Manager) established(c *conn) {

@@ -250,7 +250,7 @@ func (s *script) call(f []string) error {
 	case "answer":
 		err = s.m.Answer(s.now, id, &SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
 	case "data":
-		s.m.CommEst(id)
+		s.m.CommEst(s.now, id)
 	default:
 		s.fail("no such step")
 	}

@@ -210,7 +210,7 @@ func (g *GSI) serve() {
 		}
 		g.mu.Lock()
 		for _, id := range g.arrived.take() {
-			g.manager.CommEst(id)
+			g.manager.CommEst(g.now(), id)
 		}
 		g.manager.Timeout(g.now())
 		g.send()
@@ -302,7 +302,7 @@ func (g *GSI) lost(err error) {
 }
 
 // OnFirstPacket lets the manager know when the first packet comes for q, the queue pair of
-// connection id: the connection is established then, even if the RTU is still on its way.
+// connection id: see [cm.Manager.CommEst].
 func (g *GSI) OnFirstPacket(q *QP, id cm.CommID) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
