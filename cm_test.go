@@ -427,7 +427,7 @@ func TestAConnectionEndsThoughThePeerIsGone(t *testing.T) {
 		if _, err := a.cq.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != gorxe.WCRetryExcErr {
 			t.Errorf("%v, %v", wc[0].Status, err)
 		}
-		if err := c.Disconnect(t.Context()); err != nil || c.Err() != nil {
+		if err := c.Disconnect(t.Context()); err != nil || !errors.Is(c.Err(), gorxe.ErrUnreachable) {
 			t.Errorf("Disconnect = %v, then %v", err, c.Err())
 		}
 	})

@@ -51,10 +51,14 @@ func (c *Conn) Attr() ConnAttr { return c.attr }
 func (c *Conn) Done() <-chan struct{} { return c.over }
 
 // Err returns why the connection ended: nil while it lives and when this end disconnected,
-// [ErrDisconnected], or another error.
+// [ErrDisconnected], a [*FatalError], or another error. When the program has a completion that
+// failed, Err is set; Done is closed a moment later.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.err == nil && !c.leaving && !c.isDone() {
+		return c.failure()
+	}
 	return c.err
 }
 
@@ -79,7 +83,11 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 func (c *Conn) leave() {
 	c.mu.Lock()
 	first := !c.leaving
+	if first && c.err == nil {
+		c.err = c.failure()
+	}
 	c.leaving = true
+	over := c.isDone()
 	c.mu.Unlock()
 	if !first {
 		return
@@ -90,6 +98,10 @@ func (c *Conn) leave() {
 		// It is not established, or has ended already.
 		c.end(nil)
 		c.cancel()
+	}
+	if over {
+		// It has failed before. Nothing else frees the queue pair.
+		c.qp.conn.CompareAndSwap(c, nil)
 	}
 }
 
@@ -129,6 +141,9 @@ func (c *Conn) begin() {
 	if !c.established && c.err == nil {
 		c.established = true
 		close(c.ready)
+		if err := c.failure(); err != nil && !c.leaving {
+			c.finish(err)
+		}
 	}
 }
 
@@ -147,11 +162,16 @@ func (c *Conn) cancel() {
 func (c *Conn) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.isDone() || c.leaving
+}
+
+// isDone is true when the connection has ended.
+func (c *Conn) isDone() bool {
 	select {
 	case <-c.over:
 		return true
 	default:
-		return c.leaving
+		return false
 	}
 }
 
@@ -159,19 +179,25 @@ func (c *Conn) isOver() bool {
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.over:
+	if c.isDone() {
 		return
-	default:
 	}
-	if c.err = err; c.leaving {
-		c.err = nil
+	c.finish(err)
+	c.qp.conn.CompareAndSwap(c, nil)
+}
+
+// finish takes the queue pair to ERR and closes Done. The lock is held.
+func (c *Conn) finish(err error) {
+	if c.isDone() {
+		return
+	}
+	if c.err == nil && !c.leaving {
+		c.err = err
 	}
 	if !c.established {
 		close(c.ready)
 	}
 	c.fail()
-	c.qp.conn.CompareAndSwap(c, nil)
 	close(c.over)
 }
 

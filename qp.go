@@ -151,6 +151,7 @@ func (q *QP) join(c *Conn) error {
 	if !q.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("queue pair %#06x belongs to another connection", uint32(q.QPN()))
 	}
+	c.cm.gsi.OnFailure(q.qp, c.failed)
 	return nil
 }
 

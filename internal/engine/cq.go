@@ -55,6 +55,9 @@ func newCQ(d *Device, depth int) *CQ {
 
 // Complete adds a completion. Machines call it with their shard's lock held.
 func (c *CQ) Complete(wc *qp.WC) {
+	if wc.Status != qp.WCSuccess && wc.Status != qp.WCWRFlushErr {
+		c.dev.completesInError(wc.QPN, wc.Status)
+	}
 	c.mu.Lock()
 	c.queue.Complete(wc)
 	wake, lost, tell := c.waiting > 0, c.queue.Overflowed(), c.armed.fires(wc)

@@ -135,6 +135,9 @@ type (
 )
 
 func (q *qpSink) Event(t qp.EventType) {
+	if failsQP(t) {
+		(*QP)(q).failed(Failure{Event: t})
+	}
 	q.shard.dev.events.raise(AsyncEvent{Type: t, QP: (*QP)(q)})
 }
 

@@ -227,6 +227,9 @@ func (g *GSI) serve() {
 		for i := range events {
 			g.handle(&events[i])
 		}
+		for _, call := range g.arrived.takeCalls() {
+			call()
+		}
 		if clear(events); cap(events) > maxEvents/16 {
 			events = nil
 		}
@@ -311,9 +314,10 @@ func (g *GSI) OnFirstPacket(q *QP, id cm.CommID) {
 
 // arrivals are the connections for whose queue pairs a first packet has come.
 type arrivals struct {
-	mu   sync.Mutex
-	ids  []cm.CommID
-	kick token
+	mu    sync.Mutex
+	ids   []cm.CommID
+	calls []func() // of queue pairs that have failed
+	kick  token
 }
 
 func (a *arrivals) add(id cm.CommID) {

@@ -16,21 +16,23 @@ import (
 type QP struct {
 	Owner any // for the caller's use, set before the first event
 
-	shard   *shard
-	machine machine
-	sent    completer       // machine, if it is one
-	keyed   invalidator     // machine, if it is one
-	dgram   datagramMachine // machine, if it is one
-	gate    *gate           // of queue pair 1, nil for all others
-	attr    qp.QP
-	sendCQ  *CQ
-	recvCQ  *CQ
-	srq     *SRQ // nil where the queue pair has its own receive queue
-	closed  bool
-	rekeys  bool           // work requests are outstanding, perhaps, that change keys
-	first   func()         // to be called when the first packet comes, nil then
-	number  uint64         // in shard.inOrder
-	made    transport.Time // when
+	shard     *shard
+	machine   machine
+	sent      completer       // machine, if it is one
+	keyed     invalidator     // machine, if it is one
+	dgram     datagramMachine // machine, if it is one
+	gate      *gate           // of queue pair 1, nil for all others
+	attr      qp.QP
+	sendCQ    *CQ
+	recvCQ    *CQ
+	srq       *SRQ // nil where the queue pair has its own receive queue
+	closed    bool
+	rekeys    bool           // work requests are outstanding, perhaps, that change keys
+	first     func()         // to be called when the first packet comes, nil then
+	failure   Failure        // see there
+	onFailure func()         // to be called when it is set; may be nil
+	number    uint64         // in shard.inOrder
+	made      transport.Time // when
 
 	// The way to the peer, set with the address vector. Of datagrams only out is set, to
 	// where the next one leaves.
@@ -217,6 +219,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	}
 	if q.attr.State() == qp.RESET {
 		out, path = nil, packet.Path{}
+		q.failure = Failure{}
 	}
 	q.lead(out)
 	q.path, q.remote = path, path.Dst.WithZone("")
