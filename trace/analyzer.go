@@ -41,6 +41,8 @@ type Analyzer struct {
 	at   int64 // its time in nanoseconds
 	size int   // its payload in bytes, on the wire
 	good bool  // nothing says that the receiver drops it
+
+	gapped int // the latest frame before which packets are missing
 }
 
 // NewAnalyzer returns an Analyzer that has seen nothing.
@@ -65,6 +67,7 @@ func (a *Analyzer) Add(p *Packet) {
 	a.size = p.PayloadLen()
 	a.good = a.trusted()
 	a.line.reset()
+	a.gap()
 	a.analyse()
 	if !a.line.quiet {
 		p.Meaning = string(a.line.b)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/filter"
 )
@@ -262,7 +261,7 @@ func (t *tracing) frames(ctx context.Context, r frames) error {
 		}
 		t.begin()
 		for _, c := range frame.Comments {
-			t.missing += record.Missing(c)
+			t.missing += trace.Missing(c)
 		}
 		shown := t.shown
 		if t.decoder.Decode(&frame, t.show); t.err == nil && t.shown == shown && t.filter.String() == "" {

@@ -1,10 +1,6 @@
 package record
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/encap"
@@ -43,25 +39,9 @@ func (m *framer) make(b *buffer, e *entry) (f *trace.Frame, comment string) {
 	}
 	m.frame.Length = len(m.frame.Data)
 	if e.lost > 0 {
-		comment = fmt.Sprint(e.lost, missing)
+		comment = trace.MissingNote(e.lost)
 	}
 	return &m.frame, comment
-}
-
-// missing is the comment on a frame, behind the number of those that were left out before it.
-const missing = " packets before this one are missing: they came faster than the trace could be written"
-
-// Missing is how many packets a comment on a frame says are missing before it, 0 for other comments.
-func Missing(comment string) uint64 {
-	digits, ok := strings.CutSuffix(comment, missing)
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // identification is the one of a received datagram whose IPv4 header the link did not see: the one with which its ICRC is right

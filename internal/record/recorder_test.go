@@ -210,7 +210,7 @@ func TestADeviceDoesNotWaitForTheWriterAndTheTraceSaysWhatIsMissing(t *testing.T
 			t.Errorf("%+v, %d packets", got, len(all))
 		}
 		last := all[len(all)-1]
-		if last.BTH.PSN != 101 || len(last.Comments) != 1 || record.Missing(last.Comments[0]) != lost {
+		if last.BTH.PSN != 101 || len(last.Comments) != 1 || trace.Missing(last.Comments[0]) != lost {
 			t.Errorf("PSN %d, %q", last.BTH.PSN, last.Comments)
 		}
 	})
