@@ -50,7 +50,8 @@ func Contests(links []Link, others ...Build) []Contest {
 	lat := Contest{
 		Name: "latency", Title: "Latency", Metric: Latency,
 		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
-			"ends look for completions without a pause. Percentiles are of every single message.",
+			"ends look for completions without a pause; by default they do so for a moment before they sleep. qperf always sleeps: a ratio of gorxe polling, or by default, " +
+			"to qperf sets a whole core at each end against ends that rest. Percentiles are of every single message.",
 		Contenders: []Contender{
 			{Name: rivalTCPLat, Tool: "qperf", Args: []string{"-m", "8", "tcp_lat"}},
 			{Name: rivalUDPLat, Tool: "qperf", Args: []string{"-m", "8", "udp_lat"}},
