@@ -107,7 +107,7 @@ func TestTheImageIsSmallAndItsUserIsNotRoot(t *testing.T) {
 			switch i.name {
 			case "ADD", "MAINTAINER", "VOLUME", "SHELL":
 				t.Errorf("%s %s: not needed here, and says less than what replaces it", i.name, i.args)
-			case "COPY", "RUN", "USER", "ENV", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD", "WORKDIR":
+			case "ARG", "LABEL", "COPY", "RUN", "USER", "ENV", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD", "WORKDIR":
 			default:
 				t.Errorf("there is no instruction %s", i.name)
 			}
@@ -202,6 +202,12 @@ const inside = "GORXE_PACKAGING_APART"
 
 var madeDir = os.Getenv(inside)
 
+// What the image is told that it is built from.
+const (
+	builtVersion = "v0.0.1-7-gfeedface"
+	builtCommit  = "feedface0123456789abcdef0123456789abcdef"
+)
+
 // built runs the steps that build what the image takes, with another place for /out, and
 // returns that place, which outlives the test.
 var built = sync.OnceValues(func() (string, error) {
@@ -224,6 +230,7 @@ var built = sync.OnceValues(func() (string, error) {
 		}
 		c := exec.Command("sh", "-c", strings.ReplaceAll(step, "/out", filepath.Join(dir, "out")))
 		c.Dir = ".."
+		c.Env = append(os.Environ(), "VERSION="+builtVersion, "COMMIT="+builtCommit)
 		if out, err := c.CombinedOutput(); err != nil {
 			return "", &buildError{step, string(out), err}
 		}

@@ -35,7 +35,8 @@ func TestTheImageHoldsOneStaticProgram(t *testing.T) {
 			t.Errorf("it has a %v, the image has nothing to link it with", p.Type)
 		}
 	}
-	if text, err := exec.Command(path, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(text), "gorxe ") {
-		t.Errorf("%v: %s", err, text)
+	want := "gorxe " + builtVersion + ", commit " + builtCommit[:12] + ", ("
+	if text, err := exec.Command(path, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%v: %s, want %s", err, text, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon"
 	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // Exit codes.
@@ -29,6 +31,7 @@ type app struct {
 	stdout, stderr io.Writer
 	terminal       func(io.Writer) bool // whether a person looks at it
 	open           func(gorxe.Config) (*gorxe.Device, error)
+	addrs          func(device string) (addrs []netip.Addr, mtu int, ifname string, err error) // those of packet.HostAddrs
 	tcp            tcp
 	host           daemon.Host    // that a daemon is planned for
 	daemon         daemon.Options // what a daemon listens with, besides open
@@ -39,7 +42,7 @@ type app struct {
 
 // Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl, live: openLive}
+	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, addrs: packet.HostAddrs, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl, live: openLive}
 	return a.main(ctx, args)
 }
 
@@ -110,13 +113,15 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 		Args:          noArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.Version = buildVersion() // which adds --version and -v
+	root.SetVersionTemplate(versionLine())
+	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%s; see '%s --help'", flagProblem(err), c.CommandPath())
 	})
 	root.AddCommand(a.benchCommand(), a.cmCommand(), a.demoCommand(), a.devinfoCommand(), a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.regionCommand(), a.daemonCommand(),
 		a.statusCommand(), a.qpsCommand(), a.mrsCommand(), a.cmsCommand(), a.statsCommand(), a.loglevelCommand(), a.traceCommand(), a.versionCommand())
+	addCompletions(root)
 	return root
 }
 
@@ -159,12 +164,17 @@ func noArgs(c *cobra.Command, args []string) error {
 	if !c.HasSubCommands() {
 		return usagef("%s takes no argument, got %q", c.CommandPath(), args[0])
 	}
+	return noSuchCommand(c, args[0])
+}
+
+// noSuchCommand is the error of a command that c does not have.
+func noSuchCommand(c *cobra.Command, name string) error {
 	hint := ""
 	c.SuggestionsMinimumDistance = 2
-	if s := c.SuggestionsFor(args[0]); len(s) > 0 {
+	if s := c.SuggestionsFor(name); len(s) > 0 {
 		hint = fmt.Sprintf(", did you mean %q?", s[0])
 	}
-	return usagef("there is no command %q in %s%s; see '%s --help'", args[0], c.CommandPath(), hint, c.CommandPath())
+	return usagef("there is no command %q in %s%s; see '%s --help'", name, c.CommandPath(), hint, c.CommandPath())
 }
 
 // optionalHost accepts at most one argument, the host to connect to.

@@ -13,7 +13,7 @@ func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
 		"", "cm", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls", "region read", "region write", "region watch",
-		"bench", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
+		"bench", "completion", "help", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := newWorld().run(t.Context(), line+" --help")
@@ -63,7 +63,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"pingpong rc -Z":                       `unknown shorthand flag: 'Z' in -Z; see 'gorxe pingpong rc --help'`,
 		"pingpong rc --bytes 3":                `unknown flag: --bytes; see 'gorxe pingpong rc --help'`,
 		"pingpong rc -s":                       `-s needs a value; see 'gorxe pingpong rc --help'`,
-		"pingpong rc -s x":                     `-s "x" is not a number that fits; see 'gorxe pingpong rc --help'`,
+		"pingpong rc -s x":                     `-s: "x" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G; see 'gorxe pingpong rc --help'`,
 		"pingpong rc -s 0":                     `-s 0: must be 1 to 2147483647`,
 		"pingpong rc -r 0":                     `-r 0: must be 1 to 65536`,
 		"pingpong rc -g -2":                    `-g -2: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
@@ -86,7 +86,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf write_bw -I 513":                 `-I 513: must be 0 to 512`,
 		"perf write_bw -r 5":                   `-r 5: write_bw posts no receives; leave -r out`,
 		"perf read_lat -c uc":                  `-c uc: read_lat needs RC, the only connection type with READ; leave -c out`,
-		"perf write_bw -s 1X":                  `-s "1X" is not a size: give a number of bytes, or with K or M behind it`,
+		"perf write_bw -s 1X":                  `-s: "1X" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G`,
 		"perf write_bw -s 2048M":               `-s 2048M: must be 1 to 2147483647 bytes`,
 		"perf write_bw -n 4":                   `-n 4: must be 5 to 100000000`,
 		"perf write_bw -r 2":                   `-r 2: write_bw posts no receives; leave -r out`,
@@ -103,6 +103,15 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf read_bw -u 32":                   `-u 32: must be 0 to 31`,
 		"perf read_bw -x -1":                   `-x -1: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
 		"perf write_bw -d 127.66.0.1 -m 12345": `path MTU 12345: choose 256, 512, 1024, 2048 or 4096 with -m`,
+		"perf write_bw -m 333 192.0.2.9":       `path MTU 333: choose 256, 512, 1024, 2048 or 4096 with -m`, // nobody was asked there
+		"pingpong uc -m 333 192.0.2.9":         `path MTU 333: choose 256, 512, 1024, 2048 or 4096 with -m`,
+		"pingpong rc -s 64kk":                  `-s: "64kk" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G; see 'gorxe pingpong rc --help'`,
+		"pingpong rc -s 2G":                    `-s 2147483648: must be 1 to 2147483647`,
+		"rping -c -a 192.0.2.9 -S 64k":         `-S 65536: must be 23 to 65535`,
+		"help nosuch":                          `there is no command "nosuch" in gorxe; see 'gorxe --help'`,
+		"help perf write_bv":                   `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
+		"trace --messages --explain x.pcap":    `--explain is for the lines of packets, which --messages replaces: leave one of them out`,
+		"trace --flows -v x.pcap":              `-v is for the lines of packets, which --flows replaces: leave one of them out`,
 	} {
 		r := newWorld().run(t.Context(), line)
 		if got := r.err.String(); r.code != exitUsage || got != "gorxe: "+want+"\n" || r.out.Len() > 0 && !strings.HasPrefix(line, "perf") {
@@ -131,7 +140,7 @@ func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
 		w := newWorld()
 		r := &run{done: make(chan struct{})}
-		a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, tcp: w}
+		a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, addrs: packet.HostAddrs, tcp: w}
 		if code := a.main(t.Context(), strings.Fields(line)); code != exitFailure {
 			t.Errorf("gorxe %s: exit code %d", line, code)
 		}

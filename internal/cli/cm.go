@@ -83,7 +83,7 @@ func (p *cmParams) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
 	fs.BoolVar(&p.step, "step", false, "keep step with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
-	fs.IntVarP(&p.size, "size", "S", 100, "`bytes` per message")
+	addSize(fs, &p.size, "size", "S", 100, "`bytes` per message; K and M mean 2^10 and 2^20")
 	p.device.add(fs)
 }
 

@@ -43,6 +43,7 @@ type cmConn struct {
 	slot           int // length of a receive in buf; a message to send is the last one
 	params         *cmParams
 	sent, received int
+	moved          atomic.Uint64 // completions, for watchProgress
 }
 
 // prepare makes a queue pair with all of its receives posted: the peer may send as soon as it knows of the connection, and
@@ -56,13 +57,14 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 		return nil, err
 	}
 	depth := max(1, p.count)
-	cq, err := e.dev.CreateCQ(2 * depth)
+	const empty = 1 // WRITE of KeepAlive
+	cq, err := e.dev.CreateCQ(2*depth + empty)
 	if err != nil {
 		return nil, err
 	}
 	c.cq = waiter{cq: cq}
 	c.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: service, SendCQ: cq, Cap: gorxe.QPCap{
-		MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
+		MaxSendWR: depth + empty, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	if err != nil {
 		return nil, err
@@ -152,6 +154,7 @@ func (c *cmConn) complete(ctx context.Context, e *cmEnd, sent, received int, fir
 			return fmt.Errorf("%w after %s", err, c.progress())
 		}
 		e.progress.Add(uint64(n))
+		c.moved.Add(uint64(n))
 		for i := range wc[:n] {
 			if err := c.completed(e.dev, &wc[i], first); err != nil {
 				return err
@@ -167,6 +170,8 @@ func (c *cmConn) completed(dev *gorxe.Device, wc *gorxe.WC, first func(*gorxe.WC
 		// The peer ends the connection when it has all: only acknowledgements are missing.
 		c.sent = c.params.count
 		return nil
+	case c.conn != nil && isDead(c.conn):
+		return fmt.Errorf("%w, after %s", errPeerDead, c.progress())
 	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil:
 		return fmt.Errorf("the peer ended the connection after %s: it must be started with the same -C", c.progress())
 	case wc.Status != gorxe.WCSuccess:
@@ -238,6 +243,12 @@ func each[T any](ctx context.Context, all []T, do func(ctx context.Context, c T)
 	}
 	return g.wait()
 }
+
+// messages is how far the messages of all connections have come: an answer to KeepAlive is none.
+func (e *cmEnd) messages() standing { return standing{progress: e.progress.Load()} }
+
+// messages is how far the messages of a connection have come.
+func (c *cmConn) messages() standing { return standing{progress: c.moved.Load()} }
 
 // standing is how far the traffic of all connections has come.
 func (e *cmEnd) standing() (s standing) {

@@ -67,7 +67,7 @@ func (e *cmEnd) once(ctx context.Context, times *loopTimes) error {
 		return err
 	}
 	times.add(took)
-	if err := c.exchange(ctx, e); err != nil {
+	if err := e.exchangeOne(ctx, c); err != nil {
 		return err
 	}
 	return c.conn.Disconnect(ctx)
@@ -106,15 +106,30 @@ func (e *cmEnd) serveOne(ctx context.Context, r *gorxe.ConnRequest, times *loopT
 		return err
 	}
 	times.add(took)
-	if err := c.exchange(ctx, e); err != nil {
+	if err := e.exchangeOne(ctx, c); err != nil {
 		return err
 	}
-	// A peer that dies without a word is found out, if it lets this end write.
-	if err := c.conn.KeepAlive(ctx, 10*time.Second); err != nil {
+	select {
+	case <-c.conn.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch err := c.conn.Err(); {
+	case isDead(c.conn):
+		return errPeerDead
+	case !errors.Is(err, gorxe.ErrDisconnected):
 		return err
 	}
-	if err := c.conn.Err(); !errors.Is(err, gorxe.ErrDisconnected) {
-		return err
+	return nil
+}
+
+// exchangeOne has a connection carry its messages, unless its peer sends none.
+func (e *cmEnd) exchangeOne(ctx context.Context, c *cmConn) error {
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer watchProgress(run, cancel, cmSilence, c.messages)()
+	if err := c.exchange(run, e); err != nil {
+		return e.explain(err)
 	}
 	return nil
 }

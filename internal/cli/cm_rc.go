@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -14,6 +16,8 @@ const (
 	cmServerWait = 2 * time.Second // without messages
 	cmClientWait = 5 * time.Second // with messages
 	cmEndWait    = 5 * time.Second // for the peer to answer
+	cmNextWait   = 10 * time.Second
+	cmSilence    = 10 * time.Second // of a peer that lives and sends nothing
 )
 
 // connections makes connections, has each carry its messages, and ends them.
@@ -26,12 +30,12 @@ func (e *cmEnd) connections(ctx context.Context) error {
 		return err
 	}
 	run, cancel := context.WithCancelCause(ctx)
-	stop := watchProgress(run, cancel, e.standing)
+	stop := watchProgress(run, cancel, cmSilence, e.messages)
 	err := each(run, e.made, func(ctx context.Context, c *cmConn) error { return c.exchange(ctx, e) })
 	stop()
 	cancel(nil)
 	if err != nil {
-		return explainStandstill(err, gorxe.RC, "ucmatose, or gorxe cm,")
+		return e.explain(err)
 	}
 	if e.ends() {
 		linger(ctx, e.qps()...)
@@ -41,6 +45,14 @@ func (e *cmEnd) connections(ctx context.Context) error {
 	}
 	e.printRun()
 	return nil
+}
+
+// explain adds to the reason why the messages were given up what the peer must be.
+func (e *cmEnd) explain(err error) error {
+	if errors.Is(err, errSilence) {
+		return fmt.Errorf("%w: it must be ucmatose, or gorxe cm, with the same number of connections (-n) and messages (-C)", err)
+	}
+	return explainStandstill(err, gorxe.RC, "ucmatose, or gorxe cm,")
 }
 
 // param is what ucmatose asks for. As with every queue pair of rdma_cm the peer may write: that is
@@ -55,8 +67,20 @@ func (e *cmEnd) param() gorxe.ConnParam {
 func (e *cmEnd) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n, gorxe.RC, e.dial) }
 
 func (e *cmEnd) dial(ctx context.Context, c *cmConn) (err error) {
-	c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param())
+	if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err == nil {
+		e.lookAfter(c.conn)
+	}
 	return err
+}
+
+// lookAfter has the connection end when its peer does not answer. In step with cmtime its TCP connection tells that, and
+// not all of cmtime's connections have queue pairs.
+func (e *cmEnd) lookAfter(c *gorxe.Conn) {
+	if e.params.step {
+		return
+	}
+	// It ends with the connection, at the latest when the queue pair is closed.
+	go c.KeepAlive(context.Background(), keepAliveFor(max(e.params.conns, e.params.parallel)))
 }
 
 // open opens the port.
@@ -87,8 +111,9 @@ func (e *cmEnd) acceptAll(ctx context.Context, n int) error {
 func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error {
 	var begin time.Time
 	g := newGroup(ctx)
+	early := newEarlyEnds(e, n)
 	for i := range n {
-		r, err := l.Next(g.ctx)
+		r, err := early.next(g.ctx, l)
 		if err != nil {
 			g.fail(err)
 			break
@@ -96,8 +121,15 @@ func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error 
 		if i == 0 {
 			begin = time.Now()
 		}
-		g.do(func(ctx context.Context) error { return e.accept(ctx, r) })
+		g.do(func(ctx context.Context) error {
+			c, err := e.accept(ctx, r)
+			if err == nil && i < n-1 {
+				err = early.watch(ctx, c.conn)
+			}
+			return err
+		})
 	}
+	early.allCame()
 	if err := g.wait(); err != nil {
 		return err
 	}
@@ -106,17 +138,19 @@ func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error 
 }
 
 // accept makes one connection.
-func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) error {
+func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) (*cmConn, error) {
 	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e.keep(c, took)
-	return nil
+	return c, nil
 }
 
 func (e *cmEnd) take(ctx context.Context, r *gorxe.ConnRequest, c *cmConn) (err error) {
-	c.conn, err = r.Accept(ctx, c.qp, e.param())
+	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err == nil {
+		e.lookAfter(c.conn)
+	}
 	return err
 }
 

@@ -48,7 +48,7 @@ func (e *cmEnd) inStep(ctx context.Context) error {
 	defer line.conn.Close()
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer watchProgress(run, cancel, e.standing)()
+	defer watchProgress(run, cancel, silenceLimit, e.messages)()
 	all := e.params.rounds()
 	for i, r := range all {
 		err := e.round(run, line, l, fmt.Sprintf("round %d of %d, %s\n", i+1, len(all), r.title), r.conns)

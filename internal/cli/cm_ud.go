@@ -22,7 +22,7 @@ func (e *cmEnd) datagrams(ctx context.Context) error {
 	if err := serve(run); err != nil {
 		return err
 	}
-	stop := watchProgress(run, cancel, e.standing)
+	stop := watchProgress(run, cancel, silenceFor(0), e.standing)
 	err := each(run, e.made, e.trade)
 	stop()
 	if err != nil {

@@ -47,7 +47,7 @@ func (w *world) host() daemon.Host {
 func (w *world) startWith(ctx context.Context, socket *testnet.Listener, ready func(string) error, args ...string) *run {
 	r := &run{done: make(chan struct{})}
 	a := &app{
-		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, host: w.host(),
+		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, addrs: w.addrs, tcp: w, host: w.host(),
 		daemon: daemon.Options{
 			TCP:    func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },

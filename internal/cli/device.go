@@ -135,13 +135,20 @@ func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
 	return a.openDevice(f, f.dev)
 }
 
-// openAt opens the device that f describes on the local address of conn.
-func (a *app) openAt(f *deviceFlags, conn net.Conn) (*gorxe.Device, error) {
+// openAt opens the device that f describes on the local address of conn: that which leads to the peer. Where a GID was
+// chosen by its index it is the device of the whole interface, as the index counts all addresses of that.
+func (a *app) openAt(f *deviceFlags, conn net.Conn, indexed bool) (*gorxe.Device, error) {
 	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {
 		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
 	}
-	dev, err := a.openDevice(f, ap.Addr().Unmap().String())
+	device := ap.Addr().Unmap().String()
+	if indexed {
+		if _, _, name, err := a.addrs(device); err == nil && name != "" {
+			device = name
+		}
+	}
+	dev, err := a.openDevice(f, device)
 	if err != nil {
 		return nil, fmt.Errorf("%w; name another address or interface with -d", err)
 	}
@@ -178,14 +185,20 @@ func gidRank(a netip.Addr) int {
 	return 0
 }
 
+// checkMTU refuses a path MTU that there is not; 0 is the largest.
+func checkMTU(requested int) error {
+	if requested != 0 && !gorxe.MTU(requested).Valid() {
+		return usagef("path MTU %d: choose 256, 512, 1024, 2048 or 4096 with -m", requested)
+	}
+	return nil
+}
+
 // pathMTU returns the path MTU to use at g: requested, or the largest there is for 0.
 func pathMTU(requested int, g gorxe.GIDEntry) (gorxe.MTU, error) {
 	m := gorxe.MTU(requested)
 	switch {
 	case requested == 0:
 		return g.MTU, nil
-	case !m.Valid():
-		return 0, usagef("path MTU %d: choose 256, 512, 1024, 2048 or 4096 with -m", requested)
 	case m > g.MTU:
 		where := g.NetDev
 		if where == "" {

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +30,11 @@ func (a *app) devinfoCommand() *cobra.Command {
 		Use:   "devinfo",
 		Short: "Print what a device is and can do, as ibv_devinfo does",
 		Long: `Prints a gorxe device's attributes in the layout of ibv_devinfo: one device for every
-network interface that could carry one, or the one that -d names. Nothing is sent; the
-device exists while the command runs.`,
+network interface that could carry one, or the one that -d names, under the name of the
+interface. Nothing is sent and no port is opened, so a daemon may use the interface; only
+--link raw, xdp and auto open links, to see whether that works. node_guid is that of the
+interface, as with rdma_rxe; a device that is open has one of its own each time, which
+'gorxe status' shows.`,
 		Example: `  gorxe devinfo                 every interface
   gorxe devinfo -v -d eth0      GID table and limits of a device on eth0
   gorxe devinfo -v -d 127.0.0.1 --json`,
@@ -69,7 +75,7 @@ func (a *app) devinfo(p *devinfoParams) error {
 	var infos []deviceInfo
 	var failed []error
 	for _, name := range names {
-		info, err := a.inspect(name, p.device.link)
+		info, err := a.inspect(name, &p.device)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
@@ -146,16 +152,22 @@ type gidInfo struct {
 	MTU   int    `json:"mtu"`
 }
 
-// inspect opens the device with links of a kind to look at it, and closes it.
-func (a *app) inspect(name, link string) (deviceInfo, error) {
-	dev, err := a.open(gorxe.Config{Device: name, Link: link})
+// inspect describes the device that there would be on an interface or address.
+func (a *app) inspect(name string, f *deviceFlags) (deviceInfo, error) {
+	addrs, mtu, netdev, err := a.addrs(name)
+	if err != nil {
+		return deviceInfo{}, err
+	}
+	dev, inUse, err := a.openToLook(name, f.link, addrs, mtu)
 	if err != nil {
 		return deviceInfo{}, err
 	}
 	defer dev.Close()
 	attr, port := dev.Attr(), dev.PortAttr()
+	attr.NodeGUID = interfaceGUID(netdev)
+	attr.SysImageGUID = attr.NodeGUID
 	info := deviceInfo{
-		Name: dev.Name(), Transport: "InfiniBand (0)", Version: buildVersion(), NodeGUID: guidText(attr.NodeGUID), NetDev: dev.NetDev(),
+		Name: cmp.Or(netdev, name), Transport: "InfiniBand (0)", Version: buildVersion(), NodeGUID: guidText(attr.NodeGUID), NetDev: netdev,
 		Limits: make(map[string]any), attr: attr,
 		Port: portInfo{port.State, int(port.MaxMTU), int(port.ActiveMTU), port.LID, port.LinkLayer, port.MaxMsgSize,
 			port.PkeyTblLen, port.GIDTableLen, port.PhysState},
@@ -164,10 +176,52 @@ func (a *app) inspect(name, link string) (deviceInfo, error) {
 		info.Limits[l.name] = l.value
 	}
 	for _, g := range dev.GIDs() {
+		if g.Link == memoryLink {
+			g.Link, g.Detail = f.link, ""
+		}
+		if inUse != nil {
+			g.Detail = "not tried: " + oneLine(inUse)
+		}
 		info.GIDs = append(info.GIDs, gidInfo{g.Index, g.GID.String(), g.Type, g.Addr.String(), g.Link, int(g.MTU)})
 		info.addLinks(&g, dev.LinkChoices(g.Addr))
 	}
 	return info, nil
+}
+
+// memoryLink is the kind of links in memory.
+const memoryLink = "pipe"
+
+// openToLook opens a device like that on the addresses of an interface. Links of kinds that do not work everywhere are
+// really opened, unless another program has the port, which inUse says then; all others are in memory.
+func (a *app) openToLook(name, link string, addrs []netip.Addr, mtu int) (dev *gorxe.Device, inUse error, err error) {
+	if link != "" && link != "udp" {
+		dev, err = a.open(gorxe.Config{Device: name, Link: link})
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return dev, nil, err
+		}
+		inUse = err
+	}
+	net := packet.NewPipeNet()
+	var links []packet.Link
+	for _, addr := range addrs {
+		l, err := net.Open(addr, min(mtu, 65535)) // lo has one more, which no path MTU needs
+		if err != nil {
+			return nil, nil, err
+		}
+		links = append(links, l)
+	}
+	dev, err = gorxe.Open(gorxe.Config{Links: links})
+	return dev, inUse, err
+}
+
+// interfaceGUID is the node GUID that rdma_rxe gives the device of an interface: its MAC address as an EUI-64, of which the bit
+// for "universally administered" is turned over (RFC 4291, appendix A). One without a MAC address, such as lo, has zeros.
+func interfaceGUID(name string) uint64 {
+	mac := make(net.HardwareAddr, 6)
+	if i, err := net.InterfaceByName(name); err == nil && len(i.HardwareAddr) == len(mac) {
+		mac = i.HardwareAddr
+	}
+	return uint64(mac[0]^2)<<56 | uint64(mac[1])<<48 | uint64(mac[2])<<40 | 0xfffe<<24 | uint64(mac[3])<<16 | uint64(mac[4])<<8 | uint64(mac[5])
 }
 
 // addLinks adds what there is to say of the link of g: its kind, and why it is no other. What was said of another is not said

@@ -35,7 +35,7 @@ func TestDevinfoJSON(t *testing.T) {
 	if err := json.Unmarshal(r.out.Bytes(), &got); err != nil {
 		t.Fatal(err, r)
 	}
-	if len(got) != 1 || got[0].Name != "gorxe0" || got[0].GIDs[0].GID != "::ffff:127.66.0.1" || got[0].GIDs[0].MTU != 1024 {
+	if len(got) != 1 || got[0].Name != "127.66.0.1" || got[0].GIDs[0].GID != "::ffff:127.66.0.1" || got[0].GIDs[0].MTU != 1024 {
 		t.Errorf("got %+v", got)
 	}
 }

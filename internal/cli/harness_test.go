@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,8 @@ type world struct {
 
 	recent *record.Recent // keeps the packets; nil where nobody wants them
 
+	cables sync.Map // netip.Addr to packet.Link: pulled out, that end is gone without a word
+
 	frames atomic.Int32 // received so far
 	onSeen int32        // when so many were,
 	doThen func()       // this is done
@@ -83,6 +86,7 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.cables.Store(addr, l)
 	if w.fault != (packet.FaultConfig{}) {
 		f := w.fault
 		f.Seed += uint64(addr.As16()[15])
@@ -98,6 +102,21 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 	})
 	cfg.Device, cfg.Follow, cfg.Links = "", false, []packet.Link{l}
 	return gorxe.Open(cfg)
+}
+
+// kill takes the device at an address off the network, as SIGKILL does. TCP connections stay.
+func (w *world) kill(addr string) {
+	l, _ := w.cables.Load(netip.MustParseAddr(addr))
+	_ = l.(packet.Link).Close()
+}
+
+// addrs are those of a device in the world, which is an address.
+func (w *world) addrs(device string) ([]netip.Addr, int, string, error) {
+	if strings.ContainsAny(device, ".:") {
+		addr, err := netip.ParseAddr(device)
+		return []netip.Addr{addr}, w.mtu, "", err
+	}
+	return packet.HostAddrs(device)
 }
 
 func (w *world) accept(ctx context.Context, _ uint16, ready func(net.Addr)) (net.Conn, error) {
@@ -149,7 +168,7 @@ func (w *world) start(ctx context.Context, line string) *run {
 
 func (w *world) startWords(ctx context.Context, args []string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, live: w.live}
+	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, addrs: w.addrs, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, live: w.live}
 	if w.tcp != nil {
 		a.tcp = w.tcp
 	}

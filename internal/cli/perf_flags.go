@@ -97,7 +97,7 @@ func (p *perfParams) addSizeFlags(fs *pflag.FlagSet) {
 	if p.test.Latency() {
 		size = "2"
 	}
-	fs.StringVarP(&p.sizeText, "size", "s", size, "`bytes` per message; K and M mean 2^10 and 2^20")
+	fs.StringVarP(&p.sizeText, "size", "s", size, "`bytes` per message; K, M and G mean 2^10, 2^20 and 2^30")
 	fs.BoolVarP(&p.all, "all", "a", false, "run all sizes from 2 to 2^23 bytes")
 }
 

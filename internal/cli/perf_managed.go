@@ -33,8 +33,16 @@ func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) 
 	if err := c.open(ctx, a, s, p, out.waiting); err != nil {
 		return err
 	}
+	defer lookAfter(ctx, c.control.conn, keepAlive)()
 	e := &perfEnd{session: s, ctx: ctx, params: p, out: out, line: c.control, conns: c}
 	err = e.run()
+	var failed *completionError
+	switch {
+	case err != nil && isDead(c.control.conn):
+		return fmt.Errorf("%w; look at its output: it must be %s with the same parameters", errPeerDead, p.describe())
+	case errors.As(err, &failed) && failed.wc.Status == gorxe.WCRetryExcErr:
+		return err // nobody is there to be told
+	}
 	c.end(ctx, e.standingQPs())
 	if err != nil {
 		return err
@@ -182,7 +190,7 @@ func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
 		return nil, err
 	}
 	l.cq = waiter{cq: cq}
-	l.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	l.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{MaxSendWR: 2, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +277,10 @@ func (l *managedLine) watch(parent context.Context) (ctx context.Context, cancel
 		select {
 		case <-l.conn.Done():
 		case <-ctx.Done():
+			return
+		}
+		if isDead(l.conn) {
+			cancel(errPeerDead)
 			return
 		}
 		select {

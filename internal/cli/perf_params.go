@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -146,6 +144,9 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	if need := 2 * p.unit(4096) * uint64(p.qps); need > memoryLimit {
 		return usagef("-s %d with %d QPs needs %d GiB of memory: choose less", p.size, p.qps, need>>30)
 	}
+	if err := checkMTU(p.mtu); err != nil {
+		return err
+	}
 	return p.device.check()
 }
 
@@ -237,21 +238,14 @@ func (p *perfParams) fills() bool { return !p.test.Fetches() && p.test != wire.W
 
 // parseSize reads a message size: 1 to 2^31-1 bytes.
 func parseSize(text string) (uint64, error) {
-	digits, factor := text, uint64(1)
-	switch {
-	case strings.HasSuffix(text, "K"):
-		digits, factor = text[:len(text)-1], 1<<10
-	case strings.HasSuffix(text, "M"):
-		digits, factor = text[:len(text)-1], 1<<20
+	n, err := parseBytes(text)
+	if err != nil {
+		return 0, usagef("-s: %v", err)
 	}
-	n, err := strconv.ParseUint(digits, 0, 31)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, usagef("-s %q is not a size: give a number of bytes, or with K or M behind it", text)
-	}
-	if err != nil || n == 0 || n > maxMessage/factor {
+	if n == 0 || n > maxMessage {
 		return 0, usagef("-s %s: must be 1 to %d bytes", text, maxMessage)
 	}
-	return n * factor, nil
+	return n, nil
 }
 
 // unit is the size of one queue pair's half of the buffer: small messages walk through a whole page.

@@ -173,7 +173,7 @@ func (e *perfEnd) Act(s wire.Step) error {
 // watched runs traffic until it is done or the peer seems to have left or to run another test.
 func (e *perfEnd) watched(size uint64) error {
 	ctx, cancel, stop := e.line.watch(e.ctx)
-	stopWatch := watchProgress(ctx, cancel, e.standing)
+	stopWatch := watchProgress(ctx, cancel, silenceLimit, e.standing)
 	err := e.traffic(ctx, size)
 	stopWatch()
 	stop()

@@ -239,7 +239,7 @@ func TestPerfWithDifferentParametersFailsAtBothEnds(t *testing.T) {
 		{"perf write_bw -s 64 -n 10 -t 1", "perf send_bw -s 64 -n 10 -t 1", "the peer posts no receives: it must be ib_send_bw"},
 		{"perf write_bw -n 10", "perf write_bw -n 10 -q 2", "the same"},
 		{"perf write_bw -n 10", "pingpong rc -n 10", "with the same parameters"},
-		{"perf read_lat -n 10", "perf write_lat -n 10", "nothing comes from the peer: it must be ib_write_lat"},
+		{"perf read_lat -n 10", "perf write_lat -n 10", "nothing comes from the peer: it has ended, or it is not ib_write_lat"},
 	} {
 		s, c := pair(t, newWorld, tt.server+" -d 127.66.0.1", tt.client+" -d 127.66.0.2 127.66.0.1")
 		texts := s.err.String() + c.err.String()
@@ -321,7 +321,7 @@ func TestPerfParametersFollowFromEachOther(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]uint64{"1": 1, "64K": 65536, "8M": 8 << 20, "0x10": 16, "2147483647": 2147483647, "2047M": 2047 << 20} {
+	for text, want := range map[string]uint64{"1": 1, "64K": 65536, "64k": 65536, "1g": 1 << 30, "8M": 8 << 20, "0x10": 16, "2147483647": 2147483647, "2047M": 2047 << 20} {
 		if got, err := parseSize(text); err != nil || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}

@@ -23,9 +23,9 @@ type pingpongKind struct {
 var pingpongKinds = []pingpongKind{
 	{name: "rc", service: gorxe.RC, over: "a reliable connection"},
 	{name: "uc", service: gorxe.UC, over: "an unreliable connection", note: `
-A message that is lost is not sent again: it ends the run after half a minute of silence.`},
+A message that is lost is not sent again: it ends the run after some seconds of silence.`},
 	{name: "ud", service: gorxe.UD, over: "datagrams", note: `
-A message that is lost is not sent again: it ends the run after half a minute of silence.`},
+A message that is lost is not sent again: it ends the run after some seconds of silence.`},
 	{name: "srq", service: gorxe.RC, shared: true, over: "reliable connections that share a receive queue", note: `
 -n counts the messages of all connections together.`},
 }
@@ -106,9 +106,9 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	addForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	if p.service == gorxe.UD {
-		fs.IntVarP(&p.size, "size", "s", 1024, "`bytes` per message, not more than the path MTU")
+		addSize(fs, &p.size, "size", "s", 1024, "`bytes` per message, not more than the path MTU")
 	} else {
-		fs.IntVarP(&p.size, "size", "s", 4096, "`bytes` per message")
+		addSize(fs, &p.size, "size", "s", 4096, "`bytes` per message; K, M and G mean 2^10, 2^20 and 2^30")
 		fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
 	}
 	fs.IntVarP(&p.iters, "iters", "n", 1000, "`number` of messages each way")
@@ -161,6 +161,9 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 		}
 	}
 	if err := checkGIDFlag(fs, "gid-idx"); err != nil {
+		return err
+	}
+	if err := checkMTU(p.mtu); err != nil {
 		return err
 	}
 	return p.device.check()

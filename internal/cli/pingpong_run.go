@@ -31,7 +31,7 @@ func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer watchProgress(ctx, cancel, e.standing)()
+	defer watchProgress(ctx, cancel, silenceFor(p.size), e.standing)()
 	return explainStandstill(e.traffic(ctx), p.service, p.describe())
 }
 

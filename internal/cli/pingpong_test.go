@@ -120,7 +120,7 @@ func TestPingpongWithASilentPeerEnds(t *testing.T) {
 		<-s.done
 		<-c.done
 		mustSucceed(t, "the end with less to do", c)
-		if want := "nothing comes from the peer: it must be ibv_rc_pingpong -s 4096 -n 5 -m 1024 with the same parameters"; s.code != exitFailure || !strings.Contains(s.err.String(), want) {
+		if want := "nothing comes from the peer: it has ended, or it is not ibv_rc_pingpong -s 4096 -n 5 -m 1024 with the same parameters"; s.code != exitFailure || !strings.Contains(s.err.String(), want) {
 			t.Error(s)
 		}
 	})

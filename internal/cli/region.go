@@ -178,13 +178,10 @@ func (b *byteCount) Type() string   { return "bytes" }
 func (b *byteCount) String() string { return strconv.FormatUint(uint64(*b), 10) }
 
 func (b *byteCount) Set(s string) error {
-	digits := strings.TrimRight(s, "KMG")
-	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}
-	by, known := shift[s[len(digits):]]
-	n, err := strconv.ParseUint(digits, 0, 64)
-	if !known || err != nil || n<<by>>by != n {
-		return fmt.Errorf("%q is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G", s)
+	n, err := parseBytes(s)
+	if err != nil {
+		return err
 	}
-	*b = byteCount(n << by)
+	*b = byteCount(n)
 	return nil
 }

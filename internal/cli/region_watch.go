@@ -65,9 +65,16 @@ func (a *app) watchRegion(ctx context.Context, r *region.Conn, at *byteRange, in
 	fmt.Fprintf(a.stderr, "watching %d bytes at offset %d\n", n, off)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	lives := time.NewTicker(keepAlive)
+	defer lives.Stop()
 	for {
 		select {
 		case <-tick.C:
+		case <-lives.C:
+			if err := r.Ping(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+			continue
 		case <-r.Done():
 			return region.ErrEnded
 		case <-ctx.Done():

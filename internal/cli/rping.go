@@ -55,7 +55,7 @@ rping of rdma-core; flags are those of rping.`,
 	fs.StringVarP(&p.source, "source", "I", "", "local `address` of the client")
 	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port`")
 	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: without end)")
-	fs.IntVarP(&p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
+	addSize(fs, &p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print each ping")
 	fs.BoolVarP(&p.validate, "validate", "V", false, "compare every byte that comes back")
 	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: go on after the first client, and serve many at a time")
@@ -91,7 +91,7 @@ func (a *app) rpingServer(ctx context.Context, p *rpingParams) error {
 	}
 	defer l.Close()
 	a.announce(l, dev)
-	s := &rping.Server{PD: dev.AllocPD(), Size: p.size, Ping: p.print(a, "server ping data: ")}
+	s := &rping.Server{PD: dev.AllocPD(), Size: p.size, KeepAlive: keepAlive, Ping: p.print(a, "server ping data: ")}
 	if !p.persistent {
 		r, err := l.Next(ctx)
 		if err != nil {
@@ -122,7 +122,7 @@ func (a *app) rpingClient(ctx context.Context, p *rpingParams) error {
 		return err
 	}
 	defer dev.Close()
-	c := &rping.Client{PD: dev.AllocPD(), Size: p.size, Count: p.count, Validate: p.validate, Ping: p.print(a, "ping data: ")}
+	c := &rping.Client{PD: dev.AllocPD(), Size: p.size, Count: p.count, Validate: p.validate, KeepAlive: keepAlive, Ping: p.print(a, "ping data: ")}
 	if err := c.Run(ctx, to); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type meeting struct {
 	host     string // empty: wait for a client
 	port     uint16
 	foreign  foreignGIDs
-	waiting  func() // called before a client is waited for; may be nil
+	waiting  func() // called when a client can connect; may be nil
 }
 
 // session is what every tool has when its exchange begins.
@@ -60,13 +60,10 @@ func (s *session) begin(ctx context.Context, a *app, m *meeting) (err error) {
 			return err
 		}
 	}
-	if m.host == "" && m.waiting != nil {
-		m.waiting()
-	}
-	if s.conn, s.role, err = a.connect(ctx, m.host, m.port); err != nil || s.dev != nil {
+	if s.conn, s.role, err = a.connect(ctx, m.host, m.port, m.waiting); err != nil || s.dev != nil {
 		return err
 	}
-	if s.dev, err = a.openAt(m.device, s.conn); err != nil {
+	if s.dev, err = a.openAt(m.device, s.conn, m.gidIndex >= 0); err != nil {
 		return err
 	}
 	return s.choosePath(m)

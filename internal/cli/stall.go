@@ -18,11 +18,15 @@ var (
 
 // explainStandstill adds to the reason why a run was given up what the peer must be. Other errors stay as they are.
 func explainStandstill(err error, service gorxe.QPType, peer string) error {
-	for _, cause := range []error{errPeerGone, errNoReceives, errSilence} {
+	for _, cause := range []error{errPeerGone, errPeerDead, errNoReceives, errSilence} {
 		switch {
 		case !errors.Is(err, cause):
 		case cause == errSilence && service != gorxe.RC:
-			return fmt.Errorf("%w: a message was lost, which %v does not send again, or the peer is not %s with the same parameters", cause, service, peer)
+			return fmt.Errorf("%w: it has ended, or a message was lost, which %v does not send again, or the peer is not %s with the same parameters", cause, service, peer)
+		case cause == errSilence:
+			return fmt.Errorf("%w: it has ended, or it is not %s with the same parameters", cause, peer)
+		case cause == errPeerDead:
+			return cause
 		default:
 			return fmt.Errorf("%w: it must be %s with the same parameters", cause, peer)
 		}
@@ -30,12 +34,24 @@ func explainStandstill(err error, service gorxe.QPType, peer string) error {
 	return err
 }
 
+// errPeerDead is why traffic ends when the peer does not answer KeepAlive.
+var errPeerDead = errors.New("the peer has ended or is out of reach: it does not answer any more")
+
 // A peer that runs another test, or was killed while it was its turn, would leave this end waiting for ever, so
 // standstill is looked for.
 const (
-	stallCheck   = 10 * time.Second
-	silentChecks = 3 // without progress and without a packet
+	stallCheck    = 500 * time.Millisecond
+	refusalLimit  = 10 * time.Second // without progress, while the peer has no receives
+	silenceLimit  = 30 * time.Second // without progress and without a packet, where something else tells that the peer is gone
+	silenceInTurn = 2 * time.Second
 )
+
+// silenceFor is how long a peer may be silent whose only sign of life is its next message. It may have to fill or to check
+// a long message first.
+func silenceFor(size int) time.Duration {
+	const bytesPerSecond = 100 << 20
+	return silenceInTurn + time.Duration(size)*time.Second/bytesPerSecond
+}
 
 // standing is how far traffic has come: messages that are through, RNR NAKs taken, packets received.
 type standing struct{ progress, refused, packets uint64 }
@@ -46,37 +62,40 @@ func (s *standing) add(qp *gorxe.QP) {
 	s.packets += c.ReceivedPackets
 }
 
-// watchProgress cancels a run when the peer has no receives for what this end sends, or is silent. The returned function
-// ends the watch and must be called.
-func watchProgress(ctx context.Context, cancel context.CancelCauseFunc, now func() standing) (stop func()) {
+// watchProgress cancels a run when the peer has no receives for what this end sends, or is silent for so long. It counts
+// looks, not time: a program that was stopped for a while has not waited. The returned function ends the watch and must
+// be called.
+func watchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence time.Duration, now func() standing) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		tick := time.NewTicker(stallCheck)
 		defer tick.Stop()
-		last := now()
-		for silent := 0; ; {
+		last, moved := now(), now() // at the last look, at the last progress
+		for silent, waiting := 0, 0; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
 			s := now()
-			switch {
-			case s.progress != last.progress:
+			silent++
+			waiting++
+			if s.progress != last.progress {
+				silent, waiting, moved = 0, 0, s
+			}
+			if s.packets != last.packets {
 				silent = 0
-			case s.refused != last.refused:
-				cancel(errNoReceives)
-				return
-			case s.packets != last.packets:
-				silent = 0
-			default:
-				if silent++; silent == silentChecks {
-					cancel(errSilence)
-					return
-				}
 			}
 			last = s
+			switch {
+			case waiting >= int(refusalLimit/stallCheck) && s.refused != moved.refused:
+				cancel(errNoReceives)
+				return
+			case silent >= int(silence/stallCheck):
+				cancel(errSilence)
+				return
+			}
 		}
 	})
 	return func() {

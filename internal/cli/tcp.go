@@ -78,13 +78,18 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("nobody listens on %s TCP port %d: start the server there first, without a host argument", e.host, e.port)
 }
 
-// connect opens the connection of a tool's exchange: with a host as client, without as server.
-func (a *app) connect(ctx context.Context, host string, port uint16) (net.Conn, exchange.Role, error) {
+// connect opens the connection of a tool's exchange: with a host as client, without as server. waiting, if it is not nil, is
+// called when the port of a server is open.
+func (a *app) connect(ctx context.Context, host string, port uint16, waiting func()) (net.Conn, exchange.Role, error) {
 	if host != "" {
 		conn, err := a.tcp.dial(ctx, host, port)
 		return conn, exchange.Client, err
 	}
-	conn, err := a.tcp.accept(ctx, port, nil)
+	var ready func(net.Addr)
+	if waiting != nil {
+		ready = func(net.Addr) { waiting() }
+	}
+	conn, err := a.tcp.accept(ctx, port, ready)
 	return conn, exchange.Server, err
 }
 

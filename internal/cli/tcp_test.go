@@ -104,7 +104,7 @@ func TestCommandsOverRealSockets(t *testing.T) {
 
 func start(t *testing.T, conn tcp, line string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, tcp: conn}
+	a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, addrs: packet.HostAddrs, tcp: conn}
 	go func() {
 		defer close(r.done)
 		r.code = a.main(t.Context(), strings.Fields(line))
@@ -130,7 +130,7 @@ func (r realTCP) dial(ctx context.Context, host string, port uint16) (net.Conn, 
 
 func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 	w := newWorld()
-	a := &app{open: w.open}
+	a := &app{open: w.open, addrs: w.addrs}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Skip(err)
@@ -141,7 +141,7 @@ func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	dev, err := a.openAt(&deviceFlags{}, conn)
+	dev, err := a.openAt(&deviceFlags{}, conn, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +149,13 @@ func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 	if got := dev.GIDs()[0].Addr; got != mustAddr("127.0.0.1") {
 		t.Errorf("opened at %v", got)
 	}
-	if _, err := a.openAt(&deviceFlags{}, conn); err == nil || !strings.HasSuffix(err.Error(), "name another address or interface with -d") {
+	if _, err := a.openAt(&deviceFlags{}, conn, false); err == nil || !strings.HasSuffix(err.Error(), "name another address or interface with -d") {
 		t.Errorf("a second device there: %v", err)
 	}
 	p1, p2 := net.Pipe()
 	defer p1.Close()
 	defer p2.Close()
-	if _, err := a.openAt(&deviceFlags{}, p1); err == nil || !strings.Contains(err.Error(), "name one with -d") {
+	if _, err := a.openAt(&deviceFlags{}, p1, false); err == nil || !strings.Contains(err.Error(), "name one with -d") {
 		t.Errorf("on a connection without address: %v", err)
 	}
 }

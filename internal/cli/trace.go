@@ -55,6 +55,9 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
 			if err := p.live.check(p.source); err != nil {
 				return err
 			}
+			if err := p.check(); err != nil {
+				return err
+			}
 			return a.trace(c.Context(), p)
 		},
 	}
@@ -72,6 +75,31 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` chooses")
 	return c
+}
+
+// check refuses what has no place in the output that is asked for.
+func (p *traceParams) check() error {
+	instead := ""
+	switch {
+	case p.json:
+		instead = "--json"
+	case p.messages:
+		instead = "--messages"
+	case p.flows:
+		instead = "--flows"
+	}
+	if instead == "" {
+		return nil
+	}
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{p.explain && p.html == "", "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"}, {p.payload, "--payload"}} {
+		if f.set && !(p.json && f.name == "--payload") {
+			return usagef("%s is for the lines of packets, which %s replaces: leave one of them out", f.name, instead)
+		}
+	}
+	return nil
 }
 
 // filterHelp lists the words of filters.

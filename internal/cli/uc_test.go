@@ -19,7 +19,7 @@ func TestPingpongOverAnUnreliableConnection(t *testing.T) {
 func TestALostMessageEndsAnUnreliablePingpong(t *testing.T) {
 	server, client := ends("pingpong uc -n 5")
 	s, c := pair(t, func() *world { w := newWorld(); w.fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
-	want := "gorxe: nothing comes from the peer: a message was lost, which UC does not send again, " +
+	want := "gorxe: nothing comes from the peer: it has ended, or a message was lost, which UC does not send again, " +
 		"or the peer is not ibv_uc_pingpong -s 4096 -n 5 -m 1024 with the same parameters\n"
 	for _, r := range []*run{s, c} {
 		if r.code != exitFailure || r.err.String() != want {

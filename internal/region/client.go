@@ -43,6 +43,9 @@ const (
 	pieces   = 8
 )
 
+// timeout is perftest's, 67 ms: a server that is gone is found out within two seconds.
+const timeout = 14
+
 // Conn is a connection to a region. It is for one goroutine.
 type Conn struct {
 	location
@@ -110,6 +113,7 @@ func (c *Conn) open(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, p
 	p := gorxe.DefaultConnParam()
 	p.Access = gorxe.RemoteWrite // for the server's empty WRITEs: no region here is open to it
 	p.MaxDestRdAtomic = 0
+	p.Timeout = timeout
 	p.PrivateData = private
 	if c.conn, err = dev.Dial(ctx, to, c.qp, p); err != nil {
 		return refused(err)
@@ -143,6 +147,24 @@ func (c *Conn) Access() Access { return c.access }
 
 // Done is closed when the connection has ended, by whichever end.
 func (c *Conn) Done() <-chan struct{} { return c.conn.Done() }
+
+// Ping returns an error when the server is gone. It reads no byte of the region.
+func (c *Conn) Ping(ctx context.Context) error {
+	if c.over != nil {
+		return c.over
+	}
+	wr := gorxe.SendWR{Opcode: gorxe.WRRead, Flags: gorxe.Signaled}
+	if c.access&Read == 0 {
+		wr.Opcode = gorxe.WRWrite
+	}
+	if err := c.qp.PostSend(&wr); err != nil {
+		return c.failed(err)
+	}
+	if err := c.wait(ctx); err != nil {
+		return c.failed(err)
+	}
+	return nil
+}
 
 // Close ends the connection and does not wait for the other end to know.
 func (c *Conn) Close() {

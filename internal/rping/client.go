@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/gorxe/gorxe"
 )
@@ -20,6 +21,9 @@ type Client struct {
 	Count uint64
 	// Validate compares every byte that comes back.
 	Validate bool
+	// KeepAlive is how often a server that is silent is looked for; 0 is never. See
+	// [gorxe.Conn.KeepAlive].
+	KeepAlive time.Duration
 	// Ping is called with the text that came back, if it is not nil. It must not keep it.
 	Ping func(text []byte)
 }
@@ -56,6 +60,7 @@ func (c *Client) Run(ctx context.Context, to netip.AddrPort) error {
 	if e.conn, err = c.PD.Device().Dial(ctx, to, e.qp, param()); err != nil {
 		return err
 	}
+	defer e.lookAfter(ctx, c.KeepAlive)()
 	for n := uint64(0); err == nil && (c.Count == 0 || n < c.Count); n++ {
 		fill(source, n)
 		err = c.ping(ctx, e, sourceMR, sinkMR)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/gorxe/gorxe"
 )
@@ -155,15 +157,41 @@ func (e *endpoint) next(ctx context.Context) (*gorxe.WC, error) {
 	return wc, nil
 }
 
-// whole adds to err why the connection has ended, if it has.
+// whole says why the connection has ended, if it has, else err.
 func (e *endpoint) whole(err error) error {
 	select {
 	case <-e.conn.Done():
-		if why := e.conn.Err(); why != nil && !errors.Is(why, gorxe.ErrDisconnected) {
-			return fmt.Errorf("%w: %w", err, why)
-		}
-		return errOver
 	default:
-		return err
+		if !errors.Is(e.conn.Err(), gorxe.ErrUnreachable) {
+			return err
+		}
+	}
+	switch why := e.conn.Err(); {
+	case errors.Is(why, gorxe.ErrUnreachable):
+		return ErrGone
+	case why == nil || errors.Is(why, gorxe.ErrDisconnected):
+		return errOver
+	case errors.Is(err, errOver):
+		return why
+	}
+	return err
+}
+
+// ErrGone says that the peer has ended without a word, or is out of reach.
+var ErrGone = fmt.Errorf("the peer has ended or is out of reach: it does not answer any more (%w)", gorxe.ErrUnreachable)
+
+// lookAfter ends the connection when the peer does not answer, until stop is called. every is that of
+// [gorxe.Conn.KeepAlive], 0 never looks.
+func (e *endpoint) lookAfter(ctx context.Context, every time.Duration) (stop func()) {
+	if every <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	// How it ends shows in what the queue pair completes.
+	looking.Go(func() { _ = e.conn.KeepAlive(ctx, every) })
+	return func() {
+		cancel()
+		looking.Wait()
 	}
 }

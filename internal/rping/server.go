@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/gorxe/gorxe"
@@ -46,14 +45,7 @@ func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
 	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
-	if s.KeepAlive > 0 {
-		var watching sync.WaitGroup
-		defer watching.Wait()
-		watched, over := context.WithCancel(ctx)
-		defer over()
-		// How it ends shows in what the queue pair completes.
-		watching.Go(func() { _ = e.conn.KeepAlive(watched, s.KeepAlive) })
-	}
+	defer e.lookAfter(ctx, s.KeepAlive)()
 	for err == nil {
 		err = s.answer(ctx, e, mr, buf)
 	}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe"
+)
+
+// Commands look for a silent peer so often: one that was killed is missed within three seconds.
+const (
+	keepAlive     = 500 * time.Millisecond
+	keepAliveEach = 250 * time.Microsecond // for each connection of a command that has many
+)
+
+// keepAliveFor is how often each of n connections is looked after.
+func keepAliveFor(n int) time.Duration {
+	return max(keepAlive, time.Duration(n)*keepAliveEach)
+}
+
+// lookAfter ends a connection whose peer does not answer, as [gorxe.Conn.KeepAlive] does, until stop is called.
+func lookAfter(ctx context.Context, c *gorxe.Conn, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	// How it ends shows in the connection.
+	looking.Go(func() { _ = c.KeepAlive(ctx, every) })
+	return func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
+// isDead reports whether a connection has ended because its peer did not answer.
+func isDead(c *gorxe.Conn) bool { return errors.Is(c.Err(), gorxe.ErrUnreachable) }
