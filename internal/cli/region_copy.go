@@ -96,6 +96,10 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
 				if err := r.Fits(region.Write, uint64(offset), size); err != nil {
 					return err
 				}
+				// What is to be written may take long to come.
+				ctx, stop := context.WithCancel(ctx)
+				defer stop()
+				go r.KeepAlive(ctx, keepAlive)
 				n, err := r.Write(ctx, in, uint64(offset))
 				fmt.Fprintf(a.stderr, "%d bytes written\n", n)
 				return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/gorxe/gorxe"
 )
@@ -100,10 +101,10 @@ func dial(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, name string
 
 func (c *Conn) open(ctx context.Context, dev *gorxe.Device, to netip.AddrPort, private []byte) (err error) {
 	pd := dev.AllocPD()
-	if c.cq, err = dev.CreateCQ(pieces + 1); err != nil {
+	if c.cq, err = dev.CreateCQ(pieces + 2); err != nil {
 		return err
 	}
-	c.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: c.cq, Cap: gorxe.QPCap{MaxSendWR: pieces, MaxSendSGE: 1}})
+	c.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: c.cq, Cap: gorxe.QPCap{MaxSendWR: pieces + 1, MaxSendSGE: 1}})
 	if err != nil {
 		return err
 	}
@@ -147,6 +148,12 @@ func (c *Conn) Access() Access { return c.access }
 
 // Done is closed when the connection has ended, by whichever end.
 func (c *Conn) Done() <-chan struct{} { return c.conn.Done() }
+
+// KeepAlive ends the connection to a region that may be written when the server does not answer; see
+// [gorxe.Conn.KeepAlive]. Other methods may be called meanwhile.
+func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
+	return c.conn.KeepAlive(ctx, every)
+}
 
 // Ping returns an error when the server is gone. It reads no byte of the region.
 func (c *Conn) Ping(ctx context.Context) error {
