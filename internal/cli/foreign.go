@@ -12,7 +12,8 @@ import (
 	"github.com/gorxe/gorxe/internal/exchange"
 )
 
-// foreignGIDs are the networks of GIDs that a peer may name although its TCP connection has another address.
+// foreignGIDs are the networks of GIDs that a peer may name although its TCP connection has another
+// address.
 type foreignGIDs []netip.Prefix
 
 // addForeignGIDsFlag is the choice of a peer's addresses where TCP and RDMA have different ones.
@@ -51,7 +52,8 @@ func (f *foreignGIDs) String() string {
 	return strings.Join(all, ",")
 }
 
-// checkNamed refuses a GID that is not the peer's as far as its TCP connection proves. gidFlag is the flag that chooses a GID.
+// checkNamed refuses a GID that is not the peer's as far as its TCP connection proves. gidFlag is
+// the flag that chooses a GID.
 func (s *session) checkNamed(gid gorxe.GID, gidFlag string) error {
 	if s.peers == nil {
 		s.peers = &exchange.Peers{Foreign: s.foreign, Own: exchange.HostAddrs()}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An end whose peer names another address than that of its TCP connection does not send there, unless it is told that it may.
+// An end whose peer names another address than that of its TCP connection does not send there,
+// unless it is told that it may.
 func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
 	const server, client = "198.51.100.1", "198.51.100.2"
 	for _, tool := range []string{"perf write_bw -n 5 -s 64", "perf send_bw -c UD -n 5 -s 64", "pingpong rc -n 3", "pingpong ud -n 3", "pingpong srq -n 16"} {

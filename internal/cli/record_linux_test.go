@@ -13,7 +13,8 @@ const (
 	notWhole = "gorxe: --trace: /dev/full is not whole: write /dev/full: no space left on device\n"
 )
 
-// A command whose trace cannot be written says so when it happens, and fails, whether it comes to its end or is interrupted.
+// A command whose trace cannot be written says so when it happens, and fails, whether it comes to
+// its end or is interrupted.
 func TestACommandFailsWithItsTrace(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)

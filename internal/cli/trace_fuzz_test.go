@@ -20,7 +20,8 @@ import (
 // fuzzCapture is the longest capture that is traced, in bytes.
 const fuzzCapture = 16 << 10
 
-// How long an output may become: beside what is always there, so many bytes for each byte of the capture.
+// How long an output may become: beside what is always there, so many bytes for each byte of the
+// capture.
 const (
 	outputBase = 1 << 20
 	outputEach = 400
@@ -32,8 +33,9 @@ var traceViews = []string{
 	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
 }
 
-// FuzzTrace traces any capture with any of the outputs. Whatever is in it, the output is whole, is no terminal's or page's code and has a
-// bounded length, and an error says that the capture cannot be read.
+// FuzzTrace traces any capture with any of the outputs. Whatever is in it, the output is whole, is
+// no terminal's or page's code and has a bounded length, and an error says that the capture cannot
+// be read.
 func FuzzTrace(f *testing.F) {
 	for _, b := range fuzzCaptures(f) {
 		for view := range len(traceViews) + 1 {
@@ -147,7 +149,8 @@ func checkJSON(t *testing.T, line string, text []byte) {
 	}
 }
 
-// checkPcapng fails the test unless a capture that was written has the frames of the one that was read.
+// checkPcapng fails the test unless a capture that was written has the frames of the one that was
+// read.
 func checkPcapng(t *testing.T, want []trace.Frame, b []byte) {
 	if len(want) == 0 && len(b) == 0 {
 		return
@@ -189,7 +192,8 @@ func fuzzCaptures(t testing.TB) (all [][]byte) {
 	return append(all, pcapOf(t))
 }
 
-// pcapOf is a capture in pcapng whose comments and names are what a hostile peer would like to have shown.
+// pcapOf is a capture in pcapng whose comments and names are what a hostile peer would like to have
+// shown.
 func pcapOf(t testing.TB) []byte {
 	const evil = "\x1b[2J</script><script>alert(1)</script>\u202e\r\n\x00\xff"
 	in, err := os.ReadFile("../../trace/testdata/rping.pcap")

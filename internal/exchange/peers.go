@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Peers is the rule for the GID that the other end of an exchange names: it is the address of its TCP connection, which the
-// handshake has proven. Otherwise a client could direct the traffic of this end at a third host. An end on this host may name any
-// address of this host.
+// Peers is the rule for the GID that the other end of an exchange names: it is the address of its
+// TCP connection, which the handshake has proven. Otherwise a client could direct the traffic of
+// this end at a third host. An end on this host may name any address of this host.
 type Peers struct {
-	// Foreign are the networks whose addresses an end may name although its TCP connection has another: a host can have
-	// one address for TCP and another for RDMA.
+	// Foreign are the networks whose addresses an end may name although its TCP connection has
+	// another: a host can have one address for TCP and another for RDMA.
 	Foreign []netip.Prefix
 	// Own are the addresses of this host with their networks.
 	Own []netip.Prefix
@@ -21,7 +21,8 @@ type Peers struct {
 // PeerError is a GID that the other end of an exchange may not name.
 type PeerError struct {
 	GID, TCP netip.Addr // what was named, and the address of the TCP connection
-	// Never says what the GID is that nobody may name, such as "a broadcast address". Empty: Peers.Foreign could allow it.
+	// Never says what the GID is that nobody may name, such as "a broadcast address". Empty:
+	// Peers.Foreign could allow it.
 	Never string
 }
 
@@ -67,8 +68,8 @@ func (p *Peers) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(p.Own, func(o netip.Prefix) bool { return o.Addr() == a })
 }
 
-// broadcast reports whether a is the limited broadcast address, or the first or the last address of a network of this host: Linux
-// takes both for broadcast addresses, the first until version 5.14.
+// broadcast reports whether a is the limited broadcast address, or the first or the last address of
+// a network of this host: Linux takes both for broadcast addresses, the first until version 5.14.
 func (p *Peers) broadcast(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.ContainsFunc(p.Own, func(o netip.Prefix) bool {
 		if !a.Is4() || !o.Contains(a) || o.Bits() >= 31 {
@@ -82,7 +83,8 @@ func (p *Peers) broadcast(a netip.Addr) bool {
 	})
 }
 
-// HostAddrs returns the addresses of this host with their networks; none when the system does not tell.
+// HostAddrs returns the addresses of this host with their networks; none when the system does not
+// tell.
 func HostAddrs() (all []netip.Prefix) {
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
@@ -95,7 +97,8 @@ func HostAddrs() (all []netip.Prefix) {
 	return all
 }
 
-// Address returns the IP address of one end of a TCP connection, as GIDs have it; the zero Addr for other connections.
+// Address returns the IP address of one end of a TCP connection, as GIDs have it; the zero Addr for
+// other connections.
 func Address(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

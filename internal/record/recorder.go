@@ -67,7 +67,6 @@ func New(w io.Writer, o Options) *Recorder {
 	r := newRecorder(o)
 	r.out = r.writer(w)
 	r.closes = r.out.Flush
-	r.wakeWriter() // for the header
 	go r.run()
 	return r
 }
@@ -89,7 +88,6 @@ func Create(path string, o Options) (*Recorder, error) {
 		}
 		return err
 	}
-	r.wakeWriter() // for the header: a disk that is full shows at once
 	go r.run()
 	return r, nil
 }
@@ -147,6 +145,7 @@ func (r *Recorder) wakeWriter() {
 // run writes what is in the buffer, until Close.
 func (r *Recorder) run() {
 	defer close(r.over)
+	r.failed(r.out.Flush()) // the header: a disk that is full shows at once
 	spare := &buffer{}
 	for closed := false; !closed; {
 		<-r.wake

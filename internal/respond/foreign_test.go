@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// A client that names the GID of a third host has no queue pair that answers it, so nothing that it sends in the other's name makes
-// the device send to that host.
+// A client that names the GID of a third host has no queue pair that answers it, so nothing that it
+// sends in the other's name makes the device send to that host.
 func TestNothingIsSentToAThirdHost(t *testing.T) {
 	const third = "192.0.2.3"
 	for _, c := range []struct {

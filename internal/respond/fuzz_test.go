@@ -16,7 +16,8 @@ import (
 // fuzzLimits are narrow, so that a client reaches them.
 var fuzzLimits = Limits{Sessions: 2, PerPeer: 1, QPs: 3, Memory: 1 << 12, TotalMemory: 1 << 13}
 
-// The acts of a hostile client: the first byte of an act chooses one, and those that follow are what it says.
+// The acts of a hostile client: the first byte of an act chooses one, and those that follow are
+// what it says.
 const (
 	saysRaw      = iota // as many bytes as the next says
 	saysVersion         // of what follows
@@ -111,8 +112,8 @@ func (h *hostile) key() []byte {
 	return k.Append(nil)
 }
 
-// FuzzSession lets any client speak to the responder: its session ends, leaves nothing, keeps within its limits, and makes the device
-// send to nobody.
+// FuzzSession lets any client speak to the responder: its session ends, leaves nothing, keeps
+// within its limits, and makes the device send to nobody.
 func FuzzSession(f *testing.F) {
 	files, err := filepath.Glob("../exchange/perftest/testdata/*.client")
 	if err != nil || len(files) == 0 {

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// shares is the memory of all sessions. Half of it is for the hosts that come first. Of the other half each host that has memory
-// gets an equal share, which is so much smaller the more hosts there are; one that has none gets a piece. So no host keeps others
-// out. It is asked under locks of the data path, and takes none but its own.
+// shares is the memory of all sessions. Half of it is for the hosts that come first. Of the other
+// half each host that has memory gets an equal share, which is so much smaller the more hosts there
+// are; one that has none gets a piece. So no host keeps others out. It is asked under locks of the
+// data path, and takes none but its own.
 type shares struct {
 	total uint64
 

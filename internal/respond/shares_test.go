@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// One host gets half of the memory, however many sessions it has; others find a share, and the whole is never exceeded.
+// One host gets half of the memory, however many sessions it has; others find a share, and the
+// whole is never exceeded.
 func TestMemoryIsShared(t *testing.T) {
 	s := &shares{total: 100, hosts: map[netip.Addr]uint64{}}
 	host := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
@@ -41,7 +42,8 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 }
 
-// A host that opens all its sessions, and writes to the memory of each, leaves room for those of another.
+// A host that opens all its sessions, and writes to the memory of each, leaves room for those of
+// another.
 func TestOneHostDoesNotTakeAllMemory(t *testing.T) {
 	const sessions, each = 16, 1 << 16
 	for _, c := range []struct {

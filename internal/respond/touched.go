@@ -8,11 +8,13 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// pieceSize is how much of a session's memory is counted at a time, in bytes: the system may give a huge page for a byte.
+// pieceSize is how much of a session's memory is counted at a time, in bytes: the system may give a
+// huge page for a byte.
 const pieceSize = 2 << 20
 
-// touched is the memory of a session. The system gives a page when it is first written to, so a piece counts for the host from
-// then on. A write to one that the host cannot have fails, and ends the session.
+// touched is the memory of a session. The system gives a page when it is first written to, so a
+// piece counts for the host from then on. A write to one that the host cannot have fails, and ends
+// the session.
 type touched struct {
 	mem    *hostmem.Memory
 	host   netip.Addr

@@ -44,7 +44,8 @@ type key struct {
 	host    netip.Addr
 }
 
-// generation is how many buckets of hosts are kept at least, those that were used last. There are two generations.
+// generation is how many buckets of hosts are kept at least, those that were used last. There are
+// two generations.
 const generation = 1024
 
 // buckets are those of hosts.

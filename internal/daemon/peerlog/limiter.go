@@ -161,7 +161,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.l, h.out.WithGroup(name), h.peer}
 }
 
-// hostOf is the host that an attribute names, by its address or with a port; the zero Addr if it names none.
+// hostOf is the host that an attribute names, by its address or with a port; the zero Addr if it
+// names none.
 func hostOf(v slog.Value) netip.Addr {
 	switch a := v.Any().(type) {
 	case netip.Addr:

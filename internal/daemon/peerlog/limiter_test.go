@@ -45,7 +45,8 @@ func limited(t *testing.T, f func(l *Limiter, log *slog.Logger, out *output)) {
 	})
 }
 
-// A peer that causes 100 lines a second has ten of them written, one a second after that, and the number of the others every ten seconds.
+// A peer that causes 100 lines a second has ten of them written, one a second after that, and the
+// number of the others every ten seconds.
 func TestAPeerDoesNotFillTheLog(t *testing.T) {
 	limited(t, func(l *Limiter, log *slog.Logger, out *output) {
 		log = log.With("peer", netip.MustParseAddr("192.0.2.1"), "device", "gorxe0")
@@ -73,7 +74,8 @@ func TestAPeerDoesNotFillTheLog(t *testing.T) {
 	})
 }
 
-// What one host causes takes no line from another, and what many hosts cause together is bounded, too, as is the memory for them.
+// What one host causes takes no line from another, and what many hosts cause together is bounded,
+// too, as is the memory for them.
 func TestHostsAndMessagesHaveLimitsOfTheirOwn(t *testing.T) {
 	limited(t, func(l *Limiter, log *slog.Logger, out *output) {
 		for range 1000 {
@@ -108,7 +110,8 @@ func TestHostsAndMessagesHaveLimitsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Suppressed lines have the level of the worst of them, and nothing is written below the level that is asked for.
+// Suppressed lines have the level of the worst of them, and nothing is written below the level that
+// is asked for.
 func TestTheReportHasTheLevelOfWhatItReports(t *testing.T) {
 	for _, c := range []struct {
 		levels []slog.Level
