@@ -127,7 +127,7 @@ func (d *Device) cm() (*connections, error) {
 	c := &d.connections
 	c.open.Do(func() {
 		c.dev, c.conns, c.listeners = d, map[cm.CommID]ender{}, map[cm.ListenerID]*Listener{}
-		var secret [16]byte
+		var secret [32]byte
 		// It fails on no system: see crypto/rand.
 		_, _ = crand.Read(secret[:])
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{

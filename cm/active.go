@@ -28,7 +28,7 @@ func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
 // transaction is the transaction ID of what this side asks about a connection. The upper half is
 // the same for all of a manager, and no part of an ID.
 func (m *Manager) transaction(id CommID) uint64 {
-	return uint64(m.ids.random(idRounds, 0))<<32 | uint64(id)
+	return m.ids.transaction() | uint64(id)
 }
 
 // reply takes a REP for a REQ.

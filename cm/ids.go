@@ -1,25 +1,22 @@
 package cm
 
-import (
-	"crypto/aes"
-	"crypto/cipher"
-	"encoding/binary"
-)
+import "github.com/gorxe/gorxe/internal/prp"
 
 // idSequence hands out communication IDs. It is a keyed permutation of a counter: an ID comes
 // back after all 2^32 others, and nobody without the secret can tell the next one from those
 // before it. A peer, or anybody who connects, sees IDs; a message that ends a connection names one.
 type idSequence struct {
-	block   cipher.Block
-	n       uint32 // number of the latest ID
-	in, out [aes.BlockSize]byte
+	order *prp.Permutation
+	n     uint32 // number of the latest ID
 }
 
-func newIDs(secret [16]byte) idSequence {
-	// The error is of keys of other lengths.
-	block, _ := aes.NewCipher(secret[:])
-	return idSequence{block: block}
-}
+func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secret)} }
+
+// Tweaks of the permutation.
+const (
+	idTweak          = iota
+	transactionTweak // the half of transaction IDs that is the same for all of a manager
+)
 
 // next returns the ID after the latest.
 func (s *idSequence) next() CommID {
@@ -27,22 +24,8 @@ func (s *idSequence) next() CommID {
 	return s.at(s.n)
 }
 
-// idRounds is the number of rounds of NIST SP 800-38G (FF1).
-const idRounds = 10
+// at returns the ID with a number.
+func (s *idSequence) at(n uint32) CommID { return CommID(s.order.Map(32, idTweak, n)) }
 
-// at encrypts n by a Feistel network with AES as the round function.
-func (s *idSequence) at(n uint32) CommID {
-	left, right := uint16(n>>16), uint16(n)
-	for round := range uint32(idRounds) {
-		left, right = right, left^uint16(s.random(round, uint32(right)))
-	}
-	return CommID(left)<<16 | CommID(right)
-}
-
-// random is a pseudorandom function of two numbers.
-func (s *idSequence) random(a, b uint32) uint32 {
-	binary.BigEndian.PutUint32(s.in[0:], a)
-	binary.BigEndian.PutUint32(s.in[4:], b)
-	s.block.Encrypt(s.out[:], s.in[:])
-	return binary.BigEndian.Uint32(s.out[:])
-}
+// transaction returns the upper half of the transaction IDs of the manager, which is no part of an ID.
+func (s *idSequence) transaction() uint64 { return uint64(s.order.Map(32, transactionTweak, 0)) << 32 }

@@ -9,7 +9,7 @@ import (
 // bits in common repeat, and a bit of the secret changes all of them.
 func TestCommunicationIDsDoNotShowTheirOrder(t *testing.T) {
 	const n = 1 << 14
-	ids, other := newIDs([16]byte{1}), newIDs([16]byte{3})
+	ids, other := newIDs([32]byte{1}), newIDs([32]byte{3})
 	seen, sums, masks := map[CommID]bool{}, map[CommID]int{}, map[CommID]int{}
 	flipped := 0
 	for i := range uint32(n) {

@@ -21,9 +21,9 @@ type Config struct {
 	// CAGUID tells this instance from all others in the world: peers take another
 	// connection of the same GUID and queue pair number for the old one.
 	CAGUID GUID
-	// Secret is the key of the communication IDs, which must not be guessed: 16 bytes of
+	// Secret is the key of the communication IDs, which must not be guessed: 32 bytes of
 	// crypto/rand. Two managers with the same secret use the same IDs.
-	Secret [16]byte
+	Secret [32]byte
 	// MaxHalfOpen and MaxHalfOpenPeer bound how many requests wait for the program's answer or
 	// for the peer's RTU, in all and of one address. More are dropped: a peer sends its REQ
 	// again. Defaults 4,096 and 1,024.

@@ -78,7 +78,7 @@ func newPairWorld(t rapid.TB) *pairWorld {
 	for i, n := range []string{"A", "B"} {
 		w.ends[i] = &end{
 			name: n, conns: map[CommID]*story{}, qpn: 0x100,
-			m: New(Config{CAGUID: GUID(i + 1), Secret: [16]byte{byte(i)}, MaxHalfOpen: 6}),
+			m: New(Config{CAGUID: GUID(i + 1), Secret: [32]byte{byte(i)}, MaxHalfOpen: 6}),
 		}
 		w.untold[w.ends[i]] = map[CommID]bool{}
 		for _, ps := range []PortSpace{PortSpaceTCP, PortSpaceUDP} {

@@ -75,7 +75,7 @@ func (s *script) quiet() {
 }
 
 // ourIDs are those of a manager without a secret.
-var ourIDs = newIDs([16]byte{})
+var ourIDs = newIDs([32]byte{})
 
 func our(n int) CommID { return ourIDs.at(uint32(n)) }
 

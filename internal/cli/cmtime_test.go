@@ -45,7 +45,7 @@ func (w *world) newCmtime(t *testing.T, addr string, conns int) *cmtime {
 	}
 	t.Cleanup(func() { d.Close() })
 	c := &cmtime{conns: conns, events: make(chan cm.Event, 16*conns)}
-	c.gsi, err = d.OpenGSI(cm.Config{CAGUID: 0x1234, Secret: [16]byte{5}}, func(e *cm.Event) { c.events <- *e })
+	c.gsi, err = d.OpenGSI(cm.Config{CAGUID: 0x1234, Secret: [32]byte{5}}, func(e *cm.Event) { c.events <- *e })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package prp has pseudorandom permutations of small numbers. A device gives out keys and queue
-// pair numbers in an order that only its secret tells, so a peer that is told some of them learns
-// nothing about the others.
+// pair numbers, and the connection manager its IDs, in an order that only a secret tells, so a peer
+// that is told some of them learns nothing about the others.
 //
 // The package is pure: the secret is a parameter. A Permutation is used by one goroutine at a
 // time, and so are the walks that belong to it.
@@ -29,16 +29,35 @@ func New(secret [32]byte) *Permutation {
 
 // Map returns what x becomes, both numbers of the given width, which is even and at most 32 bits.
 func (p *Permutation) Map(bits uint8, tweak uint64, x uint32) uint32 {
-	half := bits / 2
-	mask := uint32(1)<<half - 1
+	half, mask := p.begin(bits, tweak)
 	left, right := x>>half&mask, x&mask
-	binary.LittleEndian.PutUint64(p.in[:], tweak)
-	p.in[8] = bits
 	for round := range byte(rounds) {
-		p.in[9] = round
-		binary.LittleEndian.PutUint32(p.in[12:], right)
-		p.block.Encrypt(p.out[:], p.in[:])
-		left, right = right, left^binary.LittleEndian.Uint32(p.out[:])&mask
+		left, right = right, left^p.round(round, right)&mask
 	}
 	return left<<half | right
+}
+
+// Unmap returns the number that becomes x.
+func (p *Permutation) Unmap(bits uint8, tweak uint64, x uint32) uint32 {
+	half, mask := p.begin(bits, tweak)
+	left, right := x>>half&mask, x&mask
+	for i := range byte(rounds) {
+		left, right = right^p.round(rounds-1-i, left)&mask, left
+	}
+	return left<<half | right
+}
+
+// begin sets the part of the round function's input that all rounds share.
+func (p *Permutation) begin(bits uint8, tweak uint64) (half uint8, mask uint32) {
+	binary.LittleEndian.PutUint64(p.in[:], tweak)
+	p.in[8] = bits
+	return bits / 2, 1<<(bits/2) - 1
+}
+
+// round is the round function.
+func (p *Permutation) round(round byte, x uint32) uint32 {
+	p.in[9] = round
+	binary.LittleEndian.PutUint32(p.in[12:], x)
+	p.block.Encrypt(p.out[:], p.in[:])
+	return binary.LittleEndian.Uint32(p.out[:])
 }

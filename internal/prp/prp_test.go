@@ -18,6 +18,18 @@ func TestMapIsAPermutation(t *testing.T) {
 	}
 }
 
+func TestUnmapIsTheInverse(t *testing.T) {
+	p := New([32]byte{1})
+	for _, bits := range []uint8{2, 8, 24, 32} {
+		for x := range uint32(1000) {
+			x = x * 0x9e3779b1 >> (32 - bits)
+			if y := p.Unmap(bits, 7, p.Map(bits, 7, x)); y != x {
+				t.Fatalf("%d bits: %#x comes back as %#x", bits, x, y)
+			}
+		}
+	}
+}
+
 func TestMapDependsOnSecretTweakAndWidth(t *testing.T) {
 	one, same, other := New([32]byte{1}), New([32]byte{1}), New([32]byte{31: 1})
 	var tweaked, secret, wider int
