@@ -118,6 +118,7 @@ func (c *RC) spendRetry() bool {
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
 	c.widen(n)
+	r.sinceNAK += n
 	r.moved()
 	r.answered(now)
 	r.lone = r.probes > 0 && n == 1

@@ -129,6 +129,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 		}
 		r.rnrTries--
 	}
+	r.naked()
 	c.goBack()
 	r.waiting = true
 	r.rnrUntil = now + Time(bth.RNRDelay(code))

@@ -38,6 +38,9 @@ type growth struct {
 	full  bool   // all of the window was outstanding
 	lost  bool   // something was: it grows slowly
 	acked uint32 // since it last grew slowly
+
+	sinceNAK uint32 // PSNs acknowledged since a NAK was last obeyed
+	vainNAKs uint8  // in a row, that found hardly anything acknowledged; it stays at maxVainNAKs
 }
 
 // widen lets as many more PSNs be outstanding as were acknowledged, up to the whole window. A window that was full, and that
@@ -61,11 +64,31 @@ func (c *RC) widen(acked uint32) {
 // shed answers a loss that the peer told of: it hears, but may have room for less than it was sent.
 func (c *RC) shed() {
 	r := &c.req
+	r.naked()
 	r.lost, r.acked = true, 0
 	if r.window > c.window {
 		half := r.window / 2
 		r.window = max(c.window, half-half%c.step())
 	}
+}
+
+// A NAK has everything sent again that is outstanding, so a peer that acknowledges a packet with each of its NAKs gets a
+// window of them for it. The window stays while that is a loss now and then. It is halved when maxVainNAKs NAKs in a row
+// found not more than a part of what was outstanding acknowledged since the one before.
+const (
+	maxVainNAKs = 8
+	vainPart    = 4
+)
+
+// naked counts a sequence or RNR NAK that is obeyed.
+func (r *requester) naked() {
+	used := distance(r.una, r.send)
+	if vain := vainPart*r.sinceNAK <= used; !vain {
+		r.vainNAKs = 0
+	} else if r.vainNAKs = min(r.vainNAKs+1, maxVainNAKs); r.vainNAKs == maxVainNAKs {
+		r.narrow()
+	}
+	r.sinceNAK = 0
 }
 
 // step is what a window beyond c.window changes by: 64 KiB of the longest packets. A message that the window cuts

@@ -16,6 +16,8 @@ type requester struct {
 	window            int64 // PSNs that may be unacknowledged at the moment
 	full, lost        bool  // the window was used up; a packet was lost
 	grown             int64 // PSNs acknowledged since the window last grew after a loss
+	sinceNAK          int64 // PSNs acknowledged since a NAK was last obeyed
+	idleNAKs          int   // in a row that came after not more than a quarter of what was unacknowledged
 	went              bool  // it went back for a NAK and nothing has moved since
 	waiting           bool  // for an RNR timer
 	rnrUntil          Time  // it must be silent until then
@@ -43,9 +45,21 @@ type requester struct {
 // narrow halves what may be unacknowledged, from what is: the local ACK timer has fired.
 func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), true }
 
+// naked is what a NAK does to the window: eight in a row that come after hardly any progress halve it.
+func (r *requester) naked() {
+	if r.idleNAKs++; 4*r.sinceNAK > r.cursor-r.una {
+		r.idleNAKs = 0
+	}
+	if r.idleNAKs >= 8 {
+		r.narrow()
+	}
+	r.sinceNAK = 0
+}
+
 // shed halves a window that has grown.
 func (e *end) shed() {
 	r := &e.requester
+	r.naked()
 	r.lost, r.grown = true, 0
 	base, step := e.psnWindow(), e.windowStep()
 	r.window = max(min(r.window, base), r.window/2/step*step)

@@ -96,6 +96,7 @@ func (e *end) notReady(st *step, code uint8) {
 		st.status = qp.WCRNRRetryExcErr
 		return
 	}
+	r.naked()
 	r.goBack()
 	r.waiting = true
 	r.rnrUntil = e.w.now + Time(bth.RNRDelay(code))
@@ -125,6 +126,7 @@ func (e *end) acknowledged(end int64) bool {
 func (e *end) advance(una int64) {
 	r := &e.requester
 	e.widen(una - r.una)
+	r.sinceNAK += una - r.una
 	r.lone = r.probes > 0 && una == r.una+1
 	r.probes = 0
 	if r.una = una; r.heard && una > r.cursor || r.asked && una > r.repaired {

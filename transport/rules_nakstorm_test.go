@@ -1,0 +1,64 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Each NAK of the peer acknowledges one packet more and asks for the one behind it. What that has sent again
+// must come down to a few packets for each.
+func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
+	const window = 256
+	for name, syndrome := range map[string]bth.Syndrome{"sequence NAKs": bth.NakPSNSequence, "RNR NAKs": bth.RNR(1)} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry, c.Window = 7, infiniteRNR, window })
+			wr := qp.SendWR{Opcode: qp.WRWrite, RKey: 1, SGList: []qp.SGE{{Addr: 0x10000, Length: 1 << 20, LKey: s.regions["rw"].LKey()}}}
+			if err := s.qp.SQ.Push(&wr); err != nil {
+				t.Fatal(err)
+			}
+			send := func() int {
+				s.rc.Transmit(s.now, nil, s.batch, 256)
+				n := s.batch.Len()
+				s.batch.Reset()
+				return n
+			}
+			if n := send(); n < 64 {
+				t.Fatalf("%d packets left at first, not a window", n)
+			}
+			nak := bth.Packet{Opcode: bth.RCAck, DestQP: 0x11, PSN: scriptPSN, MigReq: true, PKey: defaultPKey}
+			nak.AETH = bth.AETH{Syndrome: syndrome}
+			sent := 0
+			const naks, after = 1000, 100
+			for i := range naks {
+				nak.PSN = nak.PSN.Add(1)
+				s.rc.Receive(s.now, &nak)
+				s.now += Time(bth.RNRDelay(1))
+				s.rc.Timeout(s.now)
+				if n := send(); i >= after {
+					sent += n
+				}
+			}
+			if mean := float64(sent) / (naks - after); mean > 8 || sent == 0 {
+				t.Errorf("a NAK had %.1f packets sent, want 8 at most", mean)
+			}
+			if st := s.qp.Attr.State; st != qp.RTS {
+				t.Errorf("the queue pair is in %v", st)
+			}
+		})
+	}
+}
+
+// NAKs that come after most of what was outstanding was acknowledged are losses now and then: the window stays.
+func TestNAKsWithProgressLeaveTheWindow(t *testing.T) {
+	r := requester{window: 64}
+	for i := range bth.PSN(10 * maxVainNAKs) {
+		r.una, r.send = 64*i, 64*i+64
+		r.sinceNAK = 17
+		r.naked()
+		if r.window != 64 {
+			t.Fatalf("the window is %d after NAK %d", r.window, i)
+		}
+	}
+}
