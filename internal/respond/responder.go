@@ -48,6 +48,7 @@ const acceptPause = 100 * time.Millisecond
 // that it began may go on.
 func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var p pace
 	for {
 		conn, err := l.Accept()
 		switch {
@@ -55,14 +56,28 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 			return nil
 		case err != nil:
 			r.log.Warn("a client cannot be accepted", "address", l.Addr(), "error", err)
-			select {
-			case <-ctx.Done():
+			if !sleep(ctx, acceptPause) {
 				return nil
-			case <-time.After(acceptPause):
 			}
 			continue
 		}
 		r.accept(ctx, conn, answered)
+		if !sleep(ctx, p.next(time.Now())) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for d, and is false if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
