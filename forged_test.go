@@ -157,8 +157,15 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 		if n := b.dev.Counters()["cm_verdict_suspect"]; n != 75 {
 			t.Errorf("%d REQs had the peer asked, want 75 of 100", n)
 		}
-		// The peer has started anew.
-		say(t, peer, &cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: 1, RemoteCommID: id}})
+		// The peer has started anew. Only the answer to what it is asked tells.
+		drep := cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: 1, RemoteCommID: id}}
+		say(t, peer, &drep)
+		say(t, peer, &again)
+		drep.TransactionID = hear(t, peer, cm.AttrDREQ).TransactionID
+		if b.qp.State() != gorxe.RTS {
+			t.Fatalf("a DREP that answers nothing has the queue pair in %v", b.qp.State())
+		}
+		say(t, peer, &drep)
 		<-c.Done()
 		if !errors.Is(c.Err(), gorxe.ErrDisconnected) {
 			t.Errorf("ended with %v", c.Err())

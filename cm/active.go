@@ -39,7 +39,7 @@ func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
 		m.reject(c.peer, msg.TransactionID, &REJ{
 			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: AnsweredREP, Reason: RejectStaleConn,
 		})
-		m.suspect(other)
+		m.suspect(now, other)
 		m.tell(c, Rejected).REJ = &REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: AnsweredREP, Reason: RejectStaleConn}
 		m.remove(c)
 		return VerdictStale

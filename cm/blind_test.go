@@ -147,7 +147,7 @@ func holds(t *testing.T, state State, msg *MAD) {
 	}
 	after := *c
 	// That the peer was asked for the connection is not of its state.
-	after.probes, after.probed = before.probes, before.probed
+	after.probes, after.probe, after.probeEnd = before.probes, before.probe, before.probeEnd
 	if after != before {
 		t.Errorf("the connection is %+v, was %+v", after, before)
 	}

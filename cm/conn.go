@@ -29,7 +29,8 @@ type conn struct {
 	gap         int64     // ns between the last REP or RTU and the next
 	until       Time      // when the wait for an answer to the REP ends, here or at the peer
 	probes      uint8     // DREQs sent to ask whether the peer still knows the connection
-	probed      bool      // there was one
+	probe       uint64    // transaction ID of these, 0 before the first
+	probeEnd    Time      // when it is no longer believed
 	waits       *listener // whose backlog it counts in, nil once the program has answered
 	half        bool      // it counts as half-open
 

@@ -8,6 +8,7 @@ import "github.com/gorxe/gorxe/internal/prp"
 type idSequence struct {
 	order *prp.Permutation
 	n     uint32 // number of the latest ID
+	asked uint32 // and of the latest transaction of a probe
 }
 
 func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secret)} }
@@ -16,6 +17,8 @@ func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secre
 const (
 	idTweak          = iota
 	transactionTweak // the half of transaction IDs that is the same for all of a manager
+	probeTweak       // one half of the transaction IDs of probes
+	probeTweak2      // and the other
 )
 
 // next returns the ID after the latest.
@@ -29,3 +32,9 @@ func (s *idSequence) at(n uint32) CommID { return CommID(s.order.Map(32, idTweak
 
 // transaction returns the upper half of the transaction IDs of the manager, which is no part of an ID.
 func (s *idSequence) transaction() uint64 { return uint64(s.order.Map(32, transactionTweak, 0)) << 32 }
+
+// probe returns a transaction ID that has nothing in common with any other: 64 bits, never 0.
+func (s *idSequence) probe() uint64 {
+	s.asked++
+	return uint64(s.order.Map(32, probeTweak, s.asked))<<32 | uint64(s.order.Map(32, probeTweak2, s.asked)) | 1
+}

@@ -464,6 +464,8 @@ func TestConversations(t *testing.T) {
 			verdict suspect
 			state #1 ESTABLISHED
 			< DREP 0x22 #1
+			verdict out_of_place
+			< DREP 0x22 #1 tid=probe
 			event DISCONNECTED #1
 			state #1 TIMEWAIT
 			< REQ 0x25
@@ -552,8 +554,21 @@ func TestConversations(t *testing.T) {
 			verdict stale
 			state #2 gone
 			state #1 ESTABLISHED
-			< DREP 0x22 #1
+			< DREP 0x22 #1 tid=probe
 			event DISCONNECTED #1`},
+		{"a REQ with the communication ID of a request that waits, and another queue pair or transaction, is no copy of it", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< REQ 0x22 qpn=0x34
+			verdict out_of_place
+			< REQ 0x22 tid=5
+			verdict out_of_place
+			< REQ 0x22
+			> A REP #1 0x22
+			verdict duplicate`},
 		{"a late REQ of a connection that is over is stale", `
 			listen 7
 			< REQ 0x22

@@ -17,11 +17,15 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
 	if known := m.byID[c.remoteID()]; known != nil {
+		if known.unproven() && (known.tid != msg.TransactionID || known.peerQPN != r.LocalQPN) {
+			// Not what the other one was a copy of: one of the two is not the peer's.
+			return VerdictOutOfPlace
+		}
 		return m.react(now, known, msg)
 	}
 	rej := REJ{RemoteCommID: r.LocalCommID}
 	if old := m.byQPN[c.remoteQPN()]; old != nil {
-		if m.suspect(old) {
+		if m.suspect(now, old) {
 			return VerdictSuspect
 		}
 		rej.Reason = RejectStaleConn
@@ -141,3 +145,6 @@ func cloneREQ(r *REQ) *REQ {
 	c.PrivateData = slices.Clone(c.PrivateData)
 	return &c
 }
+
+// unproven is true while nothing but a REQ, which may bear another's address, has come of the peer.
+func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }

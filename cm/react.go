@@ -27,7 +27,7 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 		m.reject(c.peer, msg.TransactionID, &REJ{RemoteCommID: c.remote, Reason: RejectStaleConn})
 		return VerdictStale
 	case over:
-		m.release(c, c.peerQPN)
+		m.release(c)
 		return VerdictDuplicate
 	case replied:
 		return m.reply(now, c, msg)
@@ -62,7 +62,7 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 		m.restNow(now, c, msg.TransactionID)
 		m.tell(c, Disconnected)
 	case denied:
-		if !c.probed {
+		if !c.deniedBy(now, msg) {
 			return VerdictOutOfPlace
 		}
 		m.restNow(now, c, c.tid)
@@ -126,7 +126,7 @@ func (m *Manager) giveUp(now Time, c *conn) {
 // DREQ: the peer may be established, and takes no REJ then.
 func (m *Manager) quit(now Time, c *conn) {
 	if c.state == StateREPSent {
-		m.release(c, c.peerQPN)
+		m.release(c)
 		m.restNow(now, c, c.tid)
 		return
 	}
@@ -139,8 +139,10 @@ func (m *Manager) quit(now Time, c *conn) {
 }
 
 // release sends a DREQ that is not repeated.
-func (m *Manager) release(c *conn, qpn bth.QPN) {
-	m.out.Attribute, m.out.TransactionID = AttrDREQ, m.transaction(c.local)
+func (m *Manager) release(c *conn) { m.sendDREQ(c, m.transaction(c.local), c.peerQPN) }
+
+func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
+	m.out.Attribute, m.out.TransactionID = AttrDREQ, tid
 	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: qpn}
 	// The error is of values that do not fit their fields, and these do.
 	_, _ = m.send(c.peer, &m.out)

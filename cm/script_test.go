@@ -272,6 +272,11 @@ func (s *script) deliver(message string, words []string) {
 	if len(plain) > 1 {
 		r = s.id(plain[1])
 	}
+	if named["tid"] == "probe" {
+		msg.TransactionID = s.m.conns[r].probe
+	} else if _, ok := named["tid"]; ok {
+		msg.TransactionID = named.num("tid", 0)
+	}
 	guid := GUID(named.num("guid", 0x77))
 	qpn := bth.QPN(named.num("qpn", 0x33))
 	switch msg.Attribute {

@@ -1,5 +1,8 @@
 package cm
 
+// probeTime is how long the answer to a probe is believed, and for how long further probes are the same.
+const probeTime = Time(10e9)
+
 // staleProbes is how many REQs that name the queue pair of an established connection make this
 // side ask the peer, before one is refused.
 const staleProbes = 3
@@ -9,11 +12,11 @@ const staleProbes = 3
 // without our knowing, or somebody else has sent that message (RFC 5961 section 4 answers a SYN so).
 //
 // The question is a DREQ that names both communication IDs, and no queue pair: 0 is never that of
-// a connection. A peer that has the connection drops it, because the queue pair is not its own
+// a connection, and has a transaction ID that cannot be guessed. A peer that has the connection drops it, because the queue pair is not its own
 // (IBA 12.6.10 has the field for that, Linux compares it, too); one that has not answers with
 // DREP, which ends the connection here. The REQ is dropped meanwhile and finds the way free when
 // its sender repeats it. Of every four that find the connection still there one is refused.
-func (m *Manager) suspect(c *conn) (asked bool) {
+func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 	if c.state != StateEstablished {
 		return false
 	}
@@ -21,7 +24,14 @@ func (m *Manager) suspect(c *conn) (asked bool) {
 		c.probes = 0
 		return false
 	}
-	c.probed = true
-	m.release(c, 0)
+	if now >= c.probeEnd {
+		c.probe, c.probeEnd = m.ids.probe(), now+probeTime
+	}
+	m.sendDREQ(c, c.probe, 0)
 	return true
+}
+
+// deniedBy reports whether msg answers a probe of the connection: its peer does not know it.
+func (c *conn) deniedBy(now Time, msg *MAD) bool {
+	return c.probe != 0 && msg.TransactionID == c.probe && now < c.probeEnd
 }
