@@ -27,6 +27,8 @@ const (
 	earlyPayload = 4096
 	// earlyLimit is how many packets a pool lends, 17 MiB in all.
 	earlyLimit = 4096
+	// earlyShare is how many of them a queue pair may have when half is lent: some with many leave room for others.
+	earlyShare = 64
 	// earlySpare is how many it holds on to for the next gap, 270 KiB.
 	earlySpare = 64
 	// earlyRings is how many rings it holds on to, of 16 KiB each with the default window.
@@ -122,7 +124,10 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 			e.ring, e.here = e.pool.takeRing(span)
 		}
 	}
-	k := e.pool.take()
+	var k *earlyPacket
+	if e.pool.lent < earlyLimit/2 || e.kept < earlyShare {
+		k = e.pool.take()
+	}
 	if k == nil {
 		e.rest()
 		return false

@@ -9,10 +9,10 @@ func (c *RC) ShareEarly(pool *EarlyPool) { c.rsp.early.pool = pool }
 // Close gives back what c has been lent. Nothing may be called after it.
 func (c *RC) Close() { c.rsp.early.drop() }
 
-// Invalidates reports whether to receive p may take a key away: p asks for that, or something
-// that is kept does, and p may be what is missing before it.
+// Invalidates reports whether to receive p may take a key away: p is the next to be executed, and
+// asks for that, or something that is kept behind it does.
 func (c *RC) Invalidates(p *bth.Packet) bool {
-	return invalidates(p) || c.rsp.early.invalidating > 0
+	return p.PSN == c.rsp.expected && (invalidates(p) || c.rsp.early.invalidating > 0)
 }
 
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }

@@ -120,7 +120,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	j.begun = true
 	j.next = j.next.Add(1)
 	switch {
-	case ends && j.repeated:
+	case ends && j.repeated && !res.exhausted():
 		j.again, j.repeated = true, false
 		j.startAt(j.repeatFrom, c.resumes(res, j.repeatFrom))
 	case ends:

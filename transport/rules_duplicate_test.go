@@ -207,9 +207,8 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			for range packets {
 				transmit(64)
 			}
-			// Once, sent again as often as may be, the answer with which that was reached and one that was
-			// to follow it.
-			if most := packets + maxResent*(packets+shortReads) + 2*packets; responses > most {
+			// Once, sent again as often as may be, and the answer with which that was reached.
+			if most := packets + maxResent*(packets+shortReads) + packets; responses > most {
 				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses, packets, most)
 			}
 			if responses < maxResent*packets {

@@ -183,8 +183,15 @@ func TestInvalidatesTellsOfWhatIsKept(t *testing.T) {
 			c := s.rc.(*RC)
 			tells := func(want bool) {
 				t.Helper()
+				plain.PSN, inv.PSN = c.rsp.expected, c.rsp.expected
 				if got := c.Invalidates(plain); got != want || !c.Invalidates(inv) {
 					t.Errorf("it says %v of a SEND, want %v, and %v of one with invalidate", got, want, c.Invalidates(inv))
+				}
+				for _, not := range []bth.PSN{c.rsp.expected.Sub(1), c.rsp.expected.Add(1)} {
+					plain.PSN, inv.PSN = not, not
+					if c.Invalidates(plain) || c.Invalidates(inv) {
+						t.Errorf("it says that PSN %d is executed, %d is expected", not, c.rsp.expected)
+					}
 				}
 			}
 			tells(false)

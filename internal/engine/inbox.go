@@ -260,8 +260,9 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++
 	default:
-		s.count.verdicts[s.take(q, now, &a.packet)]++
-		if q.first != nil {
+		v := s.take(q, now, &a.packet)
+		s.count.verdicts[v]++
+		if q.first != nil && v == transport.Accepted {
 			q.first()
 			q.first = nil
 		}

@@ -75,8 +75,8 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
 			o.leaving = append(o.leaving, q)
 		}
 		had := o.batch.Len()
-		more := s.transmit(q, now, o.batch, min(q.frames(), o.batch.Cap()-had))
-		q.pay(o.batch.Len()-had, o.charge(had))
+		more := s.transmit(q, now, o.batch, min(q.frames(int(o.mtu)), o.batch.Cap()-had))
+		q.credit -= o.charge(had)
 		if more {
 			// It took back a frame that turned out to be impossible: asking again at once
 			// must not become a loop.

@@ -31,7 +31,6 @@ type turn struct {
 	next   *QP        // in list
 	round  uint32     // credit is of this round
 	credit int        // bytes that it may still send in it; what it sent too much is owed
-	charge int        // for one of its frames, as those of its last turn were; 0 before that
 }
 
 // empty reports whether no queue pair is ready.
@@ -96,16 +95,8 @@ func (t *turns) remove(q *QP) {
 	}
 }
 
-// frames is how many frames q may send now, at least one.
-func (q *turn) frames() int { return max(1, q.credit/max(q.charge, leastCharge)) }
-
-// pay charges q for n frames that have so many bytes together, with leastCharge for each at least.
-func (q *turn) pay(n, bytes int) {
-	if n > 0 {
-		q.credit -= bytes
-		q.charge = bytes / n
-	}
-}
+// frames is how many frames of at most size bytes the queue pair may send now, at least one.
+func (t *turn) frames(size int) int { return max(1, t.credit/max(size, leastCharge)) }
 
 // readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.
 type readyList struct {
