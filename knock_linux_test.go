@@ -35,7 +35,7 @@ func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Somebody who has the port, and says nothing, is waited for.
+// A host where the port is open and nothing answers is waited for.
 func TestAHostThatIsSilentIsWaitedFor(t *testing.T) {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 55, 4, 24), Port: 4791})
 	if err != nil {

@@ -11,10 +11,10 @@ const staleProbes = 3
 // a REP names its queue pair for another connection. Either the peer has lost the connection
 // without our knowing, or somebody else has sent that message (RFC 5961 section 4 answers a SYN so).
 //
-// The question is a DREQ that names both communication IDs, and no queue pair: 0 is never that of
-// a connection, and has a transaction ID that cannot be guessed. A peer that has the connection drops it, because the queue pair is not its own
-// (IBA 12.6.10 has the field for that, Linux compares it, too); one that has not answers with
-// DREP, which ends the connection here. The REQ is dropped meanwhile and finds the way free when
+// The question is a DREQ with both communication IDs, a transaction ID that cannot be guessed, and
+// queue pair number 0, which no connection has. A peer that has the connection drops the DREQ,
+// because the queue pair is not its own (IBA 12.6.10 has the field for that, and Linux compares it).
+// A peer that has not answers with DREP, which ends the connection here. The REQ is dropped meanwhile and finds the way free when
 // its sender repeats it. Of every four that find the connection still there one is refused.
 func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 	if c.state != StateEstablished {

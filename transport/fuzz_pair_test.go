@@ -136,7 +136,7 @@ func (m *match) exchange() (moved bool) {
 }
 
 // FuzzPair is two machines that are connected with each other, of which the input says what
-// their programs post, what becomes of their memory, and what happens to each packet: lost,
+// their programs post, when their memory comes and goes, and what happens to each packet: lost,
 // duplicated, overtaken, changed (with a right ICRC), made up. Whatever that is, memory
 // without the right key stays as it is and unseen, work requests complete once and in order,
 // an end sends no more than it was asked for, and both come to rest.
