@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +18,9 @@ type kernel struct {
 	verdict func(m sentMessage) unix.Errno
 	most    int // messages taken in one call, 0: all
 	calls   int
-	waits   int // times the link waited for room
+	waits   int  // times the link waited for room
+	due     bool // a deadline is set
+	stuck   bool // there will be no room: waiting ends at the deadline
 	got     []sentMessage
 }
 
@@ -94,7 +98,15 @@ func (c *rawConn) Write(f func(uintptr) bool) error {
 	}
 	for !f(0) {
 		c.k.waits++
+		if c.k.stuck && c.k.due {
+			return os.ErrDeadlineExceeded
+		}
 	}
+	return nil
+}
+
+func (k *kernel) setDeadline(t time.Time) error {
+	k.due = !t.IsZero()
 	return nil
 }
 
@@ -106,7 +118,7 @@ func (k *kernel) link(addr string) *udp {
 	l := &udp{udpSocket: udpSocket{addr: a, bare: a.WithZone(""), raw: &rawConn{k: k}}}
 	l.SetMTU(9000)
 	l.gso.Store(gsoOn)
-	l.tx.init(k.send)
+	l.tx.init(k.send, k.setDeadline)
 	return l
 }
 

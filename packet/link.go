@@ -31,7 +31,8 @@ type Link interface {
 	// Prepare sets SrcPort, ID and FlagsFragment of the frames from b.Sent on. It looks at their lengths: afterwards a
 	// frame's Trailer may still grow within its room, by the same amount in every frame, and nothing else may change.
 	Prepare(b *Batch)
-	// Send sends the frames from b.Sent on, in order, and moves b.Sent on. It waits for room rather than drop a frame.
+	// Send sends the frames from b.Sent on, in order, and moves b.Sent on. It waits for room, but not for long: see
+	// [Stats.TxQueueFull].
 	// Frames the host refuses are skipped and counted, the rest is sent, and a *SendError tells. [ErrReprepare] asks for the
 	// frames from b.Sent on to be prepared and sealed again. After Close it returns an error that is net.ErrClosed.
 	Send(b *Batch) error
@@ -54,6 +55,12 @@ type Stats struct {
 	TxFrames, TxBytes uint64 // handed to the network; bytes of UDP payload
 	TxCalls           uint64 // calls into the host (system calls) to do so
 	TxRefused         uint64 // frames the host refused
+	// TxNoNeighbour counts frames that were dropped because the host does not know the link-layer address of their next hop.
+	// It would keep them until that has answered or not, for about 3 s, in the room that all destinations share. So many as an
+	// eighth of that room holds go to the host, which asks for the address.
+	TxNoNeighbour uint64
+	// TxQueueFull counts frames that were dropped because the host had no room for them for a second.
+	TxQueueFull       uint64
 	RxFrames, RxBytes uint64 // handed to the caller of Recv
 	RxCalls           uint64 // calls into the host that brought at least one
 	RxDropped         uint64 // dropped for want of room in the receive queue, as far as the host tells
@@ -66,6 +73,8 @@ func (s *Stats) Add(o Stats) {
 	s.TxBytes += o.TxBytes
 	s.TxCalls += o.TxCalls
 	s.TxRefused += o.TxRefused
+	s.TxNoNeighbour += o.TxNoNeighbour
+	s.TxQueueFull += o.TxQueueFull
 	s.RxFrames += o.RxFrames
 	s.RxBytes += o.RxBytes
 	s.RxCalls += o.RxCalls

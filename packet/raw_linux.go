@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"github.com/gorxe/gorxe/internal/route"
 	mdpacket "github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
 )
@@ -43,12 +42,6 @@ type raw struct {
 	trains atomic.Bool // the kernel takes trains from packet sockets
 }
 
-// nextHops is [route.Hops].
-type nextHops interface {
-	To(dst netip.Addr) *route.Hop
-	Close()
-}
-
 func (l *raw) open(opts RawOptions) error {
 	addr := l.udp.addr
 	rx, err := listenFrames(l.udp, opts)
@@ -63,12 +56,10 @@ func (l *raw) open(opts RawOptions) error {
 		return fmt.Errorf("packet: raw %v: %w", addr, err)
 	}
 	l.rx.addr, l.rx.bare = addr, l.udp.bare
-	hops, err := route.WatchHops(addr)
-	if err != nil {
-		return fmt.Errorf("packet: raw %v: %w", addr, err)
+	if l.hops = l.udp.hops; l.hops == nil {
+		return fmt.Errorf("packet: raw %v: %w", addr, l.udp.hopsErr)
 	}
-	l.hops = hops
-	l.tx.init(sendmmsg)
+	l.tx.init(sendmmsg, l.rx.conn.SetWriteDeadline)
 	l.trains.Store(true)
 	return nil
 }
@@ -134,6 +125,9 @@ func (l *raw) Stats() Stats {
 	return s
 }
 
+// Hold is what [Holder] says.
+func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }
+
 func (l *raw) Pending() bool { return l.rx.Pending() }
 
 // Join is that of the link by UDP: the Receiver does not see IP headers.
@@ -148,9 +142,6 @@ func (l *raw) Close() error {
 	var err error
 	if l.rx.conn != nil {
 		err = l.rx.Close()
-	}
-	if l.hops != nil {
-		l.hops.Close()
 	}
 	return errors.Join(err, l.udp.Close())
 }

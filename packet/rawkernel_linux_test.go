@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"time"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/internal/route"
@@ -36,8 +37,11 @@ func (m sentFrame) String() string {
 	return s
 }
 
-func (k *rawKernel) To(dst netip.Addr) *route.Hop { return k.hop[dst] }
-func (k *rawKernel) Close()                       {}
+func (k *rawKernel) To(dst netip.Addr) *route.Hop    { return k.hop[dst] }
+func (k *rawKernel) Missing(netip.Addr) (bool, bool) { return false, true }
+func (k *rawKernel) Await(netip.Addr, time.Duration) {}
+func (k *rawKernel) Hold(netip.Addr)                 {}
+func (k *rawKernel) Close()                          {}
 
 func (k *rawKernel) send(_ uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	k.calls++
@@ -84,7 +88,7 @@ func (k *rawKernel) link(addr string, neighbours ...string) *raw {
 	}
 	l := &raw{udp: k.udp.link(addr), hops: k}
 	l.rx.raw = &rawConn{k: &k.udp}
-	l.tx.init(k.send)
+	l.tx.init(k.send, k.udp.setDeadline)
 	l.trains.Store(true)
 	return l
 }

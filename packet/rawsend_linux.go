@@ -2,6 +2,7 @@ package packet
 
 import (
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/internal/route"
@@ -15,7 +16,6 @@ type rawTx struct {
 	stats stats
 	sendQueue
 
-	meta  []sendMeta
 	names []unix.RawSockaddrLinklayer
 	heads [][vnetLen + encap.MaxLen]byte
 	iov   []unix.Iovec
@@ -23,9 +23,8 @@ type rawTx struct {
 	rest bool // the frame behind the messages is for the UDP socket
 }
 
-func (t *rawTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno)) {
-	t.sendQueue.init(send)
-	t.meta = make([]sendMeta, sendMessages)
+func (t *rawTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
+	t.sendQueue.init(send, deadline)
 	t.names = make([]unix.RawSockaddrLinklayer, sendMessages)
 	t.heads = make([][vnetLen + encap.MaxLen]byte, sendMessages)
 }
@@ -161,10 +160,13 @@ func (l *raw) flush(b *Batch, refused **SendError) error {
 	t := &l.tx
 	for t.next < t.count {
 		from := t.next
-		t.errno = 0
-		err := l.rx.rawConnError(l.rx.raw.Write(t.write))
+		dropped, err := t.push(l.rx.raw)
+		err = l.rx.rawConnError(err)
 		t.sent(b, from)
 		switch {
+		case dropped:
+			t.stats.txQueueFull.Add(t.drop(b))
+			continue
 		case err != nil:
 			return err
 		case t.errno == 0:

@@ -4,7 +4,8 @@ import "sync/atomic"
 
 // stats is Stats in atomics.
 type stats struct {
-	txFrames, txBytes, txCalls, txRefused              atomic.Uint64
+	txFrames, txBytes, txCalls                         atomic.Uint64
+	txRefused, txNoNeighbour, txQueueFull              atomic.Uint64
 	rxFrames, rxBytes, rxCalls, rxDropped, rxMalformed atomic.Uint64
 }
 
@@ -22,7 +23,8 @@ func (s *stats) rx(frames, bytes int) {
 
 func (s *stats) load() Stats {
 	return Stats{
-		TxFrames: s.txFrames.Load(), TxBytes: s.txBytes.Load(), TxCalls: s.txCalls.Load(), TxRefused: s.txRefused.Load(),
+		TxFrames: s.txFrames.Load(), TxBytes: s.txBytes.Load(), TxCalls: s.txCalls.Load(),
+		TxRefused: s.txRefused.Load(), TxNoNeighbour: s.txNoNeighbour.Load(), TxQueueFull: s.txQueueFull.Load(),
 		RxFrames: s.rxFrames.Load(), RxBytes: s.rxBytes.Load(), RxCalls: s.rxCalls.Load(),
 		RxDropped: s.rxDropped.Load(), RxMalformed: s.rxMalformed.Load(),
 	}

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
+	"github.com/gorxe/gorxe/internal/route"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,8 +29,8 @@ const (
 // sent with UDP_SEGMENT. What it receives comes without the IP header (HeaderSeen is false). UDP checksums are on for what it
 // sends (UDP_SEGMENT needs them) and may be absent in what it receives, over IPv6 too.
 //
-// Path.FlowLabel is left to the host. A link-local addr needs its zone. While the link-layer address of the next hop is
-// unknown Linux keeps some 200 KB of frames for it and drops the rest without telling anybody.
+// Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose link-layer address is
+// unknown are few: see [Stats.TxNoNeighbour].
 func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	l, err := listenUDP(addr, opts, false)
 	if err != nil {
@@ -68,8 +70,36 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	if err := l.use(conn); err != nil {
 		return nil, err
 	}
-	l.tx.init(sendmmsg)
+	l.tx.init(sendmmsg, l.conn.SetWriteDeadline)
+	size, err := l.sendBuffer()
+	if err == nil && (!addr.IsLoopback() || deaf) {
+		l.tx.waiting.init(size)
+		l.hops, l.hopsErr = watchHops(addr)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("packet: udp %v: %w", addr, err), l.Close())
+	}
 	return l, nil
+}
+
+// watchHops is [route.WatchHops].
+func watchHops(addr netip.Addr) (nextHops, error) {
+	h, err := route.WatchHops(addr)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// sendBuffer returns the size of the send buffer as the kernel counts it, in bytes.
+func (l *udp) sendBuffer() (size int, err error) {
+	err = withFD(l.raw, func(fd int) (err error) {
+		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
+			err = fmt.Errorf("socket option SO_SNDBUF: %w", err)
+		}
+		return err
+	})
+	return size, err
 }
 
 // bind opens a socket on the address and port of l, after configure.
@@ -126,7 +156,33 @@ type udp struct {
 	deaf          bool
 	gso           atomic.Int32 // a gsoState
 	tx            udpTx
+	hops          nextHops // nil where there are no neighbours, and where they cannot be known, for hopsErr
+	hopsErr       error
 	zones         sync.Map // zone name to interface index, of link-local destinations
+}
+
+// nextHops is [route.Hops].
+type nextHops interface {
+	To(dst netip.Addr) *route.Hop
+	Missing(dst netip.Addr) (missing, followed bool)
+	Await(dst netip.Addr, limit time.Duration)
+	Hold(dst netip.Addr)
+	Close()
+}
+
+// Hold is what [Holder] says.
+func (l *udp) Hold(dst netip.Addr) {
+	if l.hops != nil && !dst.IsMulticast() {
+		l.hops.Hold(dst)
+	}
+}
+
+func (l *udp) Close() error {
+	err := l.udpSocket.Close()
+	if l.hops != nil {
+		l.hops.Close()
+	}
+	return err
 }
 
 // gsoState says whether frames may leave in trains.

@@ -1,9 +1,11 @@
 package packet
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,10 +19,12 @@ type udpTx struct {
 	mu sync.Mutex
 	sendQueue
 
-	meta  []sendMeta
 	names []sockaddr
 	ctl   []control
 	iov   []unix.Iovec
+
+	waiting waiting
+	reached netip.Addr // a destination, of the messages being built, whose next hop is known
 
 	// What gsoTrial waits for: a lone frame like those of the refused train.
 	trialDst netip.Addr
@@ -35,9 +39,8 @@ type sendMeta struct {
 	iov, pieces   int // in udpTx.iov
 }
 
-func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno)) {
-	t.sendQueue.init(send)
-	t.meta = make([]sendMeta, sendMessages)
+func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
+	t.sendQueue.init(send, deadline)
 	t.names = make([]sockaddr, sendMessages)
 	t.ctl = make([]control, sendMessages)
 }
@@ -89,6 +92,9 @@ func (l *udp) send(b *Batch, end int, refused **SendError) error {
 		}
 		switch {
 		case err == nil:
+		case errors.Is(err, errNoNeighbour):
+			l.stats.txNoNeighbour.Add(uint64(bad))
+			b.Sent += bad
 		case bad > 0:
 			*refused = (*refused).refuse(b, b.Sent, bad, err)
 			l.stats.txRefused.Add(uint64(bad))
@@ -104,7 +110,7 @@ func (l *udp) send(b *Batch, end int, refused **SendError) error {
 // first, it returns why, and with how many frames it is to be skipped (0: not at all).
 func (l *udp) build(b *Batch, end int) (bad int, err error) {
 	t := &l.tx
-	t.count, t.next, t.calls = 0, 0, 0
+	t.count, t.next, t.calls, t.reached = 0, 0, 0, netip.Addr{}
 	clear(t.iov)
 	t.iov = t.iov[:0]
 	for i := b.Sent; i < end && t.count < sendMessages; {
@@ -158,6 +164,10 @@ func (l *udp) message(b *Batch, i, n int) error {
 			t.iov = t.iov[:m.iov]
 			return fmt.Errorf("frame %d of a segment train has %d bytes, the first %d: lengths changed unequally after Prepare", k, size, m.size)
 		}
+	}
+	if !l.admits(f.Path.Dst, n, m.bytes) {
+		t.iov = t.iov[:m.iov]
+		return errNoNeighbour
 	}
 	m.pieces = len(t.iov) - m.iov
 	t.meta[t.count] = m
@@ -225,10 +235,12 @@ func (l *udp) flush(b *Batch, refused **SendError) error {
 	t := &l.tx
 	for t.next < t.count {
 		from := t.next
-		t.errno = 0
-		err := l.raw.Write(t.write)
+		dropped, err := t.push(l.raw)
 		l.sent(b, from)
 		switch {
+		case dropped:
+			l.stats.txQueueFull.Add(t.drop(b))
+			continue
 		case err != nil:
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 		case t.errno == 0:

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/gorxe/gorxe/internal/route"
 	"github.com/gorxe/gorxe/internal/xsk"
 	"github.com/gorxe/gorxe/packet/encap"
 	"golang.org/x/sys/unix"
@@ -49,8 +48,7 @@ type xdp struct {
 	index   int           // of the network interface
 	end     *xsk.Endpoint // of addr
 	detail  string        // how its frames are moved
-	hops    *route.Hops
-	ready   *os.File // readable while something has come, by whatever socket
+	ready   *os.File      // readable while something has come, by whatever socket
 	conn    syscall.RawConn
 	dropped atomic.Uint64 // of the endpoint, once it is closed
 	closing sync.Mutex
@@ -72,13 +70,10 @@ func (l *xdp) open(opts XDPOptions) (err error) {
 	}); err != nil {
 		return fmt.Errorf("%s: %w", ifc.Name, err)
 	}
-	if l.hops, err = route.WatchHops(l.addr); err == nil {
+	if err = l.hopsErr; err == nil {
 		err = l.watch()
 	}
 	if err != nil {
-		if l.hops != nil {
-			l.hops.Close()
-		}
 		return errors.Join(err, l.end.Close())
 	}
 	l.detail = l.end.Mode().String()
@@ -143,7 +138,6 @@ func (l *xdp) Close() error {
 	}
 	err := l.ready.Close()
 	err = errors.Join(err, l.udp.Close())
-	l.hops.Close()
 	l.dropped.Store(l.end.Dropped())
 	return errors.Join(err, l.end.Close())
 }

@@ -204,6 +204,8 @@ func (d *Device) linkStats(f func(name string, value uint64)) {
 	}
 	d.mu.Unlock()
 	f("link_tx_calls", sum.TxCalls)
+	f("link_tx_no_neighbour", sum.TxNoNeighbour)
+	f("link_tx_queue_full", sum.TxQueueFull)
 	f("link_rx_calls", sum.RxCalls)
 	f("link_rx_queue_full", sum.RxDropped)
 	f("link_rx_cut_short", sum.RxMalformed)

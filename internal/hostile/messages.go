@@ -26,6 +26,13 @@ var messages = []Pattern{
 			d.From = FromThird
 			return d
 		}},
+	{Name: "req-absent", Does: "requests under addresses of the victim's network that nobody has",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			from := FromAbsent + Source(i%absents)
+			d := f.message(f.req(from, uint32(i)))
+			d.From = from
+			return d
+		}},
 	{Name: "req-foreign-gid", Does: "requests that name another host as the peer",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
 	{Name: "req-no-service", Does: "requests for services that do not exist",

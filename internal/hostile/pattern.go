@@ -24,11 +24,26 @@ const (
 type Source uint8
 
 const (
-	FromSelf  Source = iota // the flooder's own
-	FromThird               // one that has nothing to do with the victim
-	FromGood                // that of the good pair's host
-	sources
+	FromSelf   Source = iota // the flooder's own
+	FromThird                // one that has nothing to do with the victim
+	FromGood                 // that of the good pair's host
+	FromAbsent               // the first of those of the victim's network that nobody has
+	sources    = FromAbsent + absents
 )
+
+// absents is how many addresses of hosts that do not exist a flood has.
+const absents = 8
+
+// sourcesOf are the addresses that packets come from; the absent ones are some way behind that of the third party.
+func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
+	all[FromSelf], all[FromThird], all[FromGood] = flooder, third, good
+	b := third.As4()
+	for i := range absents {
+		b[3] = byte(100 + i)
+		all[int(FromAbsent)+i] = netip.AddrFrom4(b)
+	}
+	return all
+}
 
 // Needs is what the victim's program does with the flooder's queue pairs.
 type Needs struct {

@@ -168,7 +168,7 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 	}
 	order := Order{Pattern: p.Name, Rate: rate, Control: true}
 	order.Target = Target{
-		Addr: s.at.victim, Flooder: [sources]netip.Addr{s.at.flooder, s.at.third, s.at.good}, GoodQPN: s.friend.Info.QPN,
+		Addr: s.at.victim, Flooder: sourcesOf(s.at.flooder, s.at.third, s.at.good), GoodQPN: s.friend.Info.QPN,
 		RpingSrv: uint16(config.Default().Rping.Port), ToolsTCP: s.tools,
 	}
 	if err := s.victim.ask("own", ownership{s.at.flooder, Needs{QPs: p.QPs}}, &order.Target.Own); err != nil {

@@ -89,7 +89,7 @@ func newSmoke(t *testing.T, p *Pattern) *smoke {
 		s.reader.Go(func() { s.read(s.links[i]) })
 	}
 	s.flood = NewFlood(Target{
-		Addr: smokeAddrs.victim, Flooder: [sources]netip.Addr{smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good},
+		Addr: smokeAddrs.victim, Flooder: sourcesOf(smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good),
 		Own: own, GoodQPN: at.Info.QPN, RpingSrv: smokePort,
 	})
 	s.flood.Seen = func(q bth.QPN) (bth.PSN, bool) {
@@ -186,10 +186,10 @@ func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 		d := Datagram{}
 		if p.Make != nil {
 			d = p.Make(NewFlood(Target{
-				Addr: smokeAddrs.victim, Flooder: [sources]netip.Addr{smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good}, Own: make([]Owned, 16),
+				Addr: smokeAddrs.victim, Flooder: sourcesOf(smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good), Own: make([]Owned, 16),
 			}), 0)
 		}
-		if p.Call != nil || p.Session || d.From == FromGood || d.Cut {
+		if p.Call != nil || p.Session || d.From >= FromGood || d.Cut {
 			continue // they take sockets: make hostile
 		}
 		t.Run(p.Name, func(t *testing.T) {

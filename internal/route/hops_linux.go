@@ -13,8 +13,12 @@ import (
 const (
 	// maxHops bounds the destinations that are remembered: peers can make a host answer to addresses of their choice.
 	maxHops = 16384
-	// sweepEvery is how long a destination is remembered that nothing is sent to, and how long a change lasts that
-	// the kernel tells nobody of, such as a path MTU that it learned.
+	// fewHops is how many destinations are remembered although nothing is sent to them.
+	fewHops = 1024
+	// evictFrom is how many destinations are looked at to find one that a new one displaces.
+	evictFrom = 32
+	// sweepEvery is how long a destination beyond fewHops is remembered that nothing is sent to, and how long a change
+	// lasts that the kernel tells nobody of, such as a path MTU that it learned.
 	sweepEvery = 30 * time.Second
 	// lookPause is the least time between two looks at all destinations.
 	lookPause = 100 * time.Millisecond
@@ -31,7 +35,7 @@ type Hops struct {
 	mu   sync.RWMutex // guards the map, which only the goroutine changes
 	dsts map[netip.Addr]*destination
 
-	asked   chan netip.Addr
+	asked   chan request
 	news    chan neighbour
 	again   chan struct{} // everything may be different
 	changes *changes
@@ -48,14 +52,23 @@ type hopKernel interface {
 	entry(r *Route) (netlink.Neigh, error)
 }
 
+// request asks for a destination to be followed.
+type request struct {
+	dst  netip.Addr
+	hold bool
+	done chan<- struct{} // nil, or closed when it is followed
+}
+
 // destination is what is known of one.
 type destination struct {
-	hop  atomic.Pointer[Hop] // nil: none, or not known
-	used atomic.Bool         // since the last sweep
+	hop     atomic.Pointer[Hop] // nil: none, or not known
+	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
+	used    atomic.Bool         // since the last sweep
 	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
 	confirm atomic.Bool
 
 	// Of the goroutine.
+	held      bool   // by Hold
 	neighbour hopKey // not valid where there is none
 	draft     Hop    // without the neighbour's address
 }
@@ -96,7 +109,7 @@ func WatchHops(src netip.Addr) (*Hops, error) {
 func newHops(src netip.Addr, k hopKernel) *Hops {
 	return &Hops{
 		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
-		asked: make(chan netip.Addr, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
+		asked: make(chan request, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 }
 
@@ -116,23 +129,64 @@ func (t *Hops) Close() {
 // not known or not known yet, is none on an Ethernet (dst is this host, a group, behind a tunnel, unreachable), or
 // wants to be confirmed. To does not wait and does not allocate, and may be called by many goroutines.
 func (t *Hops) To(dst netip.Addr) *Hop {
-	t.mu.RLock()
-	d := t.dsts[dst]
-	t.mu.RUnlock()
+	d := t.find(dst)
 	if d == nil {
-		select {
-		case t.asked <- dst:
-		default: // the next packet asks again
-		}
 		return nil
-	}
-	if !d.used.Load() {
-		d.used.Store(true)
 	}
 	if d.confirm.Load() && d.confirm.CompareAndSwap(true, false) {
 		return nil
 	}
 	return d.hop.Load()
+}
+
+// Missing reports whether a packet to dst would wait in the host for the link-layer address of the next hop, and whether
+// dst is followed, without which it reports nothing. It does not wait and does not allocate, and may be called by many
+// goroutines.
+func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
+	d := t.find(dst)
+	return d != nil && d.missing.Load(), d != nil
+}
+
+// Await begins to follow dst and waits until it is followed, but not longer than limit.
+func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	done := make(chan struct{})
+	select {
+	case t.asked <- request{dst: dst, done: done}:
+	case <-late.C:
+		return
+	}
+	select {
+	case <-done:
+	case <-late.C:
+	case <-t.stop:
+	}
+}
+
+// Hold begins to follow dst, and keeps others from displacing it. It does not wait.
+func (t *Hops) Hold(dst netip.Addr) {
+	select {
+	case t.asked <- request{dst: dst, hold: true}:
+	default: // followed from the first packet on, as any other
+	}
+}
+
+// find returns what is known of dst. When that is nothing, it asks for it.
+func (t *Hops) find(dst netip.Addr) *destination {
+	t.mu.RLock()
+	d := t.dsts[dst]
+	t.mu.RUnlock()
+	switch {
+	case d == nil:
+		select {
+		case t.asked <- request{dst: dst}:
+		default: // the next packet asks again
+		}
+	case !d.used.Load():
+		d.used.Store(true)
+	}
+	return d
 }
 
 // run alone changes what is known.
@@ -145,8 +199,11 @@ func (t *Hops) run() {
 		select {
 		case <-t.stop:
 			return
-		case dst := <-t.asked:
-			t.add(dst)
+		case r := <-t.asked:
+			t.add(r)
+			if r.done != nil {
+				close(r.done)
+			}
 		case n := <-t.news:
 			t.hear(n)
 		case <-again:
@@ -160,24 +217,54 @@ func (t *Hops) run() {
 	}
 }
 
-// add begins to know dst.
-func (t *Hops) add(dst netip.Addr) {
-	if _, known := t.dsts[dst]; known || len(t.dsts) >= maxHops {
+// add begins to follow a destination.
+func (t *Hops) add(r request) {
+	if d := t.dsts[r.dst]; d != nil {
+		d.held = d.held || r.hold
 		return
 	}
-	d := new(destination)
+	if len(t.dsts) >= maxHops && !t.evict() {
+		return
+	}
+	d := &destination{held: r.hold}
 	d.used.Store(true)
-	t.look(dst, d)
+	t.look(r.dst, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dsts[dst] = d
+	t.dsts[r.dst] = d
 }
 
-// sweep forgets what is not used and looks at the rest again.
+// evict forgets a destination that is not held, one without a neighbour if it meets one, and reports whether it did. Go's maps
+// begin at a random element.
+func (t *Hops) evict() bool {
+	var victim netip.Addr
+	n := 0
+	for dst, d := range t.dsts {
+		if n++; n > evictFrom {
+			break
+		}
+		if d.held {
+			continue
+		}
+		victim = dst
+		if d.missing.Load() || !d.used.Load() {
+			break
+		}
+	}
+	if !victim.IsValid() {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.dsts, victim)
+	return true
+}
+
+// sweep forgets what is not used, but for a few, and looks at the rest again.
 func (t *Hops) sweep() {
 	t.mu.Lock()
 	for dst, d := range t.dsts {
-		if !d.used.Swap(false) {
+		if !d.used.Swap(false) && len(t.dsts) > fewHops {
 			delete(t.dsts, dst)
 		}
 	}
@@ -197,6 +284,7 @@ func (t *Hops) look(dst netip.Addr, d *destination) {
 	d.neighbour = hopKey{}
 	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
 		d.hop.Store(nil)
+		d.missing.Store(false)
 		return
 	}
 	d.neighbour = hopKey{r.Index, r.NextHop().WithZone("")}
@@ -234,6 +322,7 @@ func (t *Hops) hear(n neighbour) {
 }
 
 func (d *destination) hear(n neighbour) {
+	d.missing.Store(n.state&known == 0)
 	if n.state&known == 0 {
 		d.hop.Store(nil)
 		return

@@ -198,7 +198,7 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
 	}
 	for i := range maxHops + 100 {
-		h.add(addr(i))
+		h.add(request{dst: addr(i)})
 	}
 	if len(h.dsts) != maxHops {
 		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
@@ -210,15 +210,72 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 		}
 	}
 	h.sweep()
-	if len(h.dsts) != 10 {
-		t.Errorf("%d destinations are remembered, of which 10 are used", len(h.dsts))
+	if len(h.dsts) != fewHops {
+		t.Errorf("%d destinations are remembered, of which 10 are used, want %d", len(h.dsts), fewHops)
+	}
+	for i := range 10 {
+		if h.dsts[addr(i)] == nil {
+			t.Errorf("%v was used and is forgotten", addr(i))
+		}
+	}
+}
+
+func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	addr := func(i int) netip.Addr {
+		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
+	}
+	const held = 100
+	for i := range held {
+		h.Hold(addr(i))
+		h.add(<-h.asked)
+	}
+	for i := range 2 * maxHops {
+		h.add(request{dst: addr(held + i)})
+	}
+	for i := range held {
+		if h.dsts[addr(i)] == nil {
+			t.Errorf("%v is displaced", addr(i))
+		}
+	}
+	if newest := addr(held + 2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
+		t.Errorf("%d destinations, want %d with the newest among them", len(h.dsts), maxHops)
+	}
+}
+
+func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
+	dst := netip.MustParseAddr("192.0.2.1")
+	for _, c := range []struct {
+		what  string
+		state int
+		want  bool
+	}{
+		{"none", 0, true}, {"incomplete", netlink.NUD_INCOMPLETE, true}, {"failed", netlink.NUD_FAILED, true},
+		{"reachable", netlink.NUD_REACHABLE, false}, {"stale", netlink.NUD_STALE, false}, {"probe", netlink.NUD_PROBE, false},
+	} {
+		h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: c.state})
+		if _, followed := h.Missing(dst); followed {
+			t.Errorf("%s: followed before it was asked for", c.what)
+		}
+		h.add(<-h.asked)
+		expect := func(when string, want bool) {
+			t.Helper()
+			if missing, followed := h.Missing(dst); missing != want || !followed {
+				t.Errorf("%s, %s: missing %v, followed %v", c.what, when, missing, followed)
+			}
+		}
+		expect("at first", c.want)
+		h.hear(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_FAILED})
+		expect("after nobody answered", true)
+		h.hear(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_REACHABLE})
+		expect("after it answered", false)
 	}
 }
 
 func TestHopsWithoutAnAnswer(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{})
 	dst := netip.MustParseAddr("192.0.2.3")
-	h.add(dst)
+	h.add(request{dst: dst})
 	if h.To(dst) != nil {
 		t.Error("a next hop that the kernel does not know")
 	}
@@ -227,7 +284,7 @@ func TestHopsWithoutAnAnswer(t *testing.T) {
 func TestAskingForAHopAllocatesNothing(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
 	dst, unknown := netip.MustParseAddr("192.0.2.3"), netip.MustParseAddr("192.0.2.4")
-	h.add(dst)
+	h.add(request{dst: dst})
 	if n := testing.AllocsPerRun(100, func() {
 		if h.To(dst) == nil || h.To(unknown) != nil {
 			t.Fatal("the wrong next hop")

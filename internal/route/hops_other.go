@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"time"
 )
 
 // Hops needs Linux.
@@ -18,6 +19,15 @@ func WatchHops(src netip.Addr) (*Hops, error) {
 
 // To knows nothing.
 func (*Hops) To(netip.Addr) *Hop { return nil }
+
+// Missing knows of none.
+func (*Hops) Missing(netip.Addr) (missing, followed bool) { return false, true }
+
+// Await does nothing.
+func (*Hops) Await(netip.Addr, time.Duration) {}
+
+// Hold does nothing.
+func (*Hops) Hold(netip.Addr) {}
 
 // Close does nothing.
 func (*Hops) Close() {}

@@ -129,6 +129,8 @@ var known = map[string]counted{
 	"cm_unsent":              {"cm_unsent_messages", "Messages of the connection manager that could not be sent."},
 	"cm_foreign":             {"cm_foreign_datagrams", "Datagrams to the connection manager that did not come from one."},
 	"link_tx_calls":          {"link_send_calls", "Calls into the host to send."},
+	"link_tx_no_neighbour":   {"link_no_neighbour_packets", "Packets dropped because the host does not know the link-layer address of their next hop, which does not answer."},
+	"link_tx_queue_full":     {"link_send_queue_full_packets", "Packets dropped because the host had no room for them for a second."},
 	"link_rx_calls":          {"link_receive_calls", "Calls into the host to receive that brought something."},
 	"link_rx_queue_full":     {"link_receive_queue_full_packets", "Packets that the host dropped because the receive queue was full."},
 	"link_rx_cut_short":      {"link_cut_short_packets", "Packets that came cut short."},

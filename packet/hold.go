@@ -1,0 +1,22 @@
+package packet
+
+import "net/netip"
+
+// Holder is a link that keeps what it knows of the ways to destinations. The decorators of this package pass on what they are told.
+type Holder interface {
+	// Hold tells that frames to dst are going to be sent. It may be called at any time, and does not wait.
+	Hold(dst netip.Addr)
+}
+
+// Hold tells l that frames to dst are going to be sent, if l wants to know.
+func Hold(l Link, dst netip.Addr) {
+	if h, ok := l.(Holder); ok {
+		h.Hold(dst)
+	}
+}
+
+// Hold is that of the link below.
+func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }
+
+// Hold is that of the link below.
+func (l *FaultLink) Hold(dst netip.Addr) { Hold(l.Link, dst) }
