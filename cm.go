@@ -194,7 +194,7 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	}
 	said := make(chan struct{})
 	go func() {
-		if engine.NothingListens(ctx, local, remote) {
+		if d.engine.NothingListens(ctx, local, remote) {
 			close(said)
 		}
 	}()

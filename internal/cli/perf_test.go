@@ -21,6 +21,7 @@ import (
 	"github.com/gorxe/gorxe/internal/bench"
 	"github.com/gorxe/gorxe/internal/exchange"
 	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -35,6 +36,9 @@ func rows(r *run) []string {
 	}
 	return out
 }
+
+// tooLong is true for lines with all sizes where the race detector makes minutes of the largest ones.
+func tooLong(line string) bool { return race.Enabled && strings.Contains(line, " -a") }
 
 func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 	for _, test := range wire.Tests {
@@ -63,6 +67,9 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 		}
 		for _, f := range flags {
 			line := fmt.Sprintf("perf %v %s", test, f)
+			if tooLong(line) && (test.Latency() || f != "-n 5 -a") {
+				continue
+			}
 			server, client := ends(line)
 			s, c := pair(t, func() *world { w := newWorld(); w.mtu = 9000; return w }, server, client)
 			mustSucceed(t, line, s, c)
@@ -121,6 +128,9 @@ func TestPerfOutputLayout(t *testing.T) {
 
 func TestPerfJSON(t *testing.T) {
 	for _, line := range []string{"perf write_bw -n 10 --json -b", "perf send_lat -n 10 --json -a", "perf read_bw -n 10 --json"} {
+		if tooLong(line) {
+			continue
+		}
 		server, client := ends(line)
 		s, c := pair(t, newWorld, server, client)
 		mustSucceed(t, line, s, c)

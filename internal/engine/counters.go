@@ -111,6 +111,7 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	f("tx_packets", c.txFrames)
 	f("tx_bytes", c.txBytes)
 	f("tx_refused", c.txRefused)
+	f("tx_port_probes", d.portProbes.Load())
 	f("timeouts_put_off", c.timeoutsPutOff)
 	for i, n := range c.drops {
 		f("drop_"+dropNames[i], n)

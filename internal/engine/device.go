@@ -62,9 +62,10 @@ type Device struct {
 
 	pollable pollable
 
-	events *events
-	port   portState
-	ending atomic.Bool // Close has begun: links may say that they are closed; set with mu held
+	events     *events
+	port       portState
+	portProbes atomic.Uint64 // datagrams that asked whether anything listens, from sockets of their own
+	ending     atomic.Bool   // Close has begun: links may say that they are closed; set with mu held
 
 	linking    sync.Mutex // links come and go, and groups are joined, one at a time
 	departures uint64     // links that were removed, guarded by linking

@@ -24,7 +24,7 @@ const firstKnock = 200 * time.Millisecond
 // The question is a datagram to queue pair 1, as good as any request, so that all that serves the
 // port takes it, in hardware, too: an RTU for no connection, which nobody answers. It has a random
 // transaction ID, and only an error that quotes it is believed.
-func NothingListens(ctx context.Context, local, remote netip.Addr) bool {
+func (d *Device) NothingListens(ctx context.Context, local, remote netip.Addr) bool {
 	timer := time.NewTimer(firstKnock)
 	defer timer.Stop()
 	select {
@@ -50,7 +50,9 @@ func NothingListens(ctx context.Context, local, remote netip.Addr) bool {
 	}()
 	for wait := firstKnock; ; wait *= 2 {
 		// What cannot be sent now may be sent later: the neighbour is asked for, say.
-		_ = probe.Send(datagram)
+		if probe.Send(datagram) == nil {
+			d.portProbes.Add(1)
+		}
 		timer.Reset(wait)
 		select {
 		case refused := <-done:

@@ -102,6 +102,7 @@ var known = map[string]counted{
 	"tx_packets":             {"sent_packets", "Packets sent."},
 	"tx_bytes":               {"sent_bytes", "Bytes of UDP payload sent."},
 	"tx_refused":             {"refused_packets", "Packets that the host refused to send."},
+	"tx_port_probes":         {"sent_port_probes", "Datagrams sent to find out whether anything listens at a host that does not answer a request."},
 	"timeouts_put_off":       {"timeouts_put_off", "Timeouts that waited because the receiver was behind."},
 	"sent_pkts":              {"transport_built_packets", "Packets that the transport built (sent_pkts)."},
 	"rcvd_pkts":              {"transport_taken_packets", "Packets that the transport was given (rcvd_pkts)."},
