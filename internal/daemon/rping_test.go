@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/rping"
 	"github.com/gorxe/gorxe/packet"
 )
@@ -43,7 +44,10 @@ func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
 		r := newRig(t)
 		r.start("")
 		<-r.told
-		const clients = 20
+		clients, lasts := 20, time.Second
+		if race.Enabled {
+			clients, lasts = 10, 300*time.Millisecond
+		}
 		ended := make(chan error, clients)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -60,7 +64,7 @@ func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
 				ended <- c.Run(ctx, pingsAt)
 			}()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(lasts)
 		r.stop()
 		for range clients {
 			if err := <-ended; err == nil {
@@ -88,7 +92,11 @@ func TestClientsThatAreKilledLeaveNothing(t *testing.T) {
 		<-r.told
 		synctest.Wait()
 		before := bubbled()
-		const deaths, atATime = 1000, 50
+		const atATime = 50
+		deaths := 1000
+		if race.Enabled {
+			deaths = 250
+		}
 		for i := range deaths / atATime {
 			var kills []func()
 			for k := range atATime {
