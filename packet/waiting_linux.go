@@ -17,11 +17,11 @@ type waiting struct {
 	looks bucket // how often Send waits until it is known whether there is a neighbour
 }
 
+// Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge addresses as fast as they can. A
+// look takes some 50 µs, unless others are before it.
 const (
-	// looksASecond is how often Send waits in a second. A look takes some 50 µs.
-	looksASecond = 100
-	// longestLook is how long Send waits for one. Looks are delayed by those of others.
-	longestLook = 5 * time.Millisecond
+	looksASecond = 50
+	longestLook  = time.Millisecond
 )
 
 // init makes w that of a buffer of size bytes. Whatever the moment that is looked at, at most a quarter of the buffer is
