@@ -75,7 +75,7 @@ type Manager struct {
 	nextListener ListenerID
 	conns        map[CommID]*conn
 	byID         map[remoteID]*conn
-	byQPN        map[remoteQPN]*conn
+	byQPN        map[remoteQPN]*conn // those whose peer has answered: see conn.unproven
 	timers       timers
 	halfOpen     int
 	peers        map[qp.GID]int // half-open connections of each

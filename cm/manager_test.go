@@ -450,13 +450,8 @@ func TestConversations(t *testing.T) {
 			listen 7
 			< REQ 0x22
 			event REQUESTED #1 qpn=0x33
-			< REQ 0x23
-			> A REJ 0x0 0x23 REQ 10
-			verdict stale
 			accept #1
 			> A REP #1 0x22
-			< REQ 0x24
-			> A REJ 0x0 0x24 REQ 10
 			< RTU 0x22 #1
 			event ESTABLISHED #1
 			< REQ 0x25
@@ -471,6 +466,98 @@ func TestConversations(t *testing.T) {
 			< REQ 0x25
 			event REQUESTED #2 qpn=0x33
 			state #1 TIMEWAIT`},
+		{"a REQ that its peer has not confirmed keeps no other of the same queue pair out", `
+			listen 7
+			< REQ 0x99                     // forged: the peer's GUID and queue pair
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x99
+			< REQ 0x22
+			event REQUESTED #2 qpn=0x33
+			< REQ 0x98
+			event REQUESTED #3 qpn=0x33
+			accept #2
+			> A REP #2 0x22
+			< RTU 0x22 #2
+			event ESTABLISHED #2
+			< REQ 0x97
+			> A DREQ #2 0x22 qpn=0x0
+			verdict suspect
+			reject #3
+			> A REJ #3 0x98 REQ 28
+			advance 1.21s
+			> A REP #1 0x99
+			advance 2.42s
+			> A DREQ #1 0x99 qpn=0x33
+			event UNREACHABLE #1
+			state #2 ESTABLISHED`},
+		{"a forged REQ for the queue pair that a peer answers with keeps no REP out", `
+			listen 7
+			< REQ 0x99
+			event REQUESTED #1 qpn=0x33
+			connect
+			> A REQ #2
+			< REP 0x22 #2
+			event REPLIED #2 qpn=0x33
+			ready #2
+			> A RTU #2 0x22
+			accept #1
+			> A REP #1 0x99
+			< RTU 0x99 #1
+			> A DREQ #2 0x22 qpn=0x0
+			verdict suspect
+			state #1 REP_SENT
+			state #2 ESTABLISHED`},
+		{"of two requests for one queue pair the first that is confirmed has it, until its peer has lost it", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x23
+			event REQUESTED #2 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			accept #2
+			> A REP #2 0x23
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			< RTU 0x23 #2
+			> A DREQ #1 0x22 qpn=0x0
+			verdict suspect
+			state #2 REP_SENT
+			< RTU 0x23 #2
+			> A DREQ #1 0x22 qpn=0x0
+			< RTU 0x23 #2
+			> A DREQ #1 0x22 qpn=0x0
+			< RTU 0x23 #2
+			verdict stale
+			state #1 ESTABLISHED
+			state #2 REP_SENT
+			< RTU 0x23 #2
+			> A DREQ #1 0x22 qpn=0x0
+			< DREP 0x22 #1 tid=probe
+			event DISCONNECTED #1
+			< RTU 0x23 #2
+			event ESTABLISHED #2
+			< REQ 0x24
+			> A DREQ #2 0x23 qpn=0x0
+			verdict suspect`},
+		{"a request that ends leaves the queue pair to the connection that has it", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x99
+			event REQUESTED #2 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			accept #2
+			> A REP #2 0x99
+			< RTU 0x22 #1
+			event ESTABLISHED #1
+			cancel #2
+			> A DREQ #2 0x99 qpn=0x33
+			< REQ 0x23
+			> A DREQ #1 0x22 qpn=0x0
+			verdict suspect`},
 		{"no REQ ends a connection that its peer has", `
 			listen 7
 			< REQ 0x22

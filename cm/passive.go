@@ -45,7 +45,7 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 	c.local = m.newID()
 	m.add(now, c, StateREQRcvd)
 	m.open(c, l)
-	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
+	m.byID[c.remoteID()] = c
 	m.setTimer(c, now+Time(m.cfg.Patience))
 	e := m.tell(c, Requested)
 	e.Listener, e.REQ = l.id, cloneREQ(r)
@@ -114,12 +114,22 @@ func (m *Manager) CommEst(now Time, id CommID) {
 // rtuLate is how long an RTU may be overtaken by data, in nanoseconds.
 const rtuLate = Time(10e6)
 
-// established ends the wait for an RTU.
-func (m *Manager) established(c *conn) {
+// established ends the wait for an RTU. The peer's queue pair belongs to the connection that was
+// proven first: an RTU for another one is dropped, and the peer is asked for the first. If the peer
+// has lost that, its answer ends it, and the RTU for the repeated REP finds the queue pair free.
+func (m *Manager) established(now Time, c *conn) Verdict {
+	if other := m.byQPN[c.remoteQPN()]; other != nil {
+		if m.suspect(now, other) {
+			return VerdictSuspect
+		}
+		return VerdictStale
+	}
+	m.byQPN[c.remoteQPN()] = c
 	m.stop(c)
 	m.settle(c)
 	c.state, c.has = StateEstablished, false
 	m.tell(c, Established)
+	return VerdictTaken
 }
 
 // rejected finds the connection that a REJ is about. A peer that gave up its REQ knows only its
@@ -147,4 +157,6 @@ func cloneREQ(r *REQ) *REQ {
 }
 
 // unproven is true while nothing but a REQ, which may bear another's address, has come of the peer.
+// Such a connection is found by its communication IDs alone, and not in byQPN: any number of them may
+// name the same queue pair.
 func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }

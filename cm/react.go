@@ -49,7 +49,7 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 		m.restNow(now, c, c.tid)
 		m.tell(c, kind).REJ = clone(&msg.REJ)
 	case ready:
-		m.established(c)
+		return m.established(now, c)
 	case release:
 		if msg.DREQ.RemoteQPN != c.localQPN {
 			return VerdictWrongQPN

@@ -432,6 +432,9 @@ func (m *Manager) invariants() error {
 		if m.conns[c.local] != c || c.remoteQPN() != k {
 			return fmt.Errorf("the table by remote QPN has a connection that is gone")
 		}
+		if c.unproven() || c.state == StateTimewait {
+			return fmt.Errorf("the table by remote QPN has a connection in state %v", c.state)
+		}
 	}
 	for _, l := range m.listeners {
 		of := 0

@@ -16,7 +16,7 @@ const (
 	VerdictOutOfPlace                // nothing to do with it in this state
 	VerdictNotAllowed                // refused or dropped: see Config.Allow
 	VerdictNoListener                // refused: nobody listens
-	VerdictStale                     // refused: the peer's queue pair belongs to another connection
+	VerdictStale                     // refused, or an RTU dropped: the peer's queue pair belongs to another connection
 	VerdictSuspect                   // dropped: likewise, and the peer was asked for that connection
 	VerdictBacklog                   // dropped: too many wait for the program
 	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
