@@ -33,6 +33,7 @@ type conn struct {
 	probeEnd    Time      // when it is no longer believed
 	waits       *listener // whose backlog it counts in, nil once the program has answered
 	half        bool      // it counts as half-open
+	displaced   bool      // it ended half-open: see Config.MaxHalfOpen
 
 	// sent is the message that is sent again on a timeout or a duplicate, where has is true.
 	sent [MADLen]byte
@@ -41,9 +42,7 @@ type conn struct {
 	deadline Time
 	at       int // place in the timers; -1 is none
 
-	// Place in the list of those that rest.
-	before, after *conn
-	resting       bool
+	links [numLists]links
 }
 
 // asked notes what is asked for, by whom of those who send from the peer's or this address.
@@ -101,38 +100,17 @@ func (h *timers) Pop() any {
 
 // timewait lists the connections that rest, oldest first.
 type timewait struct {
-	first, last *conn
-	n           int
-	peers       map[qp.GID]int // of n, none of 0
+	list
+	peers map[qp.GID]int // of n, none of 0
 }
 
 func (l *timewait) add(c *conn) {
-	c.resting, c.before = true, l.last
-	if l.last == nil {
-		l.first = c
-	} else {
-		l.last.after = c
-	}
-	l.last = c
-	l.n++
+	l.list.add(c)
 	l.peers[c.peer.GID]++
 }
 
 func (l *timewait) remove(c *conn) {
-	if !c.resting {
-		return
+	if l.list.remove(c) {
+		countDown(l.peers, c.peer.GID)
 	}
-	if c.before == nil {
-		l.first = c.after
-	} else {
-		c.before.after = c.after
-	}
-	if c.after == nil {
-		l.last = c.before
-	} else {
-		c.after.before = c.before
-	}
-	c.before, c.after, c.resting = nil, nil, false
-	l.n--
-	countDown(l.peers, c.peer.GID)
 }

@@ -10,7 +10,7 @@ const (
 	Replied                        // REP: answer with Established or Reject
 	Established                    // passive: RTU came, or data
 	Rejected                       // REJ: the end
-	Unreachable                    // nobody answered: the end
+	Unreachable                    // nobody answered, or it was displaced (see Config.MaxHalfOpen): the end
 	Disconnected                   // DREQ or DREP, or nobody answered the DREQ: the end
 	SIDRRequested                  // SIDR_REQ: answer with Answer
 	Resolved                       // SIDR_REP: the end of a request

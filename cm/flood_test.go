@@ -18,18 +18,23 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 		apart  Time // between them
 		later  Time // the program's second thoughts
 		then   func(m *Manager, now Time, id CommID) error
-		most   int // messages for a REQ
+		most   int  // messages for a REQ
+		open   int  // half-open connections of a host, 0 is the default
+		step   Time // between the REQs of a host
 	}{
-		{"accepted", accept, 1, 0, 0, nil, 6},
-		{"accepted, repeated at once", accept, 3, 0, 0, nil, 6},
-		{"accepted, repeated now and then", accept, 8, 20e9, 0, nil, 6},
-		{"accepted and given up", accept, 1, 0, 24e9, (*Manager).Cancel, 6},
-		{"accepted and disconnected", accept, 1, 0, 24e9, disconnect, 6},
-		{"refused", func(m *Manager, _ Time, id CommID) error { return m.Reject(id, RejectConsumerDefined, nil, nil) }, 1, 0, 0, nil, 1},
-		{"not answered", func(*Manager, Time, CommID) error { return nil }, 3, 20e9, 0, nil, 1},
+		{"accepted", accept, 1, 0, 0, nil, 6, 0, 0},
+		{"accepted, repeated at once", accept, 3, 0, 0, nil, 6, 0, 0},
+		{"accepted, repeated now and then", accept, 8, 20e9, 0, nil, 6, 0, 0},
+		{"accepted and given up", accept, 1, 0, 24e9, (*Manager).Cancel, 6, 0, 0},
+		{"accepted and disconnected", accept, 1, 0, 24e9, disconnect, 6, 0, 0},
+		{"accepted and displaced at once", accept, 1, 0, 0, nil, 6, 5, 0},
+		{"accepted and displaced at once, repeated", accept, 3, 0, 0, nil, 6, 5, 0},
+		{"accepted and displaced after the last REP", accept, 1, 0, 0, nil, 6, 5, 15e9},
+		{"refused", func(m *Manager, _ Time, id CommID) error { return m.Reject(id, RejectConsumerDefined, nil, nil) }, 1, 0, 0, nil, 1, 0, 0},
+		{"not answered", func(*Manager, Time, CommID) error { return nil }, 3, 20e9, 0, nil, 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := New(Config{CAGUID: ourGUID})
+			m := New(Config{CAGUID: ourGUID, MaxHalfOpenPeer: tt.open})
 			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, 10*hosts*of); err != nil {
 				t.Fatal(err)
 			}
@@ -70,6 +75,9 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 						}
 					}
 					drain()
+					if tt.step > 0 && i%hosts == hosts-1 {
+						until(now + tt.step)
+					}
 				}
 				until(now + tt.apart)
 			}
@@ -96,3 +104,101 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 func accept(m *Manager, now Time, id CommID) error { return m.Accept(now, id, &REP{LocalQPN: 0x11}) }
 
 func disconnect(m *Manager, now Time, id CommID) error { return m.Disconnect(now, id, nil) }
+
+// A flood of REQs that bear a victim's address displaces the victim's own connection only if more of
+// them than fit are accepted between its REP and its RTU: see makeRoom. Before and after it nothing
+// keeps the victim out.
+func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		trip    Time // from REP to RTU
+		rate    int  // forged REQs a second
+		waiting int  // how many requests wait for the program
+		in      bool
+	}{
+		{"1 ms, 100,000 a second", 1e6, 100_000, 0, true},
+		{"100 ms, 8,900 a second", 100e6, 8_900, 128, true},
+		{"100 ms, 9,100 a second", 100e6, 9_100, 128, false},
+		{"100 ms, 10,100 a second, and a program that answers at once", 100e6, 10_100, 0, true},
+		{"100 ms, 10,400 a second, likewise", 100e6, 10_400, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(Config{CAGUID: ourGUID})
+			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, tt.waiting+2); err != nil {
+				t.Fatal(err)
+			}
+			const mine, start = CommID(0xffffffff), Time(200e6)
+			victim := peerNamed("A")
+			deliver := func(now Time, msg *MAD) Verdict {
+				var b [MADLen]byte
+				if err := msg.Encode(&b); err != nil {
+					t.Fatal(err)
+				}
+				return m.Receive(now, victim, b[:])
+			}
+			req := func(id CommID) *MAD {
+				return &MAD{Attribute: AttrREQ, REQ: REQ{
+					LocalCommID: id, ServiceID: IPServiceID(PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: 0x33,
+					LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: Path{LocalACKTimeout: 17},
+				}}
+			}
+			var queue []CommID
+			var rtu Time
+			var conn CommID
+			ended := false
+			each := Time(1e9) / Time(tt.rate)
+			for now, i := Time(0), CommID(1); rtu == 0 || now < rtu; now, i = now+each, i+1 {
+				if now > 50*start {
+					t.Fatal("the victim's REQ finds no room")
+				}
+				m.Timeout(now)
+				if v := deliver(now, req(i)); v != VerdictTaken {
+					t.Fatalf("a REQ of the flood is %v", v)
+				}
+				// The victim repeats its REQ until it is taken.
+				if conn == 0 && now >= start {
+					deliver(now, req(mine))
+				}
+				for e := (Event{}); m.NextEvent(&e); {
+					switch e.Kind {
+					case Requested:
+						queue = append(queue, e.ID)
+						if e.REQ.LocalCommID == mine {
+							conn = e.ID
+						}
+					case Unreachable:
+						ended = ended || e.ID == conn && conn != 0
+					}
+				}
+				for len(queue) > tt.waiting {
+					if err := m.Accept(now, queue[0], &REP{LocalQPN: 0x11}); err != nil {
+						t.Fatal(err)
+					}
+					if queue[0] == conn {
+						rtu = now + tt.trip
+					}
+					queue = queue[1:]
+				}
+				for o := (Outgoing{}); m.NextSend(&o); {
+				}
+			}
+			if ended == tt.in {
+				t.Fatalf("displaced: %v", ended)
+			}
+			deliver(rtu, &MAD{Attribute: AttrRTU, RTU: RTU{LocalCommID: mine, RemoteCommID: conn}})
+			if c := m.conns[conn]; tt.in && (c == nil || c.state != StateEstablished) {
+				t.Errorf("the victim's connection is %+v", c)
+			}
+			// The flood displaces nothing that is established.
+			for i := range CommID(3000) {
+				deliver(rtu, req(mine-1-i))
+			}
+			if c := m.conns[conn]; tt.in && c.state != StateEstablished {
+				t.Errorf("the victim's connection is in %v", c.state)
+			}
+			if err := m.invariants(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

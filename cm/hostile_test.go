@@ -76,8 +76,8 @@ func FuzzManager(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if m.halfOpen > 5 || m.rest.n > 2 {
-				t.Fatalf("%d half-open, %d resting: more than the bounds", m.halfOpen, m.rest.n)
+			if m.half.n > 5 || m.rest.n > 2 {
+				t.Fatalf("%d half-open, %d resting: more than the bounds", m.half.n, m.rest.n)
 			}
 			if err := m.invariants(); err != nil {
 				t.Fatal(err)

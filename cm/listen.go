@@ -59,62 +59,19 @@ func (m *Manager) listening(service ServiceID, gid uint8) *listener {
 	return m.listeners[place{service, AnyGID}]
 }
 
-// admit says whether there is room for one more request of a peer.
-func (m *Manager) admit(l *listener, from Peer) Verdict {
+// admit says whether there is room for one more request of a peer, and makes it: see makeRoom.
+func (m *Manager) admit(now Time, l *listener, from Peer) Verdict {
 	switch {
 	case l.waiting >= 2*l.backlog:
 		return VerdictBacklog
 	case l.waiting >= l.backlog && l.peers[from.GID] >= l.share():
 		return VerdictBacklogPeer
-	case m.peers[from.GID] >= m.cfg.MaxHalfOpenPeer:
-		return VerdictHalfOpenPeer
-	case m.halfOpen >= m.cfg.MaxHalfOpen:
-		return VerdictHalfOpen
 	}
-	return VerdictTaken
+	return m.makeRoom(now, from)
 }
 
 // share is how many requests of a peer that waits may wait where the backlog is full. One of which none waits may always ask.
 func (l *listener) share() int { return max(l.backlog/len(l.peers), 1) }
-
-// open counts a connection as half-open, and as waiting for the program at l.
-func (m *Manager) open(c *conn, l *listener) {
-	c.half, c.waits = true, l
-	l.waiting++
-	l.peers[c.peer.GID]++
-	m.halfOpen++
-	m.peers[c.peer.GID]++
-}
-
-// answered takes a request from the backlog.
-func (c *conn) answered() {
-	if l := c.waits; l != nil {
-		l.waiting--
-		countDown(l.peers, c.peer.GID)
-		c.waits = nil
-	}
-}
-
-// settle ends being half-open.
-func (m *Manager) settle(c *conn) {
-	c.answered()
-	if !c.half {
-		return
-	}
-	c.half = false
-	m.halfOpen--
-	countDown(m.peers, c.peer.GID)
-}
-
-// countDown takes one from a peer's count, and forgets a peer that has none.
-func countDown(of map[qp.GID]int, peer qp.GID) {
-	if of[peer]--; of[peer] == 0 {
-		delete(of, peer)
-	}
-}
-
-// HalfOpen returns how many connections wait for the program's answer or for an RTU.
-func (m *Manager) HalfOpen() int { return m.halfOpen }
 
 // Len returns how many connections there are in each state.
 func (m *Manager) Len() (n [numStates]int) {

@@ -25,8 +25,11 @@ type Config struct {
 	// crypto/rand. Two managers with the same secret use the same IDs.
 	Secret [32]byte
 	// MaxHalfOpen and MaxHalfOpenPeer bound how many requests wait for the program's answer or
-	// for the peer's RTU, in all and of one address. More are dropped: a peer sends its REQ
-	// again. Defaults 4,096 and 1,024.
+	// for the peer's RTU, in all and of one address. At a bound a new request displaces the one
+	// that has waited longest for its RTU, which ends with the event Unreachable: one of the same
+	// address, or, at the bound of all, of any if the address has less than its share, which is
+	// the bound by the number of addresses. If there is none the new request is dropped: a peer
+	// sends its REQ again. Defaults 4,096 and 1,024.
 	MaxHalfOpen, MaxHalfOpenPeer int
 	// MaxTimewait and MaxTimewaitPeer bound how many ended connections and answered requests for
 	// a service ID are remembered, in all and of one address; defaults 65,536 and 16,384. Of all,
@@ -77,8 +80,8 @@ type Manager struct {
 	byID         map[remoteID]*conn
 	byQPN        map[remoteQPN]*conn // those whose peer has answered: see conn.unproven
 	timers       timers
-	halfOpen     int
-	peers        map[qp.GID]int // half-open connections of each
+	half         halfOpen
+	peers        map[qp.GID]*halfOpen // those of each address, none without
 	rest         timewait
 	in, out      MAD // scratch
 	sends        queue[Outgoing]
@@ -97,8 +100,8 @@ func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
 		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[CommID]*conn{},
-		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]int{},
-		rest: timewait{peers: map[qp.GID]int{}},
+		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]*halfOpen{},
+		half: halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
 	}
 }
 

@@ -1070,12 +1070,12 @@ func TestBounds(t *testing.T) {
 			listen 7
 			< REQ 0x1 qpn=0x1
 			event REQUESTED #1 qpn=0x1
-			accept #1
-			> A REP #1 0x1
 			< REQ 0x2 qpn=0x2
 			verdict half_open_peer
 			< REQ 0x2 qpn=0x2 from=B
 			event REQUESTED #2 qpn=0x2
+			accept #1
+			> A REP #1 0x1
 			< RTU 0x1 #1
 			event ESTABLISHED #1
 			< REQ 0x2 qpn=0x2
@@ -1095,6 +1095,165 @@ func TestBounds(t *testing.T) {
 			> A REJ #1 0x1 REQ 28
 			< REQ 0x3 qpn=0x3 from=C
 			event REQUESTED #3 qpn=0x3`},
+		{"of a peer's half-open connections the one answered first makes room", Config{MaxHalfOpenPeer: 3}, 0, `
+			listen 7
+			listen 7 udp
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #2 qpn=0x2
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3
+			< REQ 0x4 qpn=0x4
+			verdict half_open_peer         // the program has answered none
+			accept #2
+			> A REP #2 0x2
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x4 qpn=0x4
+			> A DREQ #2 0x2 qpn=0x2
+			event UNREACHABLE #2
+			event REQUESTED #4 qpn=0x4
+			verdict taken
+			open 3
+			displaced 1
+			state #2 TIMEWAIT
+			refused disconnect #2
+			< SIDR_REQ 0x5
+			> A DREQ #1 0x1 qpn=0x1
+			event UNREACHABLE #1
+			event SIDR_REQUESTED #5
+			displaced 2
+			< REQ 0x6 qpn=0x6
+			verdict half_open_peer         // one that waits for the program is not displaced
+			< REQ 0x6 qpn=0x6 from=B
+			event REQUESTED #6 qpn=0x6
+			accept #3
+			> A REP #3 0x3
+			accept #6
+			> B REP #6 0x6
+			< RTU 0x6 #6 from=B
+			event ESTABLISHED #6
+			< RTU 0x3 #3
+			event ESTABLISHED #3
+			advance 10s
+			state #1 gone
+			state #2 gone`},
+		{"no request displaces a connection that is established or is being ended", Config{MaxHalfOpenPeer: 1, MaxHalfOpen: 1}, 0, `
+			listen 7
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> A REP #1 0x1
+			< RTU 0x1 #1
+			event ESTABLISHED #1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #2 qpn=0x2
+			accept #2
+			> A REP #2 0x2
+			disconnect #2
+			> A DREQ #2 0x2 qpn=0x2
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3
+			< REQ 0x4 qpn=0x4
+			verdict half_open_peer
+			< REQ 0x4 qpn=0x4 from=B
+			verdict half_open
+			state #1 ESTABLISHED
+			state #2 DREQ_SENT
+			displaced 0`},
+		{"a displaced request is taken anew when its sender repeats it", Config{MaxHalfOpenPeer: 1}, 0, `
+			listen 7
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x2 qpn=0x2
+			> A DREQ #1 0x1 qpn=0x1
+			event UNREACHABLE #1
+			event REQUESTED #2 qpn=0x2
+			accept #2
+			> A REP #2 0x2
+			< REQ 0x1 qpn=0x1
+			> A DREQ #2 0x2 qpn=0x2
+			event UNREACHABLE #2
+			event REQUESTED #3 qpn=0x1
+			accept #3
+			> A REP #3 0x1
+			< RTU 0x1 #3
+			event ESTABLISHED #3
+			advance 10s
+			state #1 gone
+			state #2 gone
+			< REQ 0x1 qpn=0x1
+			verdict duplicate`},
+		{"an RTU for a displaced request is answered with DREQ", Config{MaxHalfOpenPeer: 1}, 0, `
+			listen 7
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x2 qpn=0x2
+			> A DREQ #1 0x1 qpn=0x1
+			event UNREACHABLE #1
+			event REQUESTED #2 qpn=0x2
+			< RTU 0x1 #1
+			> A DREQ #1 0x1 qpn=0x1
+			verdict duplicate
+			< DREP 0x1 #1
+			verdict duplicate`},
+		{"a displaced request that finds no room to rest is forgotten", Config{MaxHalfOpenPeer: 1, MaxTimewaitPeer: 1}, 1, `
+			listen 7
+			< REQ 0x1 qpn=0x1
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> A REP #1 0x1
+			< REQ 0x2 qpn=0x2
+			> A DREQ #1 0x1 qpn=0x1
+			event UNREACHABLE #1
+			event REQUESTED #2 qpn=0x2
+			accept #2
+			> A REP #2 0x2
+			< REQ 0x3 qpn=0x3
+			> A DREQ #2 0x2 qpn=0x2
+			event UNREACHABLE #2
+			event REQUESTED #3 qpn=0x3
+			state #1 TIMEWAIT
+			state #2 gone`},
+		{"where all are half-open a peer displaces its own, or the one of all that was answered first if it has less than its share", Config{MaxHalfOpen: 4}, 0, `
+			listen 7
+			< REQ 0x1 qpn=0x1 from=B
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> B REP #1 0x1
+			< REQ 0x2 qpn=0x2
+			event REQUESTED #2 qpn=0x2
+			accept #2
+			> A REP #2 0x2
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3
+			accept #3
+			> A REP #3 0x3
+			< REQ 0x4 qpn=0x4
+			event REQUESTED #4 qpn=0x4
+			< REQ 0x5 qpn=0x5          // A has 3, a share is 2
+			> A DREQ #2 0x2 qpn=0x2
+			event UNREACHABLE #2
+			event REQUESTED #5 qpn=0x5
+			< REQ 0x6 qpn=0x6 from=C   // C has none
+			> B DREQ #1 0x1 qpn=0x1
+			event UNREACHABLE #1
+			event REQUESTED #6 qpn=0x6
+			< REQ 0x7 qpn=0x7
+			> A DREQ #3 0x3 qpn=0x3
+			event UNREACHABLE #3
+			event REQUESTED #7 qpn=0x7
+			< REQ 0x8 qpn=0x8
+			verdict half_open
+			< REQ 0x8 qpn=0x8 from=C
+			verdict half_open
+			open 4
+			displaced 3`},
 		{"those that rest: the oldest is forgotten", Config{MaxTimewait: 1}, 2, `
 			listen 7 udp
 			< SIDR_REQ 0x1

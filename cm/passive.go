@@ -16,7 +16,7 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 		rest:     restTime(r.Primary.LocalACKTimeout),
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
-	if known := m.byID[c.remoteID()]; known != nil {
+	if known := m.byID[c.remoteID()]; known != nil && !known.displaced {
 		if known.unproven() && (known.tid != msg.TransactionID || known.peerQPN != r.LocalQPN) {
 			// Not what the other one was a copy of: one of the two is not the peer's.
 			return VerdictOutOfPlace
@@ -38,7 +38,7 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 		m.reject(from, msg.TransactionID, &rej)
 		return VerdictNoListener
 	}
-	if v := m.admit(l, from); v != VerdictTaken {
+	if v := m.admit(now, l, from); v != VerdictTaken {
 		return v
 	}
 	c.asked(r.ServiceID, r.PrivateData)
@@ -71,7 +71,7 @@ func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
 	if err := m.keep(now, c, &m.out); err != nil {
 		return err
 	}
-	c.answered()
+	m.waitForRTU(c)
 	c.localQPN, c.state = rep.LocalQPN, StateREPSent
 	c.until = now + Time(c.reply)*(Time(c.retries)+1)
 	m.backOff(now, c)

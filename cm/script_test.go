@@ -28,6 +28,7 @@ import (
 //	state #1 ESTABLISHED                    or: state #1 gone
 //	open 1                                  so many connections are half-open
 //	backlog 1 1                             so many wait at each listener
+//	displaced 1                             so many half-open connections were displaced
 //
 // What the manager puts out must be asked for by the next > and event steps in any order;
 // what nobody asked for fails the test at the next other step. #1 is the manager's first
@@ -166,6 +167,10 @@ func (s *script) step(f []string) {
 	case "open":
 		if got := strconv.Itoa(s.m.HalfOpen()); got != f[1] {
 			s.fail("there are %s", got)
+		}
+	case "displaced":
+		if got := strconv.FormatUint(s.m.Counters().Displaced, 10); got != f[1] {
+			s.fail("it is %s", got)
 		}
 	case "backlog":
 		var got []string
@@ -394,7 +399,7 @@ func (s *script) check() {
 
 // invariants says which table of the manager is wrong.
 func (m *Manager) invariants() error {
-	half, resting, timed := 0, 0, 0
+	half, resting, timed, answered := 0, 0, 0, 0
 	peers := map[qp.GID]int{}
 	waiting := map[*listener]int{}
 	for id, c := range m.conns {
@@ -405,10 +410,13 @@ func (m *Manager) invariants() error {
 			half++
 			peers[c.peer.GID]++
 		}
+		if c.state == StateREPSent {
+			answered++
+		}
 		if c.waits != nil {
 			waiting[c.waits]++
 		}
-		if c.resting {
+		if c.links[ofTimewait].on {
 			resting++
 		}
 		if c.at >= 0 {
@@ -419,8 +427,8 @@ func (m *Manager) invariants() error {
 		} else if c.state != StateEstablished {
 			return fmt.Errorf("connection %#x in state %v has no deadline", id, c.state)
 		}
-		if c.state == StateTimewait != c.resting && c.state != StateSIDRREPSent {
-			return fmt.Errorf("connection %#x in state %v: resting is %v", id, c.state, c.resting)
+		if rests := c.links[ofTimewait].on; c.state == StateTimewait != rests && c.state != StateSIDRREPSent {
+			return fmt.Errorf("connection %#x in state %v: resting is %v", id, c.state, rests)
 		}
 	}
 	for k, c := range m.byID {
@@ -448,10 +456,24 @@ func (m *Manager) invariants() error {
 			return fmt.Errorf("%d wait at a listener that counts %d", waiting[l], l.waiting)
 		}
 	}
-	for g, n := range m.peers {
-		if peers[g] != n {
-			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], n)
+	of := 0
+	for g, p := range m.peers {
+		if peers[g] != p.n {
+			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], p.n)
 		}
+		if err := p.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent && c.peer.GID == g }); err != nil {
+			return fmt.Errorf("those of peer %v in REP_SENT: %w", g, err)
+		}
+		of += p.answered.n
+	}
+	if err := m.half.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent }); err != nil {
+		return fmt.Errorf("those in REP_SENT: %w", err)
+	}
+	if of != m.half.answered.n || of != answered {
+		return fmt.Errorf("%d are in REP_SENT, listed are %d and by peer %d", answered, m.half.answered.n, of)
+	}
+	if err := m.rest.check(func(c *conn) bool { return m.conns[c.local] == c }); err != nil {
+		return fmt.Errorf("those that rest: %w", err)
 	}
 	for g, n := range m.rest.peers {
 		resting -= n
@@ -459,9 +481,25 @@ func (m *Manager) invariants() error {
 			return fmt.Errorf("peer %v has %d that rest", g, n)
 		}
 	}
-	if resting += m.rest.n; half != m.halfOpen || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
+	if resting += m.rest.n; half != m.half.n || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
 		return fmt.Errorf("half-open %d counted %d, peers %d counted %d, resting %d counted %d, timed %d of %d",
-			half, m.halfOpen, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
+			half, m.half.n, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
+	}
+	return nil
+}
+
+// check walks the list both ways. Each connection on it must be one that may be.
+func (l *list) check(may func(*conn) bool) error {
+	n := 0
+	var before *conn
+	for c := l.first; c != nil; before, c = c, c.links[l.of].after {
+		if at := c.links[l.of]; !at.on || at.before != before || !may(c) {
+			return fmt.Errorf("connection %#x in state %v has no place on it", c.local, c.state)
+		}
+		n++
+	}
+	if n != l.n || before != l.last {
+		return fmt.Errorf("%d are on it, counted are %d", n, l.n)
 	}
 	return nil
 }

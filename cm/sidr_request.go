@@ -30,7 +30,7 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD) Verdict {
 		m.refuseSIDR(from, msg, SIDRUnsupported)
 		return VerdictNoListener
 	}
-	if v := m.admit(l, from); v != VerdictTaken {
+	if v := m.admit(now, l, from); v != VerdictTaken {
 		return v
 	}
 	c.asked(r.ServiceID, r.PrivateData)

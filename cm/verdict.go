@@ -20,8 +20,8 @@ const (
 	VerdictSuspect                   // dropped: likewise, and the peer was asked for that connection
 	VerdictBacklog                   // dropped: too many wait for the program
 	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
-	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer
-	VerdictHalfOpen                  // dropped: too many half-open connections
+	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer, and none in REP_SENT
+	VerdictHalfOpen                  // dropped: too many half-open connections, and none in REP_SENT that the peer may displace
 
 	// NumVerdicts is the number of verdicts.
 	NumVerdicts = int(iota)
@@ -51,6 +51,8 @@ type Counters struct {
 	Malformed [NumReasons]uint64
 	// Forgotten counts what ended and was forgotten early: see Config.MaxTimewait.
 	Forgotten uint64
+	// Displaced counts half-open connections that were displaced: see Config.MaxHalfOpen.
+	Displaced uint64
 }
 
 // Each calls f for each counter with its name, such as "cm_rx_msgs_req": those that Linux has
@@ -71,6 +73,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 		f("cm_malformed_"+Reason(r+1).String(), n)
 	}
 	f("cm_forgotten", c.Forgotten)
+	f("cm_displaced", c.Displaced)
 }
 
 // Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],

@@ -1,0 +1,59 @@
+package cm
+
+// A list holds connections in the order in which they were added.
+type list struct {
+	first, last *conn
+	n           int
+	of          listKind
+}
+
+// listKind says which of a connection's links a list uses: a connection is on one list of each kind
+// at most.
+type listKind uint8
+
+const (
+	ofTimewait     listKind = iota
+	ofAnswered              // of all that are in REP_SENT
+	ofAnsweredPeer          // of those of one address
+
+	numLists = iota
+)
+
+// links are a connection's neighbours on a list.
+type links struct {
+	before, after *conn
+	on            bool
+}
+
+func (l *list) add(c *conn) {
+	at := &c.links[l.of]
+	at.on, at.before = true, l.last
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.links[l.of].after = c
+	}
+	l.last = c
+	l.n++
+}
+
+// remove takes c off the list and reports whether it was on it.
+func (l *list) remove(c *conn) bool {
+	at := &c.links[l.of]
+	if !at.on {
+		return false
+	}
+	if at.before == nil {
+		l.first = at.after
+	} else {
+		at.before.links[l.of].after = at.after
+	}
+	if at.after == nil {
+		l.last = at.before
+	} else {
+		at.after.links[l.of].before = at.before
+	}
+	*at = links{}
+	l.n--
+	return true
+}
