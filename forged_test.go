@@ -3,6 +3,7 @@ package gorxe_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,95 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 		}
 		if sent != got.Load() {
 			t.Errorf("%d messages were sent, the victim got %d", sent, got.Load())
+		}
+	})
+}
+
+// A host whose address stands on more REQs than may be half-open connects all the same, also with a
+// queue pair that the last of them names, and what the program has accepted for them is released.
+func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const forged, bound = 1100, 1024
+		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
+		l := b.listenAt(gorxe.PortSpaceTCP, 7)
+		var unreachable, other atomic.Uint64
+		established := make(chan *gorxe.Conn, 1)
+		go func() {
+			for {
+				r, err := l.Next(t.Context())
+				if err != nil {
+					return
+				}
+				go func() {
+					q, err := b.pd.CreateQP(gorxe.QPInitAttr{SendCQ: b.cq, Cap: gorxe.QPCap{MaxSendWR: 1}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c, err := r.Accept(t.Context(), q, gorxe.DefaultConnParam())
+					switch {
+					case err == nil:
+						established <- c
+						return
+					case errors.Is(err, gorxe.ErrUnreachable):
+						unreachable.Add(1)
+					default:
+						other.Add(1)
+					}
+					if err := q.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		}()
+		const mine = forged + 1
+		rep := make(chan cm.CommID, 1)
+		var dreqs atomic.Uint64
+		go func() {
+			for m := (cm.MAD{}); victim.Recv(&m) == nil; {
+				switch {
+				case m.Attribute == cm.AttrREP && m.REP.RemoteCommID == mine:
+					rep <- m.REP.LocalCommID
+				case m.Attribute == cm.AttrDREQ:
+					dreqs.Add(1)
+				}
+			}
+		}()
+		for i := uint32(1); i <= forged; i++ {
+			req := victim.REQ(i, 7)
+			req.REQ.MaxCMRetries, req.REQ.LocalCMResponseTimeout = 15, 31
+			say(t, victim, req)
+			synctest.Wait()
+		}
+		if n := unreachable.Load(); n != forged-bound || dreqs.Load() != n || other.Load() != 0 {
+			t.Errorf("%d of %d requests were displaced, with %d DREQs, and %d have failed otherwise", n, forged, dreqs.Load(), other.Load())
+		}
+		req := victim.REQ(mine, 7)
+		last := victim.REQ(forged, 7).REQ
+		req.REQ.LocalQPN, req.REQ.LocalCAGUID = last.LocalQPN, last.LocalCAGUID
+		say(t, victim, req)
+		synctest.Wait()
+		select {
+		case id := <-rep:
+			say(t, victim, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: mine, RemoteCommID: id}})
+		default:
+			t.Fatalf("the owner of the address is not answered: %v", b.dev.Counters()["cm_verdict_half_open_peer"])
+		}
+		c := <-established
+		time.Sleep(10 * time.Minute)
+		select {
+		case <-c.Done():
+			t.Errorf("the connection has ended: %v", c.Err())
+		default:
+		}
+		if n := b.dev.Counters()["cm_displaced"]; n != forged-bound+1 {
+			t.Errorf("%d connections are counted as displaced, want %d", n, forged-bound+1)
+		}
+		if n := unreachable.Load(); n != forged {
+			t.Errorf("%d of %d Accepts have returned", n, forged)
+		}
+		if n := len(slices.Collect(b.dev.QPs())); n != 3 {
+			t.Errorf("%d queue pairs are left, want that of the connection, of the node and of the manager", n)
 		}
 	})
 }
