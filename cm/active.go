@@ -25,10 +25,10 @@ func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
 	return id, nil
 }
 
-// transaction is the transaction ID of what this side asks about a connection. The upper half is
-// the same for all of a manager, and no part of an ID.
+// transaction returns the transaction ID of the messages with which this side asks about a
+// connection. Nothing but the connection's own messages tells its upper half.
 func (m *Manager) transaction(id CommID) uint64 {
-	return m.ids.transaction() | uint64(id)
+	return m.ids.transaction(id)<<32 | uint64(id)
 }
 
 // reply takes a REP for a REQ.

@@ -123,6 +123,25 @@ func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 	}
 }
 
+// Who knows our ID of a request that its peer has not answered, but not its transaction ID, which
+// every answer returns, changes nothing either.
+func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
+	for _, state := range []State{StateREQSent, StateSIDRREQSent} {
+		for _, a := range []Attribute{AttrMRA, AttrREJ, AttrREP, AttrDREP, AttrRTU, AttrSIDRREP} {
+			for name, tid := range map[string]uint64{
+				"none": 0, "our ID": uint64(our(1)), "that of another request": New(Config{}).transaction(our(2)),
+				"half of it": New(Config{}).transaction(our(2))&^0xffffffff | uint64(our(1)),
+			} {
+				t.Run(fmt.Sprintf("%v in %v, transaction ID: %s", a, state, name), func(t *testing.T) {
+					msg := forged(a, our(1), 0x22)
+					msg.TransactionID = tid
+					holds(t, state, msg)
+				})
+			}
+		}
+	}
+}
+
 // holds delivers a message 100 times to a connection in a state, which changes nothing about it.
 func holds(t *testing.T, state State, msg *MAD) {
 	t.Helper()

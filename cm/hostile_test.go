@@ -10,13 +10,14 @@ import (
 // and a program that answers some of it. Each message is 4 bytes of what to do first, then the
 // beginning of a MAD.
 func FuzzManager(f *testing.F) {
+	asked := New(Config{}).transaction(our(1))
 	for _, seed := range []MAD{
 		{Attribute: AttrREQ, REQ: REQ{LocalCommID: 9, ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: 1, LocalCAGUID: 1}},
-		{Attribute: AttrREP, REP: REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
+		{Attribute: AttrREP, TransactionID: asked, REP: REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
 		{Attribute: AttrDREQ, DREQ: DREQ{LocalCommID: 0x22, RemoteCommID: our(2), RemoteQPN: 0x11}},
 		{Attribute: AttrSIDRREQ, SIDRREQ: SIDRREQ{RequestID: 4, ServiceID: IPServiceID(PortSpaceUDP, 7)}},
-		{Attribute: AttrMRA, MRA: MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
-		{Attribute: AttrREJ, REJ: REJ{RemoteCommID: our(1), Reason: RejectTimeout, ARI: make([]byte, 8)}},
+		{Attribute: AttrMRA, TransactionID: asked, MRA: MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
+		{Attribute: AttrREJ, TransactionID: asked, REJ: REJ{RemoteCommID: our(1), Reason: RejectTimeout, ARI: make([]byte, 8)}},
 	} {
 		var b [MADLen]byte
 		if err := seed.Encode(&b); err != nil {

@@ -16,7 +16,7 @@ func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secre
 // Tweaks of the permutation.
 const (
 	idTweak          = iota
-	transactionTweak // the half of transaction IDs that is the same for all of a manager
+	transactionTweak // the upper half of a connection's transaction ID
 	probeTweak       // one half of the transaction IDs of probes
 	probeTweak2      // and the other
 )
@@ -30,8 +30,10 @@ func (s *idSequence) next() CommID {
 // at returns the ID with a number.
 func (s *idSequence) at(n uint32) CommID { return CommID(s.order.Map(32, idTweak, n)) }
 
-// transaction returns the upper half of the transaction IDs of the manager, which is no part of an ID.
-func (s *idSequence) transaction() uint64 { return uint64(s.order.Map(32, transactionTweak, 0)) << 32 }
+// transaction returns the upper half of the transaction ID of a connection.
+func (s *idSequence) transaction(id CommID) uint64 {
+	return uint64(s.order.Map(32, transactionTweak, uint32(id)))
+}
 
 // probe returns a transaction ID that has nothing in common with any other: 64 bits, never 0.
 func (s *idSequence) probe() uint64 {

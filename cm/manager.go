@@ -145,8 +145,20 @@ func (m *Manager) receive(now Time, from Peer, msg *MAD) Verdict {
 		return VerdictWrongPeer
 	case c.remoteKnown && c.remote != remote && msg.Attribute != AttrSIDRREP:
 		return m.stranger(from, msg)
+	case !c.remoteKnown && msg.answersRequest() && msg.TransactionID != c.tid:
+		return m.stranger(from, msg)
 	}
 	return m.react(now, c, msg)
+}
+
+// answersRequest is true for messages that return the transaction ID of the REQ or SIDR_REQ that they
+// answer. Linux copies it into all of them (drivers/infiniband/core/cm.c).
+func (m *MAD) answersRequest() bool {
+	switch m.Attribute {
+	case AttrMRA, AttrREJ, AttrREP, AttrSIDRREP:
+		return true
+	}
+	return false
 }
 
 // ids returns the connection that a message names, as the receiver and the sender know it.

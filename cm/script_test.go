@@ -282,6 +282,14 @@ func (s *script) deliver(message string, words []string) {
 	} else if _, ok := named["tid"]; ok {
 		msg.TransactionID = named.num("tid", 0)
 	}
+	to := r
+	if msg.Attribute == AttrSIDRREP {
+		to = l
+	}
+	// An answer returns the transaction ID of the request.
+	if c := s.m.conns[to]; c != nil && msg.TransactionID == 0xabc && c.active && !c.remoteKnown {
+		msg.TransactionID = c.tid
+	}
 	guid := GUID(named.num("guid", 0x77))
 	qpn := bth.QPN(named.num("qpn", 0x33))
 	switch msg.Attribute {
