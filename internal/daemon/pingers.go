@@ -5,23 +5,24 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"time"
 
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/rping"
 )
 
 const (
 	// maxPingers is how many rping clients a device serves at a time; each costs 64 KiB.
 	maxPingers = 256
-	// maxPingersOfHost is how many of them one host may have. Whoever asks has a place, also if
-	// the connection never comes to be, for up to two minutes: no host is to have them all.
+	// maxPingersOfHost is how many of them one host may have. A client has a place from its request
+	// on, but another may take it until the connection is established: see places.
 	maxPingersOfHost = 64
 )
 
 // pingers are the rping clients of a device.
 type pingers struct {
 	mu     sync.Mutex
-	total  int
-	hosts  map[netip.Addr]int // of total, none of 0
+	places *places.Places
 	counts pingerCounts
 }
 
@@ -34,33 +35,34 @@ type pingerCounts struct {
 	busyPeer     uint64 // refused: as many as a host may have
 }
 
-func newPingers() *pingers { return &pingers{hosts: map[netip.Addr]int{}} }
+func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
 
-// enter gives a client of host a place, if there is one.
-func (p *pingers) enter(host netip.Addr) bool {
+// enter gives a client of host a place, nil if there is none. giveUp is called if another takes it.
+func (p *pingers) enter(host netip.Addr, giveUp func()) *places.Place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.total >= maxPingers:
+	place, refusal := p.places.Enter(time.Now(), host, giveUp)
+	switch refusal {
+	case places.Full:
 		p.counts.busy++
-		return false
-	case p.hosts[host] >= maxPingersOfHost:
+	case places.HostFull:
 		p.counts.busyPeer++
-		return false
 	}
-	p.total++
-	p.hosts[host]++
-	return true
+	return place
+}
+
+// connected keeps a place for its client, which is connected. It returns false if another has it.
+func (p *pingers) connected(place *places.Place) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.places.Connected(place)
 }
 
 // leave takes back the place of a client that ended with err.
-func (p *pingers) leave(host netip.Addr, err error) {
+func (p *pingers) leave(place *places.Place, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total--
-	if p.hosts[host]--; p.hosts[host] == 0 {
-		delete(p.hosts, host)
-	}
+	p.places.Leave(place)
 	switch {
 	case errors.Is(err, rping.ErrNotConnected):
 		p.counts.notConnected++

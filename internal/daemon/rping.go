@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/rping"
 )
 
@@ -60,7 +61,10 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rpi
 		}
 		host := r.RemoteGID().Addr()
 		log := d.PeerLog().With("service", "rping", "peer", r.Remote().String())
-		if !c.enter(host) {
+		asking, giveUp := context.WithCancelCause(ctx)
+		place := c.enter(host, func() { giveUp(places.ErrTaken) })
+		if place == nil {
+			giveUp(nil)
 			// It is the clients who decide how often this happens: they are counted.
 			log.Debug("refused: too many clients", "most", maxPingers, "most_of_a_host", maxPingersOfHost)
 			// An error says that it has given up itself.
@@ -68,9 +72,13 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rpi
 			continue
 		}
 		p.serving.Go(func() {
+			defer giveUp(nil)
 			log.Debug("asks")
-			err := s.Serve(ctx, r)
-			c.leave(host, err)
+			s := *s
+			s.Connected = func() bool { return c.connected(place) }
+			place.Wait()
+			err := s.Serve(asking, r)
+			c.leave(place, err)
 			switch {
 			case err == nil, errors.Is(err, context.Canceled):
 				log.Debug("ended")

@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/race"
+	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/internal/rping"
 	"github.com/gorxe/gorxe/packet"
 )
@@ -71,6 +74,50 @@ func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
 				t.Error("a client without end ended well")
 			}
 		}
+		if err := <-r.end; err != nil {
+			t.Error(err)
+		}
+		<-r.told
+	})
+}
+
+// Requests that bear the address of a host which never sent them take its places, and give them up to
+// those that it sends.
+func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start("")
+		<-r.told
+		const victim = "192.0.2.66"
+		link, err := r.pipes.Open(netip.MustParseAddr(victim), 1500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attacker := rawcm.New(link, pingsAt.Addr())
+		for i := range uint32(maxPingersOfHost + 1) {
+			m := attacker.REQ(i+1, pingsAt.Port())
+			m.REQ.MaxCMRetries, m.REQ.LocalCMResponseTimeout = 15, 31
+			if err := errors.Join(attacker.Put(m), attacker.Flush()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if n := r.opened[0].Counters()["cm_rx_msgs_req"]; n != maxPingersOfHost+1 {
+			t.Fatalf("%d requests have come", n)
+		}
+		if err := link.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(places.Grace)
+		d, _ := r.host(victim)
+		defer d.Close()
+		for range 3 {
+			c := rping.Client{PD: d.AllocPD(), Count: 3, Validate: true}
+			if err := c.Run(t.Context(), pingsAt); err != nil {
+				t.Error(err)
+			}
+		}
+		r.stop()
 		if err := <-r.end; err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/places"
 )
 
 // Counts are what a server has counted since it began.
@@ -79,16 +80,18 @@ func (s *Server) take(r *gorxe.ConnRequest) {
 		return
 	}
 	x, why := s.find(name, peer)
+	var at *place
 	if why == 0 {
-		why = s.enter(x, peer)
+		at, why = s.enter(x, peer)
 	}
 	if why != 0 {
 		s.refuse(r, why, refusals[why])
 		return
 	}
 	go func() {
-		defer s.leave(x, peer)
-		s.connect(r, x)
+		defer s.leave(x, at)
+		at.Wait()
+		s.connect(r, x, at)
 	}()
 }
 
@@ -122,50 +125,71 @@ func (s *Server) takeDirectory(r *gorxe.ConnRequest, peer netip.Addr) {
 		return
 	}
 	nowhere := &exported{}
-	if why := s.enter(nowhere, peer); why != 0 {
+	at, why := s.enter(nowhere, peer)
+	if why != 0 {
 		s.refuse(r, why, refusals[why])
 		return
 	}
 	go func() {
-		defer s.leave(nowhere, peer)
+		defer s.leave(nowhere, at)
+		at.Wait()
 		x, err := s.directory(mine)
 		if err != nil {
 			s.fail(r, err)
 			return
 		}
-		s.connect(r, x)
+		s.connect(r, x, at)
 		// An error says that the device is closed.
 		_ = x.withdraw()
 	}()
 }
 
-// enter counts a connection in, if there is room for it.
-func (s *Server) enter(x *exported, peer netip.Addr) Refusal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed || s.total >= s.opts.MaxConns:
-		s.counts.BusyAll++
-		return Busy
-	case s.peers[peer] >= s.opts.MaxPerPeer:
-		s.counts.BusyPeer++
-		return Busy
-	}
-	s.total++
-	s.peers[peer]++
-	x.conns++
-	s.conns.Add(1)
-	return 0
+// place is that of a connection among those that there may be.
+type place struct {
+	*places.Place
+	asking context.Context // ends when nobody waits for the connections any more, or another takes the place
+	giveUp context.CancelCauseFunc
 }
 
-func (s *Server) leave(x *exported, peer netip.Addr) {
+// enter counts a connection in, if there is room for it.
+func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	s.mu.Lock()
-	s.total--
-	x.conns--
-	if s.peers[peer]--; s.peers[peer] == 0 {
-		delete(s.peers, peer)
+	defer s.mu.Unlock()
+	if s.closed {
+		s.counts.BusyAll++
+		return nil, Busy
 	}
+	at := &place{}
+	at.asking, at.giveUp = context.WithCancelCause(s.hurry)
+	var why places.Refusal
+	switch at.Place, why = s.places.Enter(time.Now(), peer, func() { at.giveUp(places.ErrTaken) }); why {
+	case places.Full:
+		s.counts.BusyAll++
+	case places.HostFull:
+		s.counts.BusyPeer++
+	}
+	if why != places.Granted {
+		at.giveUp(nil)
+		return nil, Busy
+	}
+	x.conns++
+	s.conns.Add(1)
+	return at, 0
+}
+
+// connected keeps a place for its connection, which is established. It returns false if another has it.
+func (s *Server) connected(at *place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.places.Connected(at.Place)
+}
+
+func (s *Server) leave(x *exported, at *place) {
+	s.mu.Lock()
+	s.places.Leave(at.Place)
+	x.conns--
 	s.mu.Unlock()
+	at.giveUp(nil)
 	s.conns.Done()
 }
 
@@ -188,7 +212,12 @@ const (
 )
 
 // connect serves one connection from its request to its end.
-func (s *Server) connect(r *gorxe.ConnRequest, x *exported) {
+func (s *Server) connect(r *gorxe.ConnRequest, x *exported, at *place) {
+	if at.asking.Err() != nil {
+		s.count(&s.counts.Unanswered)
+		s.refuse(r, Busy, context.Cause(at.asking))
+		return
+	}
 	if x.current.Err() != nil {
 		s.count(&s.counts.NoRegion)
 		s.refuse(r, NoRegion, ErrNoRegion)
@@ -213,7 +242,11 @@ func (s *Server) connect(r *gorxe.ConnRequest, x *exported) {
 	p.RNRRetry = 0 // there is never a receive: a SEND of the client need not wait for one
 	p.PrivateData = x.encode()
 	// One that is being made is made first and then ended, so that the client hears of it.
-	c, err := r.Accept(s.hurry, q, p)
+	c, err := r.Accept(at.asking, q, p)
+	if err == nil && !s.connected(at) {
+		// Closing the queue pair ends the connection.
+		err = places.ErrTaken
+	}
 	if err != nil {
 		s.count(&s.counts.Unanswered)
 		s.opts.Log.Debug("a client of a region did not go on", "region", x.Name, "error", err)

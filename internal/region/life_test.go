@@ -94,8 +94,8 @@ func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 			t.Errorf("%s and %d goroutines, before %s and %d", got, g, before, goroutines)
 		}
 		w.server.mu.Lock()
-		if w.server.total != 0 || len(w.server.peers) != 0 || w.server.regions["m"].conns != 0 {
-			t.Errorf("%d connections of %d hosts are counted", w.server.total, len(w.server.peers))
+		if n, hosts := w.server.places.Taken(); n != 0 || hosts != 0 || w.server.regions["m"].conns != 0 {
+			t.Errorf("%d connections of %d hosts are counted", n, hosts)
 		}
 		w.server.mu.Unlock()
 		if c := w.server.Counts(); c.Accepted != rounds*each || c.Lost != rounds*each {

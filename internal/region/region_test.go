@@ -12,8 +12,11 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 )
@@ -420,6 +423,42 @@ func TestConnectionsAreBounded(t *testing.T) {
 		w.dial(b, "m")
 		if r := w.server.Regions(); len(r) != 1 || r[0].Conns != 3 {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// Requests that bear the address of a host which never sent them take its places, and give them up to
+// those that it sends.
+func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{MaxConns: 9, MaxPerPeer: 8}, packet.FaultConfig{})
+		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
+		const victim = "192.0.2.66"
+		link := w.link(victim)
+		attacker := rawcm.New(link, w.at.Addr())
+		for i := range uint32(9) {
+			m := attacker.REQ(i+1, Port)
+			m.REQ.MaxCMRetries, m.REQ.LocalCMResponseTimeout = 15, 31
+			m.REQ.PrivateData = append(m.REQ.PrivateData, request("m")...)
+			if err := errors.Join(attacker.Put(m), attacker.Flush()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if c := w.server.Counts(); c.BusyPeer != 1 || w.server.Regions()[0].Conns != 8 {
+			t.Fatalf("%+v", c)
+		}
+		if err := link.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(places.Grace)
+		d := w.client(victim)
+		for range 3 {
+			w.dial(d, "m")
+		}
+		synctest.Wait()
+		if c := w.server.Counts(); c.BusyPeer != 1 || c.Accepted != 3 || c.Unanswered != 3 {
+			t.Errorf("%+v", c)
 		}
 	})
 }

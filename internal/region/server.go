@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/mr"
 )
 
@@ -53,8 +54,7 @@ type Server struct {
 	mu      sync.Mutex
 	closed  bool
 	regions map[string]*exported
-	total   int
-	peers   map[netip.Addr]int // connections by host, none of 0
+	places  *places.Places
 	counts  Counts
 }
 
@@ -72,9 +72,10 @@ type exported struct {
 
 // NewServer returns a server without regions.
 func NewServer(dev *gorxe.Device, o Options) *Server {
-	s := &Server{dev: dev, opts: o, regions: map[string]*exported{}, peers: map[netip.Addr]int{}}
+	s := &Server{dev: dev, opts: o, regions: map[string]*exported{}}
 	s.opts.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
 	s.opts.MaxPerPeer = cmp.Or(o.MaxPerPeer, DefaultMaxPerPeer)
+	s.places = places.New(s.opts.MaxConns, s.opts.MaxPerPeer)
 	s.opts.KeepAlive = cmp.Or(o.KeepAlive, DefaultKeepAlive)
 	if s.opts.Log == nil {
 		s.opts.Log = slog.New(slog.DiscardHandler)

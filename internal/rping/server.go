@@ -18,6 +18,9 @@ type Server struct {
 	// KeepAlive is how often a client that is silent is looked for; 0 is never. See
 	// [gorxe.Conn.KeepAlive].
 	KeepAlive time.Duration
+	// Connected is called when a client is connected, if it is not nil. The connection ends at once
+	// if it returns false.
+	Connected func() bool
 	// Ping is called with the text of each ping, if it is not nil. It must not keep it.
 	Ping func(text []byte)
 }
@@ -32,6 +35,9 @@ func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
 	if size == 0 {
 		size = MaxSize
 	}
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrNotConnected, context.Cause(ctx)), r.Reject(nil))
+	}
 	e, err := newEndpoint(s.PD)
 	if err != nil {
 		return errors.Join(err, r.Reject(nil))
@@ -44,6 +50,9 @@ func (s *Server) Serve(ctx context.Context, r *gorxe.ConnRequest) error {
 	}
 	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
+	}
+	if s.Connected != nil && !s.Connected() {
+		return ErrNotConnected
 	}
 	defer e.lookAfter(ctx, s.KeepAlive)()
 	for err == nil {

@@ -1,0 +1,121 @@
+// Package places bounds the clients of a service, in all and of one host. Where a bound is reached, a
+// new client takes the place of one that has asked for a connection and not gone on with it: a request
+// may bear another's address, and such requests must not keep the owner of the address out.
+//
+// The package has no clock and no lock: time is a parameter, and the caller sees to it that calls of the
+// methods of [Places] do not overlap.
+package places
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Grace is how long a client that is not connected keeps its place at least, which is the time to go
+// on with its request. It bounds how often a service accepts requests in vain: each place once in
+// that time.
+const Grace = 100 * time.Millisecond
+
+// ErrTaken is for the error of a request whose place was taken.
+var ErrTaken = errors.New("another client took its place")
+
+// Places are the clients of a service.
+type Places struct {
+	all, ofHost int // bounds
+	total       int
+	hosts       map[netip.Addr]int // of total, none of 0
+	asking      []*Place           // those that are not connected, oldest first
+}
+
+// Place is that of one client.
+type Place struct {
+	host   netip.Addr
+	since  time.Time
+	giveUp func()
+	lost   bool          // another client has it
+	before *Place        // of the client that it was taken from, nil for none
+	left   chan struct{} // closed by Leave
+}
+
+// Wait returns when the client that the place was taken from has left. The caller holds no lock.
+func (p *Place) Wait() {
+	if p.before != nil {
+		<-p.before.left
+		p.before = nil
+	}
+}
+
+// New makes places for so many clients in all and of one host.
+func New(all, ofHost int) *Places {
+	return &Places{all: all, ofHost: ofHost, hosts: map[netip.Addr]int{}}
+}
+
+// Taken returns how many clients there are, and of how many hosts.
+func (p *Places) Taken() (clients, hosts int) { return p.total, len(p.hosts) }
+
+// Refusal says why a client has no place.
+type Refusal uint8
+
+const (
+	Granted  Refusal = iota // it has one
+	Full                    // as many clients as there may be
+	HostFull                // as many as one host may have
+)
+
+// Enter gives a client of host a place. giveUp is called if another takes it before the client is
+// connected. The other waits until the client has left, so that there never are more than the bounds.
+func (p *Places) Enter(now time.Time, host netip.Addr, giveUp func()) (*Place, Refusal) {
+	place := &Place{host: host, since: now, giveUp: giveUp, left: make(chan struct{})}
+	refusal := Granted
+	switch {
+	case p.hosts[host] >= p.ofHost:
+		refusal = HostFull
+	case p.total >= p.all:
+		refusal = Full
+	}
+	if refusal != Granted {
+		i := slices.IndexFunc(p.asking, func(a *Place) bool { return refusal == Full || a.host == host })
+		if i < 0 || now.Sub(p.asking[i].since) < Grace {
+			return nil, refusal
+		}
+		other := p.asking[i]
+		p.remove(other)
+		place.before, other.lost = other, true
+		other.giveUp()
+	}
+	p.total++
+	p.hosts[host]++
+	p.asking = append(p.asking, place)
+	return place, Granted
+}
+
+// Connected makes the place its client's until it leaves. It returns false if another has it.
+func (p *Places) Connected(place *Place) bool {
+	p.settle(place)
+	return !place.lost
+}
+
+// Leave gives the place back. It is called once.
+func (p *Places) Leave(place *Place) {
+	if !place.lost {
+		p.remove(place)
+	}
+	close(place.left)
+}
+
+func (p *Places) remove(place *Place) {
+	p.settle(place)
+	p.total--
+	if p.hosts[place.host]--; p.hosts[place.host] == 0 {
+		delete(p.hosts, place.host)
+	}
+}
+
+// settle ends that the place can be taken.
+func (p *Places) settle(place *Place) {
+	if i := slices.Index(p.asking, place); i >= 0 {
+		p.asking = slices.Delete(p.asking, i, i+1)
+	}
+}
