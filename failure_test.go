@@ -3,6 +3,7 @@ package gorxe_test
 import (
 	"errors"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,45 +73,67 @@ func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
 	}
 }
 
+// behind is a link whose receiver is behind while the flag is set.
+type behind struct {
+	packet.Link
+	is atomic.Bool
+}
+
+func (b *behind) Pending() bool { return b.is.Load() }
+
 // The retries of a connection with a long timeout, or with none, take longer.
 func TestKeepAliveNeedsNoRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
-		var links [2]packet.Link
-		for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
-			l, err := n.Open(netip.MustParseAddr(a), 9000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			links[i] = l
-		}
-		a, b := openNode(t, gorxe.Config{Links: links[:1]}, 64), openNode(t, gorxe.Config{Links: links[1:]}, 64)
-		l := b.listenAt(gorxe.PortSpaceTCP, 7174)
-		p := gorxe.DefaultConnParam()
-		p.Timeout = 0
-		out := a.dial(t.Context(), b.at(7174), p)
-		if _, err := b.next(l).Accept(t.Context(), b.qp, p); err != nil {
-			t.Fatal(err)
-		}
-		c := (<-out).conn
-		ended := make(chan error, 1)
-		go func() { ended <- c.KeepAlive(t.Context(), 500*time.Millisecond) }()
-		time.Sleep(time.Minute)
-		select {
-		case err := <-ended:
-			t.Fatalf("it ended while the peer lived: %v", err)
-		default:
-		}
-		if err := links[1].Close(); err != nil {
-			t.Fatal(err)
-		}
-		killed := time.Now()
-		if err := <-ended; !errors.Is(err, gorxe.ErrUnreachable) {
-			t.Errorf("KeepAlive = %v", err)
-		}
-		// The clock of the bubble is virtual.
-		if took := time.Since(killed); took > 3*time.Second {
-			t.Errorf("it took %v", took)
-		}
-	})
+	for _, c := range []struct {
+		what       string
+		behind     bool
+		from, upTo time.Duration
+	}{
+		{"an end that has looked at all that has come", false, 0, 3 * time.Second},
+		{"an end that is behind", true, 9 * time.Second, 12 * time.Second},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := packet.NewPipeNet()
+				var links [2]packet.Link
+				for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
+					l, err := n.Open(netip.MustParseAddr(a), 9000)
+					if err != nil {
+						t.Fatal(err)
+					}
+					links[i] = l
+				}
+				link := &behind{Link: links[0]}
+				links[0] = link
+				a, b := openNode(t, gorxe.Config{Links: links[:1]}, 64), openNode(t, gorxe.Config{Links: links[1:]}, 64)
+				l := b.listenAt(gorxe.PortSpaceTCP, 7174)
+				p := gorxe.DefaultConnParam()
+				p.Timeout = 0
+				out := a.dial(t.Context(), b.at(7174), p)
+				if _, err := b.next(l).Accept(t.Context(), b.qp, p); err != nil {
+					t.Fatal(err)
+				}
+				conn := (<-out).conn
+				link.is.Store(c.behind)
+				ended := make(chan error, 1)
+				go func() { ended <- conn.KeepAlive(t.Context(), 500*time.Millisecond) }()
+				time.Sleep(time.Minute)
+				select {
+				case err := <-ended:
+					t.Fatalf("it ended while the peer lived: %v", err)
+				default:
+				}
+				if err := links[1].Close(); err != nil {
+					t.Fatal(err)
+				}
+				killed := time.Now()
+				if err := <-ended; !errors.Is(err, gorxe.ErrUnreachable) {
+					t.Errorf("KeepAlive = %v", err)
+				}
+				// The clock of the bubble is virtual.
+				if took := time.Since(killed); took < c.from || took > c.upTo {
+					t.Errorf("it took %v, want %v to %v", took, c.from, c.upTo)
+				}
+			})
+		})
+	}
 }

@@ -14,7 +14,8 @@ import (
 // which needs no memory and which the peer's program does not see. The peer is gone when the
 // retries run out, or when work has been outstanding for four times every, and at least a second,
 // without a packet from the peer: with every = 500 ms that is 2.5 s after its death at the latest,
-// however long the retries take.
+// however long the retries take. A host that is too busy to look at what has come waits for up to
+// 10 s.
 //
 // KeepAlive returns nil when either end has ended the connection, the cause of ctx, or an error
 // that is [ErrUnreachable] when the peer is gone; the connection is over then. Another
@@ -25,7 +26,7 @@ import (
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var quiet quietness
+	quiet := quietness{since: time.Now()}
 	for {
 		select {
 		case <-c.over:
@@ -47,7 +48,7 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 			return err
 		}
 		idle := c.qp.qp.Idle()
-		if quiet.tooLong(idle, c.qp.Counters().ReceivedPackets) {
+		if quiet.tooLong(idle, c.qp.Counters().ReceivedPackets, c.qp.qp.ReceiverBehind) {
 			c.abandon(ErrUnreachable)
 			return ErrUnreachable
 		}
@@ -60,8 +61,9 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 
 // How long a peer may be quiet while work is outstanding.
 const (
-	quietTicks = 4
-	quietTime  = time.Second
+	quietTicks  = 4
+	quietTime   = time.Second
+	quietBehind = 10 * time.Second // while this end has not looked at all that has come, as on a busy host
 )
 
 // quietness is how long work has been outstanding without a packet from the peer.
@@ -72,11 +74,14 @@ type quietness struct {
 }
 
 // tooLong is told at every tick whether work was outstanding and how many packets have been received, and reports
-// whether the peer is gone.
-func (q *quietness) tooLong(idle bool, packets uint64) bool {
+// whether the peer is gone. What the peer has sent may wait in the host while behind is true.
+func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool {
 	if idle || packets != q.packets {
 		*q = quietness{packets: packets, since: time.Now()}
 		return false
+	}
+	if behind() {
+		return time.Since(q.since) >= quietBehind
 	}
 	q.ticks++
 	return q.ticks >= quietTicks && time.Since(q.since) >= quietTime

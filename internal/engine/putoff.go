@@ -51,6 +51,13 @@ func (l *lookout) isBehind(o *outbox) bool {
 	return l.behind
 }
 
+// ReceiverBehind reports whether packets have come to the link of a connected queue pair that may not have been dealt with.
+func (q *QP) ReceiverBehind() bool {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.out != nil && q.out.pender != nil && q.out.pender.Pending()
+}
+
 // deadline is when q's machine wants its timeout, or until when that is put off. The lock is
 // held.
 func (q *QP) deadline() (transport.Time, bool) {
