@@ -53,7 +53,7 @@ type Device struct {
 	start     time.Time
 
 	shards    []*shard
-	nextShard atomic.Uint32     // for the next queue pair
+	shardDraw draw              // chooses shards of new queue pairs
 	made      atomic.Uint64     // queue pairs, ever: their numbers
 	open      atomic.Int64      // queue pairs there are
 	keys      *mr.Table         // read with a shard's keying or all shards' locks held, changed alone or with all of them: see shard.alone
@@ -94,18 +94,17 @@ func Open(cfg Config) (*Device, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	draw := secrets{cfg.Seed}
+	secret := secrets{cfg.Seed}
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
 		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
-		start: time.Now(), guid: draw.guid(),
-		keys: mr.NewTable(draw.of("keys"), cfg.MaxMR),
+		start: time.Now(), guid: secret.guid(),
+		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
 		done: make(chan struct{}), events: newEvents(),
 	}
 	d.keys.GuardAtomics(&d.atomics)
 	for i := range cfg.Shards {
-		secret := draw.of(fmt.Sprint("queue pair numbers ", i))
-		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, secret))
+		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, secret.of(fmt.Sprint("queue pair numbers ", i))))
 	}
 	for _, s := range d.shards {
 		d.running.Go(s.pump)

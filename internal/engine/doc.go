@@ -55,10 +55,11 @@
 // # Shards
 //
 // A device has one shard or several. A queue pair belongs to one of them for all its life: its number leaves, divided
-// by how many there are, the shard's index. Shard 0, home, has queue pair 1, all datagrams with their groups, and all
-// that shares a receive queue. A link that can (see packet.Split) has a queue for each shard, into which the kernel sorts
-// what comes; the goroutine of a queue takes its own shard's lock. What comes to another one's queue all the same, or by a
-// link with one, it hands on: it takes the lock of one shard after the other.
+// by how many there are, the shard's index. The shard is drawn at random, except where it has to be shard 0, home: that has
+// queue pair 1, all datagrams with their groups, and all that shares a receive queue. A link that can (see packet.Split) has
+// a queue for each shard, into which the kernel sorts what comes; the goroutine of a queue takes its own shard's lock. What
+// comes to another one's queue all the same, or by a link with one, it hands on: it takes the lock of one shard after the
+// other.
 //
 // Between a packet and its queue pair no lock is taken that another shard takes, but where keys change and for atomics on
 // memory that is not in this process or not aligned. The key table belongs

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"math/rand/v2"
+	"sync"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -20,12 +23,29 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair. Those that may be anywhere go to one after the other.
+// shardFor chooses the shard of a new queue pair: home, or one that is drawn if any will do. The draw does not depend on
+// the queue pairs there are: a rule that balances them shows a peer, by the shards of its own queue pairs, where those of
+// others are. See SECURITY.md.
 func (d *Device) shardFor(init *QPInit) *shard {
 	if len(d.shards) == 1 || init.SRQ != nil || init.Type == qp.UD || init.Type == qp.GSI {
 		return d.home()
 	}
-	return d.shards[int(d.nextShard.Add(1))%len(d.shards)]
+	return d.shards[d.shardDraw.next(len(d.shards))]
+}
+
+// draw gives random numbers that nobody predicts without the secret. It is safe for concurrent use.
+type draw struct {
+	mu     sync.Mutex
+	random *rand.Rand // guarded by mu
+}
+
+func newDraw(secret [32]byte) draw { return draw{random: rand.New(rand.NewChaCha8(secret))} }
+
+// next returns a number below n, each with the same probability.
+func (d *draw) next(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.IntN(n)
 }
 
 // lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being sent.
