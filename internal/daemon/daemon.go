@@ -18,6 +18,7 @@ import (
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/daemon/control"
 	"github.com/gorxe/gorxe/internal/daemon/peerlog"
+	"github.com/gorxe/gorxe/internal/respond"
 )
 
 // States of a daemon, as its status tells them.
@@ -90,7 +91,7 @@ func (o Options) withDefaults() Options {
 		o.Socket = control.Listen
 	}
 	if o.TCP == nil {
-		o.TCP = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+		o.TCP = respond.Listen
 	}
 	if o.Notify == nil {
 		o.Notify = notify

@@ -9,6 +9,7 @@ const (
 	notHere      reason = iota // the TCP connection came to an address that is no device's
 	notAdmitted                // not among the device's peers
 	tooMany                    // sessions, in all or of the peer
+	tooFast                    // connections of the peer's address or network: see paces
 	noMemory                   // left for sessions
 	unknown                    // first bytes that no tool writes
 	switchedOff                // of a tool that is not answered on this port
@@ -27,7 +28,7 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	"refused_not_here", "refused_not_admitted", "refused_too_many", "refused_no_memory", "refused_unknown", "refused_switched_off",
+	"refused_not_here", "refused_not_admitted", "refused_too_many", "refused_too_fast", "refused_no_memory", "refused_unknown", "refused_switched_off",
 	"bad_item", "refused_foreign_gid", "refused_queue_pair", "slow", "no_packet", "silent", "failed", "hung_up", "displaced", "stopped",
 	"wrong_payload",
 }

@@ -48,7 +48,9 @@ const acceptPause = 100 * time.Millisecond
 // that it began may go on.
 func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	var p pace
+	h := newHolder(l)
+	defer h.close()
+	p := paces{of: map[source]pace{}, spent: h.hold}
 	for {
 		conn, err := l.Accept()
 		switch {
@@ -61,8 +63,13 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 			}
 			continue
 		}
-		r.accept(ctx, conn, answered)
-		if !sleep(ctx, p.next(time.Now())) {
+		served, wait := p.enter(address(conn.RemoteAddr()), time.Now())
+		if served {
+			r.accept(ctx, conn, answered)
+		} else {
+			r.turnAway(conn)
+		}
+		if !sleep(ctx, wait) {
 			return nil
 		}
 	}
@@ -96,6 +103,17 @@ func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) 
 		defer r.leave(s)
 		s.run()
 	})
+}
+
+// turnAway closes the connection of a client that connects too fast, with a reset: nothing of it is left in the kernel.
+func (r *Responder) turnAway(conn net.Conn) {
+	r.count.why[tooFast].Add(1)
+	r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", "it connects too fast")
+	if t, ok := conn.(*net.TCPConn); ok {
+		// Otherwise it is closed without.
+		_ = t.SetLinger(0)
+	}
+	conn.Close()
 }
 
 // address is one end of a connection, as devices know it.

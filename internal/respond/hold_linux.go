@@ -1,0 +1,98 @@
+package respond
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// holdBack has a listening socket drop the requests for connections of some sources, and of no others.
+func holdBack(socket syscall.RawConn, from []source) error {
+	raw, err := bpf.Assemble(holdFilter(from))
+	if err != nil {
+		return err
+	}
+	program := make([]unix.SockFilter, len(raw))
+	for i, in := range raw {
+		program[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	var failed error
+	err = socket.Control(func(fd uintptr) {
+		if len(from) == 0 {
+			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
+			return
+		}
+		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	})
+	if err == nil && failed != nil {
+		err = fmt.Errorf("socket filter: %w", failed)
+	}
+	return err
+}
+
+// Offsets of classic BPF in Linux (linux/filter.h): of the IP header, and of the index of the interface that a packet came by.
+const (
+	netOff      = 1<<32 - 0x100000
+	adInterface = 1<<32 - 0x1000 + 8
+)
+
+// holdFilter is a filter for a TCP socket, which sees segments from the TCP header on. Connections that the socket accepts inherit
+// it: it passes all but SYNs, of which they get none.
+func holdFilter(from []source) []bpf.Instruction {
+	const flagsAt, syn, ack = 13, 0x02, 0x10
+	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}
+	var v4, v6 []bpf.Instruction
+	for _, s := range from {
+		// Each word of the address that differs leads past the rest.
+		var tests []bpf.Instruction
+		want := func(at, value uint32) {
+			tests = append(tests, bpf.LoadAbsolute{Off: at, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value})
+		}
+		const source4, source6 = netOff + 12, netOff + 8
+		at, code := uint32(source6), &v6
+		if s.addr.Is4() {
+			at, code = source4, &v4
+		}
+		for a := s.addr.AsSlice()[:s.bits/8]; len(a) > 0; a, at = a[4:], at+4 {
+			want(at, binary.BigEndian.Uint32(a))
+		}
+		if zone := s.addr.Zone(); zone != "" {
+			want(adInterface, interfaceIndex(zone))
+		}
+		for i, in := range tests {
+			if j, ok := in.(bpf.JumpIf); ok {
+				j.SkipFalse = uint8(len(tests) - i)
+				tests[i] = j
+			}
+		}
+		*code = append(append(*code, tests...), drop)
+	}
+	v4, v6 = append(v4, pass), append(v6, pass)
+	return append(append([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: flagsAt, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: syn | ack},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: syn, SkipTrue: 1},
+		pass,
+		bpf.LoadAbsolute{Off: netOff, Size: 1}, // version
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 4, SkipTrue: 1},
+		bpf.Jump{Skip: uint32(len(v4))},
+	}, v4...), v6...)
+}
+
+// interfaceIndex returns that of a zone, which is a name or a number; 0, which none has, where there is none.
+func interfaceIndex(zone string) uint32 {
+	if n, err := strconv.ParseUint(zone, 10, 31); err == nil {
+		return uint32(n)
+	}
+	ifc, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0
+	}
+	return uint32(ifc.Index)
+}
