@@ -217,13 +217,14 @@ func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
 // source finds the entry of the GID table from which a peer is reached, and sees to it that the
 // host knows the way there. Where packets go by themselves, as in memory, any entry does that is of
-// the same family and scope.
+// the same family, scope and zone.
 func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()
 	if !d.onHost {
 		for _, g := range gids {
-			if g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast() {
+			here, there := g.Addr.Zone(), remote.Zone()
+			if g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast() && (here == there || here == "" || there == "") {
 				return g, nil
 			}
 		}

@@ -55,17 +55,17 @@ func (f *foreignGIDs) String() string {
 // checkNamed refuses a GID that is not the peer's as far as its TCP connection proves. gidFlag is
 // the flag that chooses a GID.
 func (s *session) checkNamed(gid gorxe.GID, gidFlag string) error {
+	tcp := exchange.Address(s.conn.RemoteAddr())
 	if s.peers == nil {
-		s.peers = &exchange.Peers{Foreign: s.foreign, Own: exchange.HostAddrs()}
+		s.peers = &exchange.Peers{Foreign: s.foreign, Own: exchange.HostAddrs(exchange.Zones(tcp, s.gid.Addr)...)}
 		for _, g := range s.dev.GIDs() {
-			a := g.Addr.WithZone("")
-			s.peers.Own = append(s.peers.Own, netip.PrefixFrom(a, a.BitLen()))
+			s.peers.Own = append(s.peers.Own, exchange.HostAddr{Addr: g.Addr, Bits: g.Addr.BitLen()})
 		}
 	}
-	err := s.peers.Check(exchange.Address(s.conn.RemoteAddr()), gid)
+	err := s.peers.Check(tcp, gid, s.gid.Addr.Zone())
 	var refused *exchange.PeerError
 	if errors.As(err, &refused) && refused.Never == "" {
-		return fmt.Errorf("%w: choose the GID of that address at the peer with %s or, if both addresses are the peer's, give --foreign-gids %v here", err, gidFlag, refused.GID)
+		return fmt.Errorf("%w: choose the GID of that address at the peer with %s or, if both addresses are the peer's, give --foreign-gids %v here", err, gidFlag, refused.GID.WithZone(""))
 	}
 	return err
 }

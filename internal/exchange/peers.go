@@ -14,13 +14,19 @@ type Peers struct {
 	// Foreign are the networks whose addresses an end may name although its TCP connection has
 	// another: a host can have one address for TCP and another for RDMA.
 	Foreign []netip.Prefix
-	// Own are the addresses of this host with their networks.
-	Own []netip.Prefix
+	// Own are the addresses of this host, of link-local ones at least those of the links of both ends.
+	Own []HostAddr
+}
+
+// HostAddr is an address of this host, with its zone if it is link-local, and the length of its network's prefix.
+type HostAddr struct {
+	Addr netip.Addr
+	Bits int
 }
 
 // PeerError is a GID that the other end of an exchange may not name.
 type PeerError struct {
-	GID, TCP netip.Addr // what was named, and the address of the TCP connection
+	GID, TCP netip.Addr // what was named, and the address of the TCP connection, both with their zones if link-local
 	// Never says what the GID is that nobody may name, such as "a broadcast address". Empty:
 	// Peers.Foreign could allow it.
 	Never string
@@ -34,9 +40,10 @@ func (e *PeerError) Error() string {
 	return fmt.Sprintf("the peer's GID is %v, and its TCP connection has the address %v", e.GID, e.TCP)
 }
 
-// Check returns a *PeerError unless the end whose TCP connection has the address tcp may name gid.
-func (p *Peers) Check(tcp netip.Addr, gid [16]byte) error {
-	tcp, a := tcp.Unmap().WithZone(""), netip.AddrFrom16(gid).Unmap()
+// Check returns a *PeerError unless the end whose TCP connection has the address tcp may name gid. zone is that of the address
+// from which packets are sent to gid, if that is link-local: the same address is another host's on another link.
+func (p *Peers) Check(tcp netip.Addr, gid [16]byte, zone string) error {
+	tcp, a := tcp.Unmap(), scoped(netip.AddrFrom16(gid).Unmap(), zone)
 	here, own := p.own(tcp), p.own(a)
 	never := ""
 	switch {
@@ -57,21 +64,33 @@ func (p *Peers) Check(tcp netip.Addr, gid [16]byte) error {
 	case never != "":
 	case own && here:
 		return nil
-	case slices.ContainsFunc(p.Foreign, func(f netip.Prefix) bool { return f.Contains(a) }):
+	case slices.ContainsFunc(p.Foreign, func(f netip.Prefix) bool { return f.Contains(a.WithZone("")) }):
 		return nil
 	}
 	return &PeerError{a, tcp, never}
 }
 
+// needsZone reports whether a is the address of another host on each link.
+func needsZone(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() }
+
+// scoped returns a with the zone if it needs one.
+func scoped(a netip.Addr, zone string) netip.Addr {
+	if needsZone(a) {
+		return a.WithZone(zone)
+	}
+	return a
+}
+
 // own reports whether a is an address of this host.
 func (p *Peers) own(a netip.Addr) bool {
-	return a.IsLoopback() || slices.ContainsFunc(p.Own, func(o netip.Prefix) bool { return o.Addr() == a })
+	return a.IsLoopback() || slices.ContainsFunc(p.Own, func(o HostAddr) bool { return o.Addr == a })
 }
 
 // broadcast reports whether a is the limited broadcast address, or the first or the last address of
 // a network of this host: Linux takes both for broadcast addresses, the first until version 5.14.
 func (p *Peers) broadcast(a netip.Addr) bool {
-	return a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.ContainsFunc(p.Own, func(o netip.Prefix) bool {
+	return a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.ContainsFunc(p.Own, func(h HostAddr) bool {
+		o := netip.PrefixFrom(h.Addr, h.Bits)
 		if !a.Is4() || !o.Contains(a) || o.Bits() >= 31 {
 			return false
 		}
@@ -83,26 +102,49 @@ func (p *Peers) broadcast(a netip.Addr) bool {
 	})
 }
 
-// HostAddrs returns the addresses of this host with their networks; none when the system does not
-// tell.
-func HostAddrs() (all []netip.Prefix) {
-	addrs, _ := net.InterfaceAddrs()
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok {
+// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones of the links with the given
+// zones; none when the system does not tell.
+func HostAddrs(zones ...string) (all []HostAddr) {
+	add := func(addrs []net.Addr, zone string) {
+		for _, a := range addrs {
+			n, ok := a.(*net.IPNet)
+			if !ok {
+				continue
+			}
 			addr, _ := netip.AddrFromSlice(n.IP)
 			bits, _ := n.Mask.Size()
-			all = append(all, netip.PrefixFrom(addr.Unmap(), bits))
+			if addr = scoped(addr.Unmap(), zone); needsZone(addr) == (zone != "") {
+				all = append(all, HostAddr{addr, bits})
+			}
+		}
+	}
+	addrs, _ := net.InterfaceAddrs()
+	add(addrs, "")
+	for _, zone := range zones {
+		if i, err := net.InterfaceByName(zone); err == nil {
+			addrs, _ := i.Addrs()
+			add(addrs, zone)
 		}
 	}
 	return all
 }
 
-// Address returns the IP address of one end of a TCP connection, as GIDs have it; the zero Addr for
-// other connections.
+// Address returns the IP address of one end of a TCP connection, with the zone of a link-local one; the zero Addr for other
+// connections.
 func Address(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	return t.AddrPort().Addr().Unmap().WithZone("")
+	return t.AddrPort().Addr().Unmap()
+}
+
+// Zones returns those of addresses that have one, each once.
+func Zones(addrs ...netip.Addr) (zones []string) {
+	for _, a := range addrs {
+		if z := a.Zone(); z != "" && !slices.Contains(zones, z) {
+			zones = append(zones, z)
+		}
+	}
+	return zones
 }

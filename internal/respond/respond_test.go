@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/exchange"
 	"github.com/gorxe/gorxe/internal/exchange/perftest"
 	"github.com/gorxe/gorxe/internal/exchange/pingpong"
 	"github.com/gorxe/gorxe/packet"
@@ -89,7 +90,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 			limits.Memory = 1 << 16
 		}
 		r.r = New(func() []*gorxe.Device { return []*gorxe.Device{r.dev} }, limits, slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		r.r.hostAddrs = func() []netip.Prefix { return nil } // whatever addresses the host of the test has
+		r.r.hostAddrs = func(...string) []exchange.HostAddr { return nil } // whatever addresses the host of the test has
 		over := make(chan error)
 		go func() { over <- r.r.Serve(t.Context(), r, kinds...) }()
 		synctest.Wait()

@@ -24,7 +24,7 @@ type Responder struct {
 	memory  *shares  // of all sessions
 	count   counters
 	// hostAddrs is exchange.HostAddrs, but for tests.
-	hostAddrs func() []netip.Prefix
+	hostAddrs func(zones ...string) []exchange.HostAddr
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // guarded by mu
@@ -63,7 +63,7 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 			}
 			continue
 		}
-		served, wait := p.enter(address(conn.RemoteAddr()), time.Now())
+		served, wait := p.enter(exchange.Address(conn.RemoteAddr()), time.Now())
 		if served {
 			r.accept(ctx, conn, answered)
 		} else {
@@ -116,19 +116,10 @@ func (r *Responder) turnAway(conn net.Conn) {
 	conn.Close()
 }
 
-// address is one end of a connection, as devices know it.
-func address(a net.Addr) netip.Addr {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	return t.AddrPort().Addr().Unmap()
-}
-
 // admit makes the session of a client, if there is room for it and it may have one.
 func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason, error) {
-	local, peer := address(conn.LocalAddr()), address(conn.RemoteAddr())
-	s := newSession(ctx, r, conn, peer.WithZone(""))
+	local, peer := exchange.Address(conn.LocalAddr()), exchange.Address(conn.RemoteAddr())
+	s := newSession(ctx, r, conn, peer)
 	for _, d := range r.devices() {
 		gids := d.GIDs()
 		if i := slices.IndexFunc(gids, func(g gorxe.GIDEntry) bool { return g.Addr == local }); i >= 0 {

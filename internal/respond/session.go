@@ -21,7 +21,7 @@ type session struct {
 	r        *Responder
 	conn     net.Conn
 	in       *bufio.Reader
-	peer     netip.Addr // of the TCP connection
+	peer     netip.Addr // of the TCP connection, with the zone of a link-local one
 	dev      *gorxe.Device
 	here     gorxe.GIDEntry // that the TCP connection came to
 	answered []Kind
@@ -112,15 +112,24 @@ func (s *session) converse() error {
 		return &ended{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
 	}
 	s.r.count.sessions[s.kind].Add(1)
-	s.peers = exchange.Peers{Foreign: s.r.limits.ForeignGIDs, Own: s.r.hostAddrs()}
-	for _, g := range s.dev.GIDs() {
-		a := g.Addr.WithZone("")
-		s.peers.Own = append(s.peers.Own, netip.PrefixFrom(a, a.BitLen()))
-	}
+	s.peers = s.rule()
 	if s.kind == Pingpong {
 		return s.pingpong()
 	}
 	return s.perftest()
+}
+
+// rule says whom the client may name.
+func (s *session) rule() exchange.Peers {
+	ends := []netip.Addr{s.peer}
+	for _, g := range s.dev.GIDs() {
+		ends = append(ends, g.Addr)
+	}
+	p := exchange.Peers{Foreign: s.r.limits.ForeignGIDs, Own: s.r.hostAddrs(exchange.Zones(ends...)...)}
+	for _, a := range ends[1:] {
+		p.Own = append(p.Own, exchange.HostAddr{Addr: a, Bits: a.BitLen()})
+	}
+	return p
 }
 
 // failure is the end of a session that err caused; why says for what reason where err does not.
@@ -226,26 +235,35 @@ func (s *session) close() (wrong error) {
 	return wrong
 }
 
-// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind.
+// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind, else the first
+// that is. A link-local peer is spoken with on the link of the TCP connection.
 func (s *session) gidFor(peer gorxe.GID) (gorxe.GIDEntry, error) {
-	if err := s.peers.Check(s.peer, peer); err != nil {
-		var refused *exchange.PeerError
-		if errors.As(err, &refused) && refused.Never == "" {
-			err = fmt.Errorf("%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids", err)
-		}
-		return gorxe.GIDEntry{}, &ended{foreignGID, err}
-	}
+	p := peer.Addr()
 	like := func(g gorxe.GIDEntry) bool {
-		a, p := g.Addr, peer.Addr()
-		return a.Is4() == p.Is4() && a.IsLinkLocalUnicast() == p.IsLinkLocalUnicast()
+		return g.Addr.Is4() == p.Is4() && g.Addr.IsLinkLocalUnicast() == p.IsLinkLocalUnicast()
 	}
-	if like(s.here) {
-		return s.here, nil
-	}
-	for _, g := range s.dev.GIDs() {
-		if like(g) {
+	var wrong error
+	for _, g := range append([]gorxe.GIDEntry{s.here}, s.dev.GIDs()...) {
+		if !like(g) {
+			continue
+		}
+		err := s.peers.Check(s.peer, peer, g.Addr.Zone())
+		if err == nil {
 			return g, nil
 		}
+		if wrong == nil {
+			wrong = err
+		}
 	}
-	return gorxe.GIDEntry{}, &ended{refused, fmt.Errorf("the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x", peer, s.dev.Name())}
+	if wrong == nil {
+		wrong = s.peers.Check(s.peer, peer, s.peer.Zone())
+	}
+	if wrong == nil {
+		return gorxe.GIDEntry{}, &ended{refused, fmt.Errorf("the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x", peer, s.dev.Name())}
+	}
+	var e *exchange.PeerError
+	if errors.As(wrong, &e) && e.Never == "" {
+		wrong = fmt.Errorf("%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids", wrong)
+	}
+	return gorxe.GIDEntry{}, &ended{foreignGID, wrong}
 }
