@@ -32,6 +32,7 @@ type QPInfo struct {
 	RetriesLeft uint8  // before RETRY_EXC_ERR, without progress
 	RNRLeft     uint8  // before RNR_RETRY_EXC_ERR, without progress; 7 is without end
 	RNRWait     bool   // the peer has no receive posted and asked for patience
+	Early       int    // request packets that are held until an earlier one comes
 
 	SendQueue, SendDepth int    // work requests in the queue, and how many it holds
 	RecvQueue, RecvDepth int    // likewise; of the SRQ, if it has one

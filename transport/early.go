@@ -25,13 +25,13 @@ type earlyRing struct {
 const (
 	// earlyPayload is the longest payload of a packet that is kept: the largest path MTU.
 	earlyPayload = 4096
-	// earlyLimit is how many packets a pool lends, 17 MiB in all.
+	// earlyLimit is how many packets a pool lends, 19 MiB in all.
 	earlyLimit = 4096
 	// earlyShare is how many of them a queue pair may have when half is lent: some with many leave room for others.
 	earlyShare = 64
-	// earlySpare is how many it holds on to for the next gap, 270 KiB.
+	// earlySpare is how many it holds on to for the next gap, 304 KiB.
 	earlySpare = 64
-	// earlyRings is how many rings it holds on to, of 16 KiB each with the default window.
+	// earlyRings is how many rings it holds on to, of 18 KiB each with the default window.
 	earlyRings = 4
 )
 

@@ -13,6 +13,7 @@ type Progress struct {
 	Retries uint8  // what is left of retry_cnt
 	RNRLeft uint8  // what is left of rnr_retry
 	RNRWait bool   // the peer asked for patience: it has no receive posted
+	Early   int    // request packets that are held until an earlier one comes
 }
 
 // Progress returns how far the connection has come.
@@ -21,6 +22,7 @@ func (c *RC) Progress() Progress {
 	p := Progress{
 		SendPSN: c.qp.Attr.SQPSN, AckPSN: c.qp.Attr.SQPSN, RecvPSN: c.qp.Attr.RQPSN,
 		Window: r.window, Reads: r.reads, Retries: r.retries, RNRLeft: r.rnrTries, RNRWait: r.waiting,
+		Early: c.rsp.early.kept,
 	}
 	if r.window > 0 { // it was in RTS
 		p.SendPSN, p.AckPSN = r.next, r.una

@@ -11,7 +11,7 @@ func progressText(p Progress) string {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"window", int(p.Window)}, {"reads", p.Reads}, {"retries", int(p.Retries)}, {"rnr", int(p.RNRLeft)}} {
+	}{{"window", int(p.Window)}, {"reads", p.Reads}, {"retries", int(p.Retries)}, {"rnr", int(p.RNRLeft)}, {"early", p.Early}} {
 		if f.value != 0 {
 			text += fmt.Sprintf(" %s=%d", f.name, f.value)
 		}
@@ -53,6 +53,14 @@ func TestProgress(t *testing.T) {
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100 syn=rnr12
 			progress send=101 ack=100 recv=100 window=16 retries=2 rnr=1 wait`},
+		{"shows packets that are held until an earlier one comes", nil, `
+			< RDMA_WRITE_ONLY psn=101 len=0
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+			< RDMA_WRITE_ONLY psn=103 len=0
+			progress send=100 ack=100 recv=100 window=16 retries=2 rnr=2 early=2
+			< RDMA_WRITE_ONLY psn=100 len=0 ack
+			> ACKNOWLEDGE psn=102 syn=seq msn=2
+			progress send=100 ack=100 recv=102 window=16 retries=2 rnr=2 early=1`},
 		{"of a connection that failed is how far it had come", nil, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack

@@ -36,6 +36,7 @@ type QPInfo struct {
 	Reads                    int
 	RetriesLeft, RNRLeft     uint8
 	RNRWait                  bool
+	Early                    int
 	SendQueue, SendDepth     int
 	RecvQueue, RecvDepth     int    // of an SRQ, if it has one
 	SRQ                      uint64 // its number, 0 for none
@@ -77,7 +78,7 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 		Number: q.number, QPN: q.attr.Num, Type: q.attr.Type, State: a.State, PD: q.attr.PD.ID,
 		Age: time.Duration(now - q.made), GIDIndex: -1, RemoteQPN: a.DestQPN, PathMTU: a.PathMTU,
 		SendPSN: p.SendPSN, AckPSN: p.AckPSN, RecvPSN: p.RecvPSN, Window: p.Window, Reads: p.Reads,
-		RetriesLeft: p.Retries, RNRLeft: p.RNRLeft, RNRWait: p.RNRWait,
+		RetriesLeft: p.Retries, RNRLeft: p.RNRLeft, RNRWait: p.RNRWait, Early: p.Early,
 		SendQueue: q.attr.SQ.Len(), SendDepth: q.attr.SQ.Depth(),
 		SendCQ: q.sendCQ.number, RecvCQ: q.recvCQ.number, Counters: *q.machine.Counters(),
 	}

@@ -94,6 +94,7 @@ type QP struct {
 	Retries   uint8             `json:"retries_left"`
 	RNRLeft   uint8             `json:"rnr_retries_left"`
 	RNRWait   bool              `json:"rnr_wait"`
+	Early     int               `json:"early_requests_held"`
 	SendQueue int               `json:"send_queue"`
 	SendDepth int               `json:"send_depth"`
 	RecvQueue int               `json:"recv_queue"`

@@ -89,7 +89,7 @@ func qpOf(device string, i *gorxe.QPInfo) QP {
 		Device: device, Number: i.Number, QPN: uint32(i.QPN), Type: i.Type.String(), State: i.State.String(), PD: i.PD,
 		Age: i.Age.Seconds(), GIDIndex: i.GIDIndex, Local: i.Local, Remote: i.Remote, RemoteQPN: uint32(i.RemoteQPN), MTU: int(i.PathMTU),
 		SendPSN: uint32(i.SendPSN), AckPSN: uint32(i.AckPSN), RecvPSN: uint32(i.RecvPSN), Unacked: i.Unacked(), Window: i.Window,
-		Reads: i.Reads, Retries: i.RetriesLeft, RNRLeft: i.RNRLeft, RNRWait: i.RNRWait,
+		Reads: i.Reads, Retries: i.RetriesLeft, RNRLeft: i.RNRLeft, RNRWait: i.RNRWait, Early: i.Early,
 		SendQueue: i.SendQueue, SendDepth: i.SendDepth, RecvQueue: i.RecvQueue, RecvDepth: i.RecvDepth,
 		SRQ: i.SRQ, SendCQ: i.SendCQ, RecvCQ: i.RecvCQ, Counters: map[string]uint64{},
 	}

@@ -39,6 +39,7 @@ var (
 	qpLimit  = gauge("queue_pairs_limit", "Queue pairs that there can be.", "device")
 	queued   = gauge("send_queue_requests", "Work requests in the send queues of all queue pairs.", "device")
 	unacked  = gauge("unacknowledged_packets", "Packets that were sent and are not acknowledged.", "device")
+	early    = gauge("early_requests_held", "Request packets that are held until an earlier one comes, up to 4096 for each shard; each takes 4864 bytes.", "device")
 	rnrWait  = gauge("queue_pairs_rnr_wait", "Queue pairs whose peer has no receive posted and asked for patience.", "device")
 	keys     = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
 	mrLimit  = gauge("memory_regions_limit", "Memory regions that there can be.", "device")
@@ -95,11 +96,12 @@ func queuePairs(d *gorxe.Device, set setter) {
 			count[place{t, s}] = 0
 		}
 	}
-	var sends, packets, waiting int
+	var sends, packets, held, waiting int
 	for q := range d.QPs() {
 		count[place{q.Type, q.State}]++
 		sends += q.SendQueue
 		packets += q.Unacked()
+		held += q.Early
 		if q.RNRWait {
 			waiting++
 		}
@@ -109,6 +111,7 @@ func queuePairs(d *gorxe.Device, set setter) {
 	}
 	set(queued, float64(sends), d.Name())
 	set(unacked, float64(packets), d.Name())
+	set(early, float64(held), d.Name())
 	set(rnrWait, float64(waiting), d.Name())
 }
 

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/netip"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -111,6 +113,7 @@ func TestWhatPrometheusSees(t *testing.T) {
 		"gorxe_completion_queues_overflowed{device=gorxe0}":          0,
 		"gorxe_shared_receive_queues{device=gorxe0}":                 0,
 		"gorxe_multicast_groups{device=gorxe0}":                      0,
+		"gorxe_early_requests_held{device=gorxe0}":                   0,
 		"gorxe_dropped_packets_total{device=gorxe0,reason=bad_icrc}": 0,
 		"gorxe_verdicts_total{device=gorxe0,verdict=accepted}":       0,
 		"gorxe_received_packets_total{device=gorxe0}":                0,
@@ -247,5 +250,51 @@ func TestTheDashboardIsWhole(t *testing.T) {
 				t.Errorf("panel %s: %q", p.Title, target.Expr)
 			}
 		}
+	}
+}
+
+// A peer whose first packet is not the one that is expected has it held.
+func TestPrometheusSeesPacketsThatAreHeld(t *testing.T) {
+	pipes := packet.NewPipeNet()
+	var devices [2]*gorxe.Device
+	var ends [2]*gorxe.QP
+	var infos [2]gorxe.ConnInfo
+	for i, addr := range []string{"192.0.2.1", "192.0.2.2"} {
+		d := must(gorxe.Open(gorxe.Config{Links: []packet.Link{must(pipes.Open(netip.MustParseAddr(addr), 1500))}}))
+		defer d.Close()
+		devices[i] = d
+		ends[i] = must(d.AllocPD().CreateQP(gorxe.QPInitAttr{SendCQ: must(d.CreateCQ(10)), Cap: gorxe.QPCap{MaxSendWR: 1}}))
+		infos[i] = must(ends[i].Local(0, 0))
+	}
+	attr := gorxe.DefaultConnAttr()
+	attr.PathMTU = 1024
+	ahead := infos[0]
+	ahead.PSN = (ahead.PSN + 1) & 0xffffff
+	if err := errors.Join(ends[0].Connect(ahead, infos[1], attr), ends[1].Connect(infos[1], infos[0], attr)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ends[0].PostSend(&gorxe.SendWR{Opcode: gorxe.WRWrite}); err != nil {
+		t.Fatal(err)
+	}
+	seen := func() float64 {
+		r := prometheus.NewPedanticRegistry()
+		r.MustRegister(&Collector{Devices: func() []*gorxe.Device { return devices[1:] }, Draining: func() bool { return false }, Version: "v1"})
+		return values(must(r.Gather()))["gorxe_early_requests_held{device=gorxe0}"]
+	}
+	for begun := time.Now(); seen() != 1; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("%v packets are held, want 1", seen())
+		}
+	}
+	for q := range devices[1].QPs() {
+		if q.Early != 1 {
+			t.Errorf("queue pair %#x holds %d packets, want 1", q.QPN, q.Early)
+		}
+	}
+	if err := ends[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := seen(); n != 0 {
+		t.Errorf("%v packets are held for a queue pair that is closed", n)
 	}
 }
