@@ -20,5 +20,5 @@
 //
 // An access may wait for the disk: a page that is not in memory is read, one that is written
 // the first time may wait for write-back, and a FLUSH to persistence waits until it is done.
-// The device stands still as long.
+// The queue pairs of the shard, and what needs all shards, wait as long.
 package hostmem
