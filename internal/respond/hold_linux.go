@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdBack has a listening socket drop the requests for connections of some sources, and of no others.
+// holdBack has a listening socket drop the requests for connections of some sources, and of no others. Kernels may want a
+// capability for it, as 6.18 does.
 func holdBack(socket syscall.RawConn, from []source) error {
 	raw, err := bpf.Assemble(holdFilter(from))
 	if err != nil {
