@@ -278,6 +278,25 @@ func TestConversations(t *testing.T) {
 			> A REQ #1
 			cancel #1
 			> A REJ #1 0x0 other 4 ari`},
+		{"all MRAs for a REP together get the patience of the configuration", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			< MRA 0x22 #1 t=31
+			verdict taken
+			advance 80s
+			< MRA 0x22 #1 t=31
+			verdict duplicate
+			advance 11s
+			> A REP #1 0x22
+			< MRA 0x22 #1 t=31
+			verdict duplicate
+			advance 60s
+			> A DREQ #1 0x22 qpn=0x33
+			event UNREACHABLE #1
+			open 0`},
 		{"the program refuses", `
 			listen 7
 			< REQ 0x22

@@ -74,6 +74,7 @@ func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
 	m.waitForRTU(c)
 	c.localQPN, c.state = rep.LocalQPN, StateREPSent
 	c.until = now + Time(c.reply)*(Time(c.retries)+1)
+	c.patience = Time(m.cfg.Patience)
 	m.backOff(now, c)
 	return nil
 }

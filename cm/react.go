@@ -32,12 +32,18 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 	case replied:
 		return m.reply(now, c, msg)
 	case longer:
-		wait := min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience)
+		wait := Time(min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
 		if c.state == StateREPSent {
-			c.until += Time(wait)
+			// All of them together lengthen the wait by Patience: a peer does not stay half-open for as long as it likes.
+			wait = min(wait, c.patience)
+			c.patience -= wait
+			if wait == 0 {
+				return VerdictDuplicate
+			}
+			c.until += wait
 			c.left = max(c.left, 1)
 		}
-		m.setTimer(c, now+Time(wait))
+		m.setTimer(c, now+wait)
 	case refused:
 		m.tell(c, Rejected).REJ = clone(&msg.REJ)
 		m.remove(c)
