@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"unsafe"
 
@@ -95,7 +96,13 @@ func (s *rawSocket) takeFrames(rb *RecvBatch, st *udpRecv) {
 // forged is true for a frame from another host that claims to be from this one, as far as the address alone shows it. The kernel's IP
 // stack drops such packets, but is not asked here.
 func (s *rawSocket) forged(msg *Received, index int32) bool {
-	return index != loopbackIndex && (msg.Src == s.bare || msg.Src.IsLoopback())
+	return index != loopbackIndex && (msg.Src == s.bare || msg.Src.IsLoopback()) || !isHost(msg.Src)
+}
+
+// isHost is false for addresses that no host sends from, whatever its network: the kernel's IP stack drops those as well (RFC 1122,
+// 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
+func isHost(src netip.Addr) bool {
+	return !src.IsMulticast() && !src.IsUnspecified() && src != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 // decodeFrame decodes what a packet socket received from an interface whose type is an ARPHRD_: a vnetHeader and the frame. segment

@@ -166,6 +166,7 @@ type nextHops interface {
 	To(dst netip.Addr) *route.Hop
 	Missing(dst netip.Addr) (missing, followed bool)
 	Await(dst netip.Addr, limit time.Duration)
+	Due(dst netip.Addr, now time.Time) (due, held bool)
 	Hold(dst netip.Addr)
 	Close()
 }
@@ -197,6 +198,10 @@ const (
 // configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
 func (l *udp) configure(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
+	// Package net lets sockets broadcast, and anybody can send under a broadcast address.
+	if err := setOptions(fd, []option{{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 0}}); err != nil {
+		return err
+	}
 	must := []option{
 		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
 		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},

@@ -110,7 +110,7 @@ func (l *udp) send(b *Batch, end int, refused **SendError) error {
 // first, it returns why, and with how many frames it is to be skipped (0: not at all).
 func (l *udp) build(b *Batch, end int) (bad int, err error) {
 	t := &l.tx
-	t.count, t.next, t.calls, t.reached = 0, 0, 0, netip.Addr{}
+	t.count, t.next, t.calls, t.reached, t.waiting.building = 0, 0, 0, netip.Addr{}, 0
 	clear(t.iov)
 	t.iov = t.iov[:0]
 	for i := b.Sent; i < end && t.count < sendMessages; {

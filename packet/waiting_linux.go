@@ -4,17 +4,23 @@ import (
 	"errors"
 	"net/netip"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// neighbourTime is how long Linux asks for a neighbour: mcast_solicit (3) times retrans_time_ms (1 s), see arp(7).
-const neighbourTime = 3 * time.Second
-
 // waiting bounds what is in the send buffer of a socket for neighbours whose link-layer address the kernel does not know. It
-// keeps such datagrams for neighbourTime at most. Senders forge addresses of hosts that do not exist, and hosts that
-// exist go away: without a bound what is for them fills the buffer, and nothing else leaves.
+// keeps such datagrams while it asks for the neighbour, mcast_solicit (3) times retrans_time_ms (1 s), see arp(7). Senders
+// forge addresses of hosts that do not exist, and hosts that exist go away: without a bound what is for them fills the
+// buffer, and nothing else leaves.
+//
+// What may wait goes to the kernel while no more than a part of the buffer is taken, by whatever: an eighth for neighbours
+// that are missing, a quarter as long as it is not known whether there is one. One frame each second makes the kernel ask for
+// the neighbour; it goes up to a quarter as well, and up to a half if queue pairs are connected to its destination. So neither
+// absent hosts nor a flood that names many keep out those that answer when they are asked.
 type waiting struct {
-	room  bucket // bytes of the send buffer
-	looks bucket // how often Send waits until it is known whether there is a neighbour
+	size     int    // of the send buffer
+	building int    // what the messages being built will take that may wait
+	looks    bucket // how often Send waits until it is known whether there is a neighbour
 }
 
 // Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge addresses as fast as they can. A
@@ -24,11 +30,9 @@ const (
 	longestLook  = time.Millisecond
 )
 
-// init makes w that of a buffer of size bytes. Whatever the moment that is looked at, at most a quarter of the buffer is
-// taken: an eighth that was left, and an eighth that has come since.
+// init makes w that of a buffer of size bytes.
 func (w *waiting) init(size int) {
-	w.room = bucket{most: size / 8, left: size / 8, fills: neighbourTime}
-	w.looks = bucket{most: looksASecond, left: looksASecond, fills: time.Second}
+	w.size, w.looks = size, bucket{most: looksASecond, left: looksASecond, fills: time.Second}
 }
 
 // bucket is a token bucket.
@@ -72,9 +76,39 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 		l.hops.Await(dst, longestLook)
 		missing, followed = l.hops.Missing(dst)
 	}
-	if missing || !followed {
-		return t.waiting.room.take(time.Now(), frames*bufferOverhead+2*bytes)
+	if followed && !missing {
+		t.reached = dst
+		return true
 	}
-	t.reached = dst
+	n := frames*bufferOverhead + 2*bytes
+	with := l.taken() + t.waiting.building + n
+	most := t.waiting.size / 8
+	switch {
+	case !followed:
+		most *= 2
+	case with > most && frames == 1:
+		if due, held := l.hops.Due(dst, time.Now()); due {
+			if most *= 2; held {
+				most *= 2
+			}
+		}
+	}
+	if with > most {
+		return false
+	}
+	t.waiting.building += n
 	return true
+}
+
+// taken is what the kernel counts as taken of the send buffer, in bytes.
+func (l *udp) taken() (n int) {
+	// Without an answer it is full.
+	n = l.tx.waiting.size
+	_ = withFD(l.raw, func(fd int) error {
+		if taken, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ); err == nil {
+			n = taken
+		}
+		return nil
+	})
+	return n
 }

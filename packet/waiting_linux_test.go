@@ -1,11 +1,16 @@
 package packet
 
 import (
+	"errors"
+	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -78,12 +83,96 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-func TestRoomForUnknownNeighboursComesBackWithTime(t *testing.T) {
-	var w waiting
-	w.init(8 * 10 * bufferOverhead)
+// One frame to each next hop that is missing goes out whatever waits for others.
+func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
+	open := func(ns netns.NsHandle, addr string) (l Link) {
+		testnet.In(t, ns, func() (err error) {
+			l, err = ListenUDP(netip.MustParseAddr(addr), UDPOptions{SendBuffer: 104 << 10})
+			return err
+		})
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	l, there := open(hosts.Left, "198.18.45.1"), open(hosts.Right, "198.18.45.2")
+	b := NewBatch(64)
+	send := func(n int, size int, to ...string) {
+		t.Helper()
+		for range n {
+			for _, a := range to {
+				f := b.Next()
+				f.Path = &Path{Dst: netip.MustParseAddr(a)}
+				f.Payload = append(f.Payload, make([]byte, size))
+			}
+			l.Prepare(b)
+			if err := l.Send(b); err != nil {
+				t.Fatal(err)
+			}
+			b.Reset()
+		}
+	}
+	arrives := func(what string) {
+		t.Helper()
+		send(1, 280, "198.18.45.2")
+		if err := there.Recv(NewRecvBatch(8)); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.(Counted).Stats(); s.TxQueueFull > 0 {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+	l.(Holder).Hold(there.Local())
+	arrives("at first")
+	send(200, 280, "198.18.45.101", "198.18.45.102", "198.18.45.103", "198.18.45.104", "198.18.45.105", "198.18.45.106")
+	if s := l.(Counted).Stats(); s.TxNoNeighbour == 0 {
+		t.Fatalf("nothing waits: %+v", s)
+	}
+	testnet.In(t, hosts.Left, func() error {
+		link, err := netlink.LinkByName(testnet.Interface)
+		if err != nil {
+			return err
+		}
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP("198.18.45.2")})
+	})
+	for {
+		if missing, _ := l.(*udpQueues).hops.Missing(there.Local()); missing {
+			break
+		}
+		runtime.Gosched()
+	}
+	arrives("after the host has forgotten it")
+}
+
+func TestNothingIsBroadcast(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
+	for _, link := range []string{"udp", "raw"} {
+		for _, dst := range []string{"198.18.45.255", "255.255.255.255"} {
+			var l Link
+			testnet.In(t, hosts.Left, func() (err error) {
+				if link == "raw" {
+					l, err = ListenRaw(netip.MustParseAddr("198.18.45.1"), RawOptions{})
+				} else {
+					l, err = ListenUDP(netip.MustParseAddr("198.18.45.1"), UDPOptions{})
+				}
+				return err
+			})
+			b := NewBatch(1)
+			f := b.Next()
+			f.Path, f.Payload = path4(dst), append(f.Payload, make([]byte, 100))
+			l.Prepare(b)
+			if err := l.Send(b); !errors.Is(err, unix.EACCES) || l.(Counted).Stats().TxFrames > 0 {
+				t.Errorf("%s to %s: %v, %+v", link, dst, err, l.(Counted).Stats())
+			}
+			l.Close()
+		}
+	}
+}
+
+func TestABucketFillsWithTime(t *testing.T) {
+	b := bucket{most: 10, left: 10, fills: time.Second}
 	now := time.Unix(1, 0)
 	took := func() (n int) {
-		for w.room.take(now, bufferOverhead) {
+		for b.take(now, 1) {
 			n++
 		}
 		return n
@@ -91,10 +180,10 @@ func TestRoomForUnknownNeighboursComesBackWithTime(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  int
-	}{{0, 10}, {0, 0}, {neighbourTime / 10, 1}, {neighbourTime / 20, 0}, {neighbourTime / 20, 1}, {neighbourTime / 2, 5}, {time.Hour, 10}, {-time.Hour, 0}} {
+	}{{0, 10}, {0, 0}, {time.Second / 10, 1}, {time.Second / 20, 0}, {time.Second / 20, 1}, {time.Second / 2, 5}, {time.Hour, 10}, {-time.Hour, 0}} {
 		now = now.Add(c.after)
 		if got := took(); got != c.want {
-			t.Errorf("after %v: %d frames, want %d", c.after, got, c.want)
+			t.Errorf("after %v: %d, want %d", c.after, got, c.want)
 		}
 	}
 }

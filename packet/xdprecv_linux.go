@@ -132,8 +132,8 @@ func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 			l.stats.rxMalformed.Add(1)
 			continue
 		}
-		if d.Dst != l.bare {
-			// It waited in a socket that was another address's before.
+		if d.Dst != l.bare || !isHost(d.Src) {
+			// It waited in a socket that was another address's before, or nobody is to be answered.
 			continue
 		}
 		bytes += len(d.Data)

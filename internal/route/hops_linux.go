@@ -17,6 +17,11 @@ const (
 	fewHops = 1024
 	// evictFrom is how many destinations are looked at to find one that a new one displaces.
 	evictFrom = 32
+	// heldSweeps is after how many of them a destination is no more held that nothing is sent to.
+	heldSweeps = 20
+	// provokeEvery is how often a packet makes the kernel ask for a neighbour that is missing: as often as it asks itself
+	// (retrans_time_ms, see arp(7)).
+	provokeEvery = time.Second
 	// sweepEvery is how long a destination beyond fewHops is remembered that nothing is sent to, and how long a change
 	// lasts that the kernel tells nobody of, such as a path MTU that it learned.
 	sweepEvery = 30 * time.Second
@@ -35,9 +40,13 @@ type Hops struct {
 	mu   sync.RWMutex // guards the map, which only the goroutine changes
 	dsts map[netip.Addr]*destination
 
+	holding sync.Mutex
+	holds   map[netip.Addr]struct{} // asked for by Hold, guarded by holding
+
 	asked   chan request
 	news    chan neighbour
 	again   chan struct{} // everything may be different
+	kick    chan struct{} // there are holds
 	changes *changes
 	stop    chan struct{}
 	over    sync.WaitGroup
@@ -55,7 +64,6 @@ type hopKernel interface {
 // request asks for a destination to be followed.
 type request struct {
 	dst  netip.Addr
-	hold bool
 	done chan<- struct{} // nil, or closed when it is followed
 }
 
@@ -64,11 +72,13 @@ type destination struct {
 	hop     atomic.Pointer[Hop] // nil: none, or not known
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // since the last sweep
+	held    atomic.Bool         // by Hold
+	asked   atomic.Int64        // when a packet was last let through to a missing one, in ns of Unix time
 	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
 	confirm atomic.Bool
 
 	// Of the goroutine.
-	held      bool   // by Hold
+	unused    int    // sweeps in a row
 	neighbour hopKey // not valid where there is none
 	draft     Hop    // without the neighbour's address
 }
@@ -110,6 +120,7 @@ func newHops(src netip.Addr, k hopKernel) *Hops {
 	return &Hops{
 		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
 		asked: make(chan request, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
+		holds: make(map[netip.Addr]struct{}), kick: make(chan struct{}, 1),
 	}
 }
 
@@ -164,11 +175,42 @@ func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	}
 }
 
-// Hold begins to follow dst, and keeps others from displacing it. It does not wait.
+// Due reports whether a packet to dst, which is missing, is to make the kernel ask for the neighbour again, and whether dst is
+// held. It takes note of it.
+func (t *Hops) Due(dst netip.Addr, now time.Time) (due, held bool) {
+	d := t.find(dst)
+	if d == nil {
+		return false, false
+	}
+	last := d.asked.Load()
+	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano()), d.held.Load()
+}
+
+// Hold begins to follow dst, and keeps others from displacing it until nothing has been sent to it for ten minutes. It does not
+// wait.
 func (t *Hops) Hold(dst netip.Addr) {
+	t.holding.Lock()
+	defer t.holding.Unlock()
+	if len(t.holds) < maxHops {
+		t.holds[dst] = struct{}{}
+	}
 	select {
-	case t.asked <- request{dst: dst, hold: true}:
-	default: // followed from the first packet on, as any other
+	case t.kick <- struct{}{}:
+	default:
+	}
+}
+
+// hold does what Hold asks for.
+func (t *Hops) hold() {
+	t.holding.Lock()
+	all := t.holds
+	t.holds = make(map[netip.Addr]struct{})
+	t.holding.Unlock()
+	for dst := range all {
+		t.add(dst)
+		if d := t.dsts[dst]; d != nil {
+			d.held.Store(true)
+		}
 	}
 }
 
@@ -200,10 +242,12 @@ func (t *Hops) run() {
 		case <-t.stop:
 			return
 		case r := <-t.asked:
-			t.add(r)
+			t.add(r.dst)
 			if r.done != nil {
 				close(r.done)
 			}
+		case <-t.kick:
+			t.hold()
 		case n := <-t.news:
 			t.hear(n)
 		case <-again:
@@ -218,20 +262,16 @@ func (t *Hops) run() {
 }
 
 // add begins to follow a destination.
-func (t *Hops) add(r request) {
-	if d := t.dsts[r.dst]; d != nil {
-		d.held = d.held || r.hold
+func (t *Hops) add(dst netip.Addr) {
+	if t.dsts[dst] != nil || len(t.dsts) >= maxHops && !t.evict() {
 		return
 	}
-	if len(t.dsts) >= maxHops && !t.evict() {
-		return
-	}
-	d := &destination{held: r.hold}
+	d := new(destination)
 	d.used.Store(true)
-	t.look(r.dst, d)
+	t.look(dst, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dsts[r.dst] = d
+	t.dsts[dst] = d
 }
 
 // evict forgets a destination that is not held, one without a neighbour if it meets one, and reports whether it did. Go's maps
@@ -243,7 +283,7 @@ func (t *Hops) evict() bool {
 		if n++; n > evictFrom {
 			break
 		}
-		if d.held {
+		if d.held.Load() {
 			continue
 		}
 		victim = dst
@@ -264,7 +304,11 @@ func (t *Hops) evict() bool {
 func (t *Hops) sweep() {
 	t.mu.Lock()
 	for dst, d := range t.dsts {
-		if !d.used.Swap(false) && len(t.dsts) > fewHops {
+		if d.used.Swap(false) {
+			d.unused = 0
+			continue
+		}
+		if d.unused++; len(t.dsts) > fewHops && (!d.held.Load() || d.unused > heldSweeps) {
 			delete(t.dsts, dst)
 		}
 	}

@@ -198,7 +198,7 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
 	}
 	for i := range maxHops + 100 {
-		h.add(request{dst: addr(i)})
+		h.add(addr(i))
 	}
 	if len(h.dsts) != maxHops {
 		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
@@ -228,17 +228,40 @@ func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	const held = 100
 	for i := range held {
 		h.Hold(addr(i))
-		h.add(<-h.asked)
 	}
+	h.hold()
 	for i := range 2 * maxHops {
-		h.add(request{dst: addr(held + i)})
+		h.add(addr(held + i))
 	}
 	for i := range held {
 		if h.dsts[addr(i)] == nil {
 			t.Errorf("%v is displaced", addr(i))
 		}
 	}
-	if newest := addr(held + 2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
+	h.sweep()
+	h.sweep()
+	for i := range held {
+		if h.dsts[addr(i)] == nil {
+			t.Errorf("%v is forgotten although it is held", addr(i))
+		}
+	}
+	for range heldSweeps {
+		h.sweep()
+	}
+	if len(h.dsts) != fewHops {
+		t.Errorf("%d destinations to which nothing was sent are remembered, want %d", len(h.dsts), fewHops)
+	}
+}
+
+func TestTheNewestDestinationIsFollowed(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	addr := func(i int) netip.Addr {
+		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
+	}
+	for i := range 2 * maxHops {
+		h.add(addr(i))
+	}
+	if newest := addr(2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
 		t.Errorf("%d destinations, want %d with the newest among them", len(h.dsts), maxHops)
 	}
 }
@@ -257,7 +280,7 @@ func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
 		if _, followed := h.Missing(dst); followed {
 			t.Errorf("%s: followed before it was asked for", c.what)
 		}
-		h.add(<-h.asked)
+		h.add((<-h.asked).dst)
 		expect := func(when string, want bool) {
 			t.Helper()
 			if missing, followed := h.Missing(dst); missing != want || !followed {
@@ -275,7 +298,7 @@ func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
 func TestHopsWithoutAnAnswer(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{})
 	dst := netip.MustParseAddr("192.0.2.3")
-	h.add(request{dst: dst})
+	h.add(dst)
 	if h.To(dst) != nil {
 		t.Error("a next hop that the kernel does not know")
 	}
@@ -284,7 +307,7 @@ func TestHopsWithoutAnAnswer(t *testing.T) {
 func TestAskingForAHopAllocatesNothing(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
 	dst, unknown := netip.MustParseAddr("192.0.2.3"), netip.MustParseAddr("192.0.2.4")
-	h.add(request{dst: dst})
+	h.add(dst)
 	if n := testing.AllocsPerRun(100, func() {
 		if h.To(dst) == nil || h.To(unknown) != nil {
 			t.Fatal("the wrong next hop")

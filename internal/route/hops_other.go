@@ -26,6 +26,9 @@ func (*Hops) Missing(netip.Addr) (missing, followed bool) { return false, true }
 // Await does nothing.
 func (*Hops) Await(netip.Addr, time.Duration) {}
 
+// Due is never true.
+func (*Hops) Due(netip.Addr, time.Time) (due, held bool) { return false, false }
+
 // Hold does nothing.
 func (*Hops) Hold(netip.Addr) {}
 
