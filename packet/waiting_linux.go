@@ -102,8 +102,7 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 
 // taken is what the kernel counts as taken of the send buffer, in bytes.
 func (l *udp) taken() (n int) {
-	// Without an answer it is full.
-	n = l.tx.waiting.size
+	// A link that is closed says so when it sends.
 	_ = withFD(l.raw, func(fd int) error {
 		if taken, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ); err == nil {
 			n = taken
