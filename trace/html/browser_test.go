@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/trace"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
 )
@@ -27,6 +28,9 @@ import (
 // browser starts a headless Chromium for a test and its subtests.
 func browser(t *testing.T) context.Context {
 	t.Helper()
+	if race.Enabled {
+		t.Skip("what runs in the browser is not Go: the tests without the race detector look at it")
+	}
 	var path string
 	names := []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"}
 	for _, n := range names {
