@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,22 @@ func mustEvent(t *testing.T, d *Device, want AsyncEvent) {
 	cancel()
 	if got, err := d.Event(ctx); err != nil || got != want {
 		t.Fatalf("Event = %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// mustEvents takes as many events as want has, which come in any order: each shard raises
+// those of its own queue pairs.
+func mustEvents(t *testing.T, d *Device, want ...AsyncEvent) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for left := want; len(left) > 0; {
+		got, err := d.Event(ctx)
+		i := slices.Index(left, got)
+		if err != nil || i < 0 {
+			t.Fatalf("Event = %+v, %v, want one of %+v", got, err, left)
+		}
+		left = slices.Delete(slices.Clone(left), i, i+1)
 	}
 }
 

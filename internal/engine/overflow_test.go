@@ -72,8 +72,7 @@ func TestOverflowFailsTheUsersOfTheQueue(t *testing.T) {
 			}
 		}
 		mustEvent(t, b.dev, AsyncEvent{Type: qp.EventCQErr, CQ: small})
-		mustEvent(t, b.dev, AsyncEvent{Type: qp.EventQPFatal, QP: receiver})
-		mustEvent(t, b.dev, AsyncEvent{Type: qp.EventQPFatal, QP: bystander})
+		mustEvents(t, b.dev, AsyncEvent{Type: qp.EventQPFatal, QP: receiver}, AsyncEvent{Type: qp.EventQPFatal, QP: bystander})
 		noEvent(t, b.dev)
 
 		wc := make([]qp.WC, 4)
