@@ -119,7 +119,13 @@ func (l *udp) build(b *Batch, end int) (bad int, err error) {
 			bad, err = 0, ErrReprepare
 			break
 		}
-		if err = l.message(b, i, n); err != nil {
+		err = l.message(b, i, n)
+		if n > 1 && errors.Is(err, errNoNeighbour) && l.message(b, i, 1) == nil {
+			// The first frame makes the kernel ask for the neighbour, which the train has no room to do.
+			b.split(i, 1)
+			n, err = 1, nil
+		}
+		if err != nil {
 			bad = n
 			break
 		}

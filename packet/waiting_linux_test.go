@@ -1,12 +1,13 @@
 package packet
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/vishvananda/netlink"
@@ -27,7 +28,9 @@ func outstanding(t *testing.T, l *udp) (n int) {
 }
 
 func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
-	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24", "fd00:45::1/64"}, Right: []string{"198.18.45.2/24", "fd00:45::2/64"}})
+	hosts := testnet.Connect(t, testnet.Cable{
+		MTU: 1500, Left: []string{"198.18.45.1/24", "fd00:45::1/64"}, Right: []string{"198.18.45.2/24", "fd00:45::2/64"},
+	})
 	for _, addr := range []string{"198.18.45.1", "fd00:45::1"} {
 		for _, link := range []string{"udp", "raw"} {
 			t.Run(addr+" "+link, func(t *testing.T) {
@@ -83,10 +86,10 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// One frame to each next hop that is missing goes out whatever waits for others.
+// One frame to each next hop that is missing goes out whatever waits for others, the first of a train as well.
 func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
-	open := func(ns netns.NsHandle, addr string) (l Link) {
+	open := func(t *testing.T, ns netns.NsHandle, addr string) (l Link) {
 		testnet.In(t, ns, func() (err error) {
 			l, err = ListenUDP(netip.MustParseAddr(addr), UDPOptions{SendBuffer: 104 << 10})
 			return err
@@ -94,53 +97,76 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 		t.Cleanup(func() { l.Close() })
 		return l
 	}
-	l, there := open(hosts.Left, "198.18.45.1"), open(hosts.Right, "198.18.45.2")
-	b := NewBatch(64)
-	send := func(n int, size int, to ...string) {
-		t.Helper()
-		for range n {
-			for _, a := range to {
-				f := b.Next()
-				f.Path = &Path{Dst: netip.MustParseAddr(a)}
-				f.Payload = append(f.Payload, make([]byte, size))
+	forget := func(t *testing.T, l Link) {
+		testnet.In(t, hosts.Left, func() error {
+			link, err := netlink.LinkByName(testnet.Interface)
+			if err != nil {
+				return err
 			}
-			l.Prepare(b)
-			if err := l.Send(b); err != nil {
-				t.Fatal(err)
+			return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP("198.18.45.2")})
+		})
+		for {
+			if missing, _ := l.(*udpQueues).hops.Missing(netip.MustParseAddr("198.18.45.2")); missing {
+				return
 			}
-			b.Reset()
+			runtime.Gosched()
 		}
 	}
-	arrives := func(what string) {
-		t.Helper()
-		send(1, 280, "198.18.45.2")
-		if err := there.Recv(NewRecvBatch(8)); err != nil {
-			t.Fatal(err)
-		}
-		if s := l.(Counted).Stats(); s.TxQueueFull > 0 {
-			t.Errorf("%s: %+v", what, s)
-		}
+	for _, c := range []struct {
+		what         string
+		frames, size int
+	}{{"a frame", 1, 280}, {"a train", 40, 1400}} {
+		t.Run(c.what, func(t *testing.T) {
+			l, there := open(t, hosts.Left, "198.18.45.1"), open(t, hosts.Right, "198.18.45.2")
+			b := NewBatch(64)
+			send := func(to string, frames, size int, mark byte) {
+				t.Helper()
+				path := &Path{Dst: netip.MustParseAddr(to)}
+				for range frames {
+					f := b.Next()
+					f.Path, f.Payload = path, append(f.Payload, bytes.Repeat([]byte{mark}, size))
+				}
+				l.Prepare(b)
+				if n := b.trainAt(0); n != frames {
+					t.Fatalf("the train has %d frames, want %d", n, frames)
+				}
+				if err := l.Send(b); err != nil {
+					t.Fatal(err)
+				}
+				if b.Sent != frames {
+					t.Fatalf("%d of %d frames are dealt with", b.Sent, frames)
+				}
+				b.Reset()
+			}
+			arrives := func(when string, mark byte) {
+				t.Helper()
+				send("198.18.45.2", c.frames, c.size, mark)
+				for last := byte(0); last != mark; {
+					got := NewRecvBatch(8)
+					if err := there.Recv(got); err != nil {
+						t.Fatal(err)
+					}
+					last = got.Frames[len(got.Frames)-1].Data[0]
+				}
+				if s := l.(Counted).Stats(); s.TxQueueFull > 0 {
+					t.Errorf("%s: %+v", when, s)
+				}
+			}
+			l.(Holder).Hold(there.Local())
+			arrives("at first", 1)
+			for range 200 {
+				for i := range 6 {
+					send(fmt.Sprint("198.18.45.", 101+i), 1, 280, 0)
+				}
+			}
+			if s := l.(Counted).Stats(); s.TxNoNeighbour == 0 {
+				t.Fatalf("nothing waits: %+v", s)
+			}
+			forget(t, l)
+			arrives("after the host has forgotten it", 2)
+			forget(t, l)
+		})
 	}
-	l.(Holder).Hold(there.Local())
-	arrives("at first")
-	send(200, 280, "198.18.45.101", "198.18.45.102", "198.18.45.103", "198.18.45.104", "198.18.45.105", "198.18.45.106")
-	if s := l.(Counted).Stats(); s.TxNoNeighbour == 0 {
-		t.Fatalf("nothing waits: %+v", s)
-	}
-	testnet.In(t, hosts.Left, func() error {
-		link, err := netlink.LinkByName(testnet.Interface)
-		if err != nil {
-			return err
-		}
-		return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP("198.18.45.2")})
-	})
-	for {
-		if missing, _ := l.(*udpQueues).hops.Missing(there.Local()); missing {
-			break
-		}
-		runtime.Gosched()
-	}
-	arrives("after the host has forgotten it")
 }
 
 func TestNothingIsBroadcast(t *testing.T) {
@@ -164,26 +190,6 @@ func TestNothingIsBroadcast(t *testing.T) {
 				t.Errorf("%s to %s: %v, %+v", link, dst, err, l.(Counted).Stats())
 			}
 			l.Close()
-		}
-	}
-}
-
-func TestABucketFillsWithTime(t *testing.T) {
-	b := bucket{most: 10, left: 10, fills: time.Second}
-	now := time.Unix(1, 0)
-	took := func() (n int) {
-		for b.take(now, 1) {
-			n++
-		}
-		return n
-	}
-	for _, c := range []struct {
-		after time.Duration
-		want  int
-	}{{0, 10}, {0, 0}, {time.Second / 10, 1}, {time.Second / 20, 0}, {time.Second / 20, 1}, {time.Second / 2, 5}, {time.Hour, 10}, {-time.Hour, 0}} {
-		now = now.Add(c.after)
-		if got := took(); got != c.want {
-			t.Errorf("after %v: %d, want %d", c.after, got, c.want)
 		}
 	}
 }

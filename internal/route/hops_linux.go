@@ -3,7 +3,6 @@ package route
 import (
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -19,8 +18,8 @@ const (
 	evictFrom = 32
 	// heldSweeps is after how many of them a destination is no more held that nothing is sent to.
 	heldSweeps = 20
-	// provokeEvery is how often a packet makes the kernel ask for a neighbour that is missing: as often as it asks itself
-	// (retrans_time_ms, see arp(7)).
+	// provokeEvery is how often a packet makes the kernel ask for a neighbour that is missing: as
+	// often as it asks itself (retrans_time_ms, see arp(7)).
 	provokeEvery = time.Second
 	// sweepEvery is how long a destination beyond fewHops is remembered that nothing is sent to, and how long a change
 	// lasts that the kernel tells nobody of, such as a path MTU that it learned.
@@ -51,8 +50,11 @@ type Hops struct {
 	stop    chan struct{}
 	over    sync.WaitGroup
 	closing sync.Once
-	kernel  hopKernel // of the goroutine
 	free    func()
+
+	// Of the goroutine.
+	kernel hopKernel
+	via    map[hopKey]map[*destination]struct{} // the destinations of each neighbour, none empty
 }
 
 type hopKernel interface {
@@ -65,35 +67,6 @@ type hopKernel interface {
 type request struct {
 	dst  netip.Addr
 	done chan<- struct{} // nil, or closed when it is followed
-}
-
-// destination is what is known of one.
-type destination struct {
-	hop     atomic.Pointer[Hop] // nil: none, or not known
-	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
-	used    atomic.Bool         // since the last sweep
-	held    atomic.Bool         // by Hold
-	asked   atomic.Int64        // when a packet was last let through to a missing one, in ns of Unix time
-	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
-	confirm atomic.Bool
-
-	// Of the goroutine.
-	unused    int    // sweeps in a row
-	neighbour hopKey // not valid where there is none
-	draft     Hop    // without the neighbour's address
-}
-
-// hopKey names a neighbour.
-type hopKey struct {
-	index int
-	addr  netip.Addr
-}
-
-// neighbour is what the kernel tells of one.
-type neighbour struct {
-	hopKey
-	mac   [6]byte
-	state int // NUD_, 0: there is none
 }
 
 // WatchHops begins to follow the network namespace of the calling thread for packets from src, a local address.
@@ -119,6 +92,7 @@ func WatchHops(src netip.Addr) (*Hops, error) {
 func newHops(src netip.Addr, k hopKernel) *Hops {
 	return &Hops{
 		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
+		via:   make(map[hopKey]map[*destination]struct{}),
 		asked: make(chan request, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
 		holds: make(map[netip.Addr]struct{}), kick: make(chan struct{}, 1),
 	}
@@ -150,9 +124,9 @@ func (t *Hops) To(dst netip.Addr) *Hop {
 	return d.hop.Load()
 }
 
-// Missing reports whether a packet to dst would wait in the host for the link-layer address of the next hop, and whether
-// dst is followed, without which it reports nothing. It does not wait and does not allocate, and may be called by many
-// goroutines.
+// Missing reports whether a packet to dst would wait in the host for the link-layer address of the
+// next hop, and whether dst is followed, without which it reports nothing. It does not wait and
+// does not allocate, and may be called by many goroutines.
 func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	d := t.find(dst)
 	return d != nil && d.missing.Load(), d != nil
@@ -175,8 +149,8 @@ func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	}
 }
 
-// Due reports whether a packet to dst, which is missing, is to make the kernel ask for the neighbour again, and whether dst is
-// held. It takes note of it.
+// Due reports whether a packet to dst, which is missing, is to make the kernel ask for the
+// neighbour again, and whether dst is held. It takes note of it.
 func (t *Hops) Due(dst netip.Addr, now time.Time) (due, held bool) {
 	d := t.find(dst)
 	if d == nil {
@@ -186,8 +160,8 @@ func (t *Hops) Due(dst netip.Addr, now time.Time) (due, held bool) {
 	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano()), d.held.Load()
 }
 
-// Hold begins to follow dst, and keeps others from displacing it until nothing has been sent to it for ten minutes. It does not
-// wait.
+// Hold begins to follow dst, and keeps others from displacing it until nothing has been sent to it
+// for ten minutes. It does not wait.
 func (t *Hops) Hold(dst netip.Addr) {
 	t.holding.Lock()
 	defer t.holding.Unlock()
@@ -274,8 +248,8 @@ func (t *Hops) add(dst netip.Addr) {
 	t.dsts[dst] = d
 }
 
-// evict forgets a destination that is not held, one without a neighbour if it meets one, and reports whether it did. Go's maps
-// begin at a random element.
+// evict forgets a destination that is not held, one without a neighbour if it meets one, and
+// reports whether it did. Go's maps begin at a random element.
 func (t *Hops) evict() bool {
 	var victim netip.Addr
 	n := 0
@@ -296,8 +270,14 @@ func (t *Hops) evict() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.dsts, victim)
+	t.forget(victim)
 	return true
+}
+
+// forget ends the following of dst. The caller holds mu.
+func (t *Hops) forget(dst netip.Addr) {
+	t.lead(t.dsts[dst], hopKey{})
+	delete(t.dsts, dst)
 }
 
 // sweep forgets what is not used, but for a few, and looks at the rest again.
@@ -309,7 +289,7 @@ func (t *Hops) sweep() {
 			continue
 		}
 		if d.unused++; len(t.dsts) > fewHops && (!d.held.Load() || d.unused > heldSweeps) {
-			delete(t.dsts, dst)
+			t.forget(dst)
 		}
 	}
 	t.mu.Unlock()
@@ -319,70 +299,5 @@ func (t *Hops) sweep() {
 func (t *Hops) lookAll() {
 	for dst, d := range t.dsts {
 		t.look(dst, d)
-	}
-}
-
-// look asks the kernel for the way to dst.
-func (t *Hops) look(dst netip.Addr, d *destination) {
-	r, l, err := t.way(dst)
-	d.neighbour = hopKey{}
-	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
-		d.hop.Store(nil)
-		d.missing.Store(false)
-		return
-	}
-	d.neighbour = hopKey{r.Index, r.NextHop().WithZone("")}
-	d.draft = Hop{Index: r.Index, MTU: min(r.MTU, l.mtu), Src: l.mac}
-	n := neighbour{hopKey: d.neighbour}
-	if e, err := t.kernel.entry(&r); err == nil {
-		n.setEntry(&e)
-	}
-	d.hear(n)
-}
-
-// way is the route to dst, and its interface.
-func (t *Hops) way(dst netip.Addr) (Route, link, error) {
-	var out link
-	if needsZone(dst) {
-		zone := dst.Zone()
-		if zone == "" {
-			zone = t.src.Zone()
-		}
-		var err error
-		if out, err = linkOfZone(t.kernel, zone); err != nil {
-			return Route{}, link{}, err
-		}
-	}
-	return look(t.kernel, dst, t.src, out)
-}
-
-// hear takes in what has become of a neighbour.
-func (t *Hops) hear(n neighbour) {
-	for _, d := range t.dsts {
-		if d.neighbour == n.hopKey {
-			d.hear(n)
-		}
-	}
-}
-
-func (d *destination) hear(n neighbour) {
-	d.missing.Store(n.state&known == 0)
-	if n.state&known == 0 {
-		d.hop.Store(nil)
-		return
-	}
-	d.confirm.Store(n.state&netlink.NUD_STALE != 0)
-	hop := d.draft
-	hop.Dst = n.mac
-	if was := d.hop.Load(); was == nil || *was != hop {
-		d.hop.Store(&hop)
-	}
-}
-
-// setEntry reads an entry of the kernel's table. One without an Ethernet address counts as none.
-func (n *neighbour) setEntry(e *netlink.Neigh) {
-	if len(e.HardwareAddr) == len(n.mac) {
-		n.state = e.State
-		copy(n.mac[:], e.HardwareAddr)
 	}
 }

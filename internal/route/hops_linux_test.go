@@ -192,57 +192,59 @@ func (k oneNeighbour) entry(*Route) (netlink.Neigh, error) {
 	return netlink.Neigh{State: k.state, HardwareAddr: make(net.HardwareAddr, 6)}, nil
 }
 
+// numbered is one of many destinations.
+func numbered(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
+}
+
 func TestHopsAreBoundedAndForgotten(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
-	addr := func(i int) netip.Addr {
-		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
-	}
 	for i := range maxHops + 100 {
-		h.add(addr(i))
+		h.add(numbered(i))
 	}
 	if len(h.dsts) != maxHops {
 		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
 	}
 	h.sweep() // which all have been used before
 	for i := range 10 {
-		if h.To(addr(i)) == nil {
-			t.Errorf("%v has no next hop", addr(i))
+		if h.To(numbered(i)) == nil {
+			t.Errorf("%v has no next hop", numbered(i))
 		}
 	}
 	h.sweep()
 	if len(h.dsts) != fewHops {
 		t.Errorf("%d destinations are remembered, of which 10 are used, want %d", len(h.dsts), fewHops)
 	}
+	if n := len(h.via[h.dsts[numbered(0)].neighbour]); n != fewHops || len(h.via) != 1 {
+		t.Errorf("%d neighbours are remembered, one with %d destinations, want 1 with %d", len(h.via), n, fewHops)
+	}
 	for i := range 10 {
-		if h.dsts[addr(i)] == nil {
-			t.Errorf("%v was used and is forgotten", addr(i))
+		if h.dsts[numbered(i)] == nil {
+			t.Errorf("%v was used and is forgotten", numbered(i))
 		}
 	}
 }
 
 func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
-	addr := func(i int) netip.Addr {
-		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
-	}
 	const held = 100
 	for i := range held {
-		h.Hold(addr(i))
+		h.Hold(numbered(i))
 	}
 	h.hold()
 	for i := range 2 * maxHops {
-		h.add(addr(held + i))
+		h.add(numbered(held + i))
 	}
 	for i := range held {
-		if h.dsts[addr(i)] == nil {
-			t.Errorf("%v is displaced", addr(i))
+		if h.dsts[numbered(i)] == nil {
+			t.Errorf("%v is displaced", numbered(i))
 		}
 	}
 	h.sweep()
 	h.sweep()
 	for i := range held {
-		if h.dsts[addr(i)] == nil {
-			t.Errorf("%v is forgotten although it is held", addr(i))
+		if h.dsts[numbered(i)] == nil {
+			t.Errorf("%v is forgotten although it is held", numbered(i))
 		}
 	}
 	for range heldSweeps {
@@ -253,15 +255,37 @@ func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	}
 }
 
+// gone is a kernel without routes.
+type gone struct{ oneNeighbour }
+
+func (gone) lookup(query) (answer, error) { return answer{}, errors.New("no route") }
+
+func TestANeighbourThatNoDestinationHasAnyMoreIsForgotten(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	for i := range 3 {
+		h.add(numbered(i))
+	}
+	h.kernel = gone{}
+	h.lookAll()
+	if len(h.via) != 0 {
+		t.Errorf("%d neighbours are remembered, want none", len(h.via))
+	}
+	h.kernel = oneNeighbour{state: netlink.NUD_REACHABLE}
+	h.lookAll()
+	for range 10 {
+		h.evict()
+	}
+	if len(h.dsts) != 0 || len(h.via) != 0 {
+		t.Errorf("%d destinations and %d neighbours are remembered after all were displaced, want none", len(h.dsts), len(h.via))
+	}
+}
+
 func TestTheNewestDestinationIsFollowed(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
-	addr := func(i int) netip.Addr {
-		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
-	}
 	for i := range 2 * maxHops {
-		h.add(addr(i))
+		h.add(numbered(i))
 	}
-	if newest := addr(2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
+	if newest := numbered(2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
 		t.Errorf("%d destinations, want %d with the newest among them", len(h.dsts), maxHops)
 	}
 }
