@@ -24,13 +24,14 @@ const (
 
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
 //
-// The identification of what it sends over IPv4 is known because the socket is not connected and path MTU discovery is
-// on (IP_PMTUDISC_DO): Linux then sends DF and identification 0, and counts 0, 1, 2, ... through the segments of a train
-// sent with UDP_SEGMENT. What it receives comes without the IP header (HeaderSeen is false). UDP checksums are on for what it
-// sends (UDP_SEGMENT needs them) and may be absent in what it receives, over IPv6 too.
+// The identification of what it sends over IPv4 is known because the socket is not connected and
+// path MTU discovery is on (IP_PMTUDISC_DO): Linux then sends DF and identification 0, and counts
+// 0, 1, 2, ... through the segments of a train sent with UDP_SEGMENT. What it receives comes
+// without the IP header (HeaderSeen is false). UDP checksums are on for what it sends (UDP_SEGMENT
+// needs them) and may be absent in what it receives, over IPv6 too.
 //
-// Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose link-layer address is
-// unknown are few: see [Stats.TxNoNeighbour].
+// Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose
+// link-layer address is unknown are few: see [Stats.TxNoNeighbour].
 func ListenUDP(addr netip.Addr, opts UDPOptions) (Link, error) {
 	l, err := listenUDP(addr, opts, false)
 	if err != nil {
@@ -73,7 +74,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	l.tx.init(sendmmsg, l.conn.SetWriteDeadline)
 	size, err := l.sendBuffer()
 	if err == nil && (!addr.IsLoopback() || deaf) {
-		l.tx.waiting.init(size)
+		l.tx.waiting.size = size
 		l.hops, l.hopsErr = watchHops(addr)
 	}
 	if err != nil {
@@ -198,10 +199,6 @@ const (
 // configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
 func (l *udp) configure(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
-	// Package net lets sockets broadcast, and anybody can send under a broadcast address.
-	if err := setOptions(fd, []option{{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 0}}); err != nil {
-		return err
-	}
 	must := []option{
 		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
 		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},
@@ -214,6 +211,8 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 			{"IPV6_MULTICAST_HOPS", unix.SOL_IPV6, unix.IPV6_MULTICAST_HOPS, DefaultHopLimit},
 		}
 	}
+	// Package net lets sockets broadcast, and anybody can send under a broadcast address.
+	must = append(must, option{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 0})
 	if err := setOptions(fd, must); err != nil {
 		return err
 	}

@@ -5,58 +5,35 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/pace"
 	"golang.org/x/sys/unix"
 )
 
-// waiting bounds what is in the send buffer of a socket for neighbours whose link-layer address the kernel does not know. It
-// keeps such datagrams while it asks for the neighbour, mcast_solicit (3) times retrans_time_ms (1 s), see arp(7). Senders
-// forge addresses of hosts that do not exist, and hosts that exist go away: without a bound what is for them fills the
-// buffer, and nothing else leaves.
+// waiting bounds what is in the send buffer of a socket for neighbours whose link-layer address the
+// kernel does not know. It keeps such datagrams while it asks for the neighbour, mcast_solicit (3)
+// times retrans_time_ms (1 s), see arp(7). Senders forge addresses of hosts that do not exist, and
+// hosts that exist go away: without a bound what is for them fills the buffer, and nothing else
+// leaves.
 //
-// What may wait goes to the kernel while no more than a part of the buffer is taken, by whatever: an eighth for neighbours
-// that are missing, a quarter as long as it is not known whether there is one. One frame each second makes the kernel ask for
-// the neighbour; it goes up to a quarter as well, and up to a half if queue pairs are connected to its destination. So neither
-// absent hosts nor a flood that names many keep out those that answer when they are asked.
+// What may wait goes to the kernel while no more than a part of the buffer is taken, by whatever:
+// an eighth for neighbours that are missing, a quarter as long as it is not known whether there is
+// one. One frame each second makes the kernel ask for the neighbour; it goes up to a quarter as
+// well, and up to a half if queue pairs are connected to its destination. So neither absent hosts
+// nor a flood that names many keep out those that answer when they are asked.
 type waiting struct {
-	size     int    // of the send buffer
-	building int    // what the messages being built will take that may wait
-	looks    bucket // how often Send waits until it is known whether there is a neighbour
+	size     int         // of the send buffer
+	building int         // what the messages being built will take that may wait
+	looks    pace.Bucket // how often Send waits until it is known whether there is a neighbour
 }
 
-// Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge addresses as fast as they can. A
-// look takes some 50 µs, unless others are before it.
-const (
-	looksASecond = 50
-	longestLook  = time.Millisecond
-)
+// Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge
+// addresses as fast as they can. A look takes some 50 µs, unless others are before it.
+var looks = pace.Rate{Burst: 50, Interval: 20 * time.Millisecond}
 
-// init makes w that of a buffer of size bytes.
-func (w *waiting) init(size int) {
-	w.size, w.looks = size, bucket{most: looksASecond, left: looksASecond, fills: time.Second}
-}
+const longestLook = time.Millisecond
 
-// bucket is a token bucket.
-type bucket struct {
-	most, left int
-	fills      time.Duration // from empty
-	at         time.Time     // of left
-}
-
-// take takes n tokens if so many are there, and reports whether they were.
-func (b *bucket) take(now time.Time, n int) bool {
-	passed := min(now.Sub(b.at), b.fills)
-	if come := int(int64(b.most) * int64(passed) / int64(b.fills)); come > 0 {
-		b.at, b.left = now, min(b.most, b.left+come)
-	}
-	if n > b.left {
-		return false
-	}
-	b.left -= n
-	return true
-}
-
-// bufferOverhead is the most that the kernel counts of a send buffer for a datagram besides twice its length: the sk_buff, and
-// what rounding up a short length to what kmalloc gives adds.
+// bufferOverhead is the most that the kernel counts of a send buffer for a datagram besides twice
+// its length: the sk_buff, and what rounding up a short length to what kmalloc gives adds.
 const bufferOverhead = 1024
 
 // errNoNeighbour is a frame for which there is no room until its neighbour is known.
@@ -72,7 +49,7 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 		return true
 	}
 	missing, followed := l.hops.Missing(dst)
-	if !followed && t.waiting.looks.take(time.Now(), 1) {
+	if !followed && t.waiting.looks.TakeIfThere(looks, time.Now()) {
 		l.hops.Await(dst, longestLook)
 		missing, followed = l.hops.Missing(dst)
 	}

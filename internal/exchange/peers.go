@@ -40,8 +40,9 @@ func (e *PeerError) Error() string {
 	return fmt.Sprintf("the peer's GID is %v, and its TCP connection has the address %v", e.GID, e.TCP)
 }
 
-// Check returns a *PeerError unless the end whose TCP connection has the address tcp may name gid. zone is that of the address
-// from which packets are sent to gid, if that is link-local: the same address is another host's on another link.
+// Check returns a *PeerError unless the end whose TCP connection has the address tcp may name gid.
+// zone is that of the address from which packets are sent to gid, if that is link-local: the same
+// address is another host's on another link.
 func (p *Peers) Check(tcp netip.Addr, gid [16]byte, zone string) error {
 	tcp, a := tcp.Unmap(), scoped(netip.AddrFrom16(gid).Unmap(), zone)
 	here, own := p.own(tcp), p.own(a)
@@ -102,8 +103,8 @@ func (p *Peers) broadcast(a netip.Addr) bool {
 	})
 }
 
-// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones of the links with the given
-// zones; none when the system does not tell.
+// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones of
+// the links with the given zones; none when the system does not tell.
 func HostAddrs(zones ...string) (all []HostAddr) {
 	add := func(addrs []net.Addr, zone string) {
 		for _, a := range addrs {
@@ -129,8 +130,8 @@ func HostAddrs(zones ...string) (all []HostAddr) {
 	return all
 }
 
-// Address returns the IP address of one end of a TCP connection, with the zone of a link-local one; the zero Addr for other
-// connections.
+// Address returns the IP address of one end of a TCP connection, with the zone of a link-local one;
+// the zero Addr for other connections.
 func Address(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

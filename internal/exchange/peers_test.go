@@ -129,7 +129,8 @@ func TestAnAddressKeepsItsZone(t *testing.T) {
 			t.Errorf("the address of %s is %v, want %s", text, got, want)
 		}
 	}
-	got := Zones(netip.MustParseAddr("fe80::2%eth0"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fe80::3%eth1"), netip.MustParseAddr("fe80::4%eth0"))
+	got := Zones(netip.MustParseAddr("fe80::2%eth0"), netip.MustParseAddr("192.0.2.1"),
+		netip.MustParseAddr("fe80::3%eth1"), netip.MustParseAddr("fe80::4%eth0"))
 	if !slices.Equal(got, []string{"eth0", "eth1"}) {
 		t.Errorf("zones %q", got)
 	}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// holder has the kernel drop the requests for connections (SYN) of sources whose pace is spent, where it can: they cost nothing
-// then, and fill no queue in which others wait. A client that was dropped asks again, after a second in Linux.
+// holder has the kernel drop the requests for connections (SYN) of sources whose pace is spent,
+// where it can: they cost nothing then, and fill no queue in which others wait. A client that was
+// dropped asks again, after a second in Linux.
 type holder struct {
 	socket syscall.RawConn // of the listener; nil: nothing is held
 
@@ -19,11 +20,12 @@ type holder struct {
 	closed bool                 // guarded by mu
 }
 
-// maxHeld is more than the number of sources that can be held at a time: each has been served as often as its burst since.
+// maxHeld is more than the number of sources that can be held at a time: each has been served as
+// often as its burst since.
 const maxHeld = 32
 
-// Listen returns a TCP listener on which Serve can drop requests for connections by source. It does not use Multipath TCP, as
-// package net does unless told otherwise: such sockets take no filter.
+// Listen returns a TCP listener on which Serve can drop requests for connections by source. It does
+// not use Multipath TCP, as package net does unless told otherwise: such sockets take no filter.
 func Listen(addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	c.SetMultipathTCP(false)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdBack has a listening socket drop the requests for connections of some sources, and of no others. Kernels may want a
-// capability for it, as 6.18 does.
+// holdBack has a listening socket drop the requests for connections of some sources, and of no
+// others. Kernels may want a capability for it, as 6.18 does.
 func holdBack(socket syscall.RawConn, from []source) error {
 	raw, err := bpf.Assemble(holdFilter(from))
 	if err != nil {
@@ -28,7 +28,8 @@ func holdBack(socket syscall.RawConn, from []source) error {
 			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
 			return
 		}
-		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	})
 	if err == nil && failed != nil {
 		err = fmt.Errorf("socket filter: %w", failed)
@@ -36,14 +37,15 @@ func holdBack(socket syscall.RawConn, from []source) error {
 	return err
 }
 
-// Offsets of classic BPF in Linux (linux/filter.h): of the IP header, and of the index of the interface that a packet came by.
+// Offsets of classic BPF in Linux (linux/filter.h): of the IP header, and of the index of the
+// interface that a packet came by.
 const (
 	netOff      = 1<<32 - 0x100000
 	adInterface = 1<<32 - 0x1000 + 8
 )
 
-// holdFilter is a filter for a TCP socket, which sees segments from the TCP header on. Connections that the socket accepts inherit
-// it: it passes all but SYNs, of which they get none.
+// holdFilter is a filter for a TCP socket, which sees segments from the TCP header on. Connections
+// that the socket accepts inherit it: it passes all but SYNs, of which they get none.
 func holdFilter(from []source) []bpf.Instruction {
 	const flagsAt, syn, ack = 13, 0x02, 0x10
 	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}

@@ -43,7 +43,9 @@ func listenForBoth() (net.Listener, error) {
 	}
 	f := os.NewFile(uintptr(fd), "listener")
 	defer f.Close()
-	if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0), unix.Bind(fd, &unix.SockaddrInet6{}), unix.Listen(fd, 1024)); err != nil {
+	err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0),
+		unix.Bind(fd, &unix.SockaddrInet6{}), unix.Listen(fd, 1024))
+	if err != nil {
 		return nil, err
 	}
 	return net.FileListener(f)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/internal/pace"
 )
 
 // crowd is a listener to which clients come as fast as they are accepted, from the addresses that from names in turn.
@@ -164,22 +165,22 @@ func TestOneSourceDoesNotKeepOthersWaiting(t *testing.T) {
 }
 
 func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
-	p := paces{of: map[source]pace{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is held", s) }}
+	p := paces{of: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is held", s) }}
 	now := time.Unix(1, 0)
 	for i := range 1000 {
 		served, wait := p.enter(netip.MustParseAddr("2001:db8::7"), now)
 		if !served || wait > 0 {
 			t.Fatalf("client %d is served: %v; the next one waits for %v", i, served, wait)
 		}
-		now = now.Add(addressClients.interval)
+		now = now.Add(addressClients.Interval)
 	}
 }
 
 func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
 	held := map[source]time.Duration{}
-	p := paces{of: map[source]pace{}, spent: func(s source, d time.Duration) { held[s] = d }}
+	p := paces{of: map[source]pace.Bucket{}, spent: func(s source, d time.Duration) { held[s] = d }}
 	now, addr := time.Unix(1, 0), netip.MustParseAddr("2001:db8::7")
-	for i := range addressClients.burst {
+	for i := range addressClients.Burst {
 		if len(held) > 0 {
 			t.Fatalf("after %d clients %v is held", i, held)
 		}
@@ -187,20 +188,20 @@ func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
 	}
 	want := 500 * time.Millisecond
 	if d := held[source{addr, 128}]; len(held) != 1 || d != want {
-		t.Errorf("after %d clients %v is held, want the address for %v", addressClients.burst, held, want)
+		t.Errorf("after %d clients %v is held, want the address for %v", addressClients.Burst, held, want)
 	}
-	for i := range networkClients.burst - addressClients.burst {
+	for i := range networkClients.Burst - addressClients.Burst {
 		p.enter(numbered("2001:db8::8", i), now)
 	}
 	want = 150 * time.Millisecond
 	if d := held[source{netip.MustParseAddr("2001:db8::"), 64}]; len(held) != 2 || d != want {
-		t.Errorf("after %d clients of a network %v is held, want the network for %v", networkClients.burst, held, want)
+		t.Errorf("after %d clients of a network %v is held, want the network for %v", networkClients.Burst, held, want)
 	}
 }
 
 // However many addresses clients come from, few are remembered.
 func TestTheMemoryOfSourcesIsBounded(t *testing.T) {
-	p := paces{of: map[source]pace{}, spent: func(source, time.Duration) {}}
+	p := paces{of: map[source]pace.Bucket{}, spent: func(source, time.Duration) {}}
 	now, most := time.Unix(1, 0), 0
 	for i := range 100_000 {
 		var addr [16]byte

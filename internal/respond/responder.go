@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/pace"
 )
 
 // Responder answers clients.
@@ -50,7 +51,7 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	h := newHolder(l)
 	defer h.close()
-	p := paces{of: map[source]pace{}, spent: h.hold}
+	p := paces{of: map[source]pace.Bucket{}, spent: h.hold}
 	for {
 		conn, err := l.Accept()
 		switch {

@@ -235,8 +235,9 @@ func (s *session) close() (wrong error) {
 	return wrong
 }
 
-// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of the same kind, else the first
-// that is. A link-local peer is spoken with on the link of the TCP connection.
+// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of
+// the same kind, else the first that is. A link-local peer is spoken with on the link of the TCP
+// connection.
 func (s *session) gidFor(peer gorxe.GID) (gorxe.GIDEntry, error) {
 	p := peer.Addr()
 	like := func(g gorxe.GIDEntry) bool {

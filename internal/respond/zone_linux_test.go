@@ -16,8 +16,9 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// Linux takes a segment to any address of the host by any interface. So a neighbour on one link, with a link-local address
-// that somebody has on another, comes to the address of a device there. The device must not send to that somebody.
+// Linux takes a segment to any address of the host by any interface. So a neighbour on one link,
+// with a link-local address that somebody has on another, comes to the address of a device there.
+// The device must not send to that somebody.
 func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500})
 	// Two links with indexes that no interface of the test's own namespace has: package net names them so.
@@ -98,7 +99,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 				return err
 			}
 			defer netlink.RouteDel(way)
-			if err := netlink.NeighSet(&netlink.Neigh{LinkIndex: i.Index, IP: global, HardwareAddr: macs[c.by], State: netlink.NUD_PERMANENT}); err != nil {
+			entry := netlink.Neigh{LinkIndex: i.Index, IP: global, HardwareAddr: macs[c.by], State: netlink.NUD_PERMANENT}
+			if err := netlink.NeighSet(&entry); err != nil {
 				return err
 			}
 			scope := strconv.Itoa(i.Index)
@@ -106,7 +108,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 			if to.IsLinkLocalUnicast() {
 				to = to.WithZone(scope)
 			}
-			dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.from).WithZone(scope), 0))}
+			from := netip.AddrPortFrom(netip.MustParseAddr(c.from).WithZone(scope), 0)
+			dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: net.TCPAddrFromAddrPort(from)}
 			conn, err = dialer.Dial("tcp6", netip.AddrPortFrom(to, uint16(l.Addr().(*net.TCPAddr).Port)).String())
 			if err != nil {
 				return err

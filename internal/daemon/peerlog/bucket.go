@@ -3,40 +3,15 @@ package peerlog
 import (
 	"net/netip"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// limit is a rate of lines.
-type limit struct {
-	burst  float64 // lines at once
-	second float64 // lines a second after that
-}
-
-// The limits of a message.
+// The rates at which lines of a message are written.
 var (
-	ofHost = limit{10, 1}
-	ofAll  = limit{100, 10}
+	ofHost = pace.Rate{Burst: 10, Interval: time.Second}
+	ofAll  = pace.Rate{Burst: 100, Interval: 100 * time.Millisecond}
 )
-
-// bucket holds the tokens of a limit.
-type bucket struct {
-	tokens float64
-	at     time.Time // of tokens
-}
-
-// take takes a token, if there is one.
-func (b *bucket) take(l limit, now time.Time) bool {
-	if b.at.IsZero() {
-		b.tokens = l.burst
-	}
-	if d := now.Sub(b.at); d > 0 {
-		b.tokens, b.at = min(l.burst, b.tokens+d.Seconds()*l.second), now
-	}
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
-}
 
 // key names a bucket of a host.
 type key struct {
@@ -49,19 +24,19 @@ type key struct {
 const generation = 1024
 
 // buckets are those of hosts.
-type buckets struct{ now, old map[key]*bucket }
+type buckets struct{ now, old map[key]*pace.Bucket }
 
 // get returns the bucket of a key. One that was not used for long is forgotten.
-func (b *buckets) get(k key) *bucket {
+func (b *buckets) get(k key) *pace.Bucket {
 	if t := b.now[k]; t != nil {
 		return t
 	}
 	t := b.old[k]
 	if t == nil {
-		t = &bucket{}
+		t = new(pace.Bucket)
 	}
 	if b.now == nil || len(b.now) >= generation {
-		b.old, b.now = b.now, make(map[key]*bucket)
+		b.old, b.now = b.now, make(map[key]*pace.Bucket)
 	}
 	b.now[k] = t
 	return t

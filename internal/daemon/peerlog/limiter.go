@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/pace"
 )
 
 // Interval is how often suppressed lines are reported.
@@ -21,12 +23,12 @@ type Limiter struct {
 	out slog.Handler
 
 	mu         sync.Mutex
-	hosts      buckets            // guarded by mu
-	all        map[string]*bucket // by message; guarded by mu
-	suppressed uint64             // guarded by mu
-	window     window             // guarded by mu
-	timer      *time.Timer        // of the window that is open; guarded by mu
-	closed     bool               // guarded by mu
+	hosts      buckets                 // guarded by mu
+	all        map[string]*pace.Bucket // by message; guarded by mu
+	suppressed uint64                  // guarded by mu
+	window     window                  // guarded by mu
+	timer      *time.Timer             // of the window that is open; guarded by mu
+	closed     bool                    // guarded by mu
 }
 
 // window is what was suppressed since the last report.
@@ -39,7 +41,7 @@ type window struct {
 
 // New returns a limiter of what is written to out.
 func New(out slog.Handler) *Limiter {
-	return &Limiter{out: out, all: map[string]*bucket{}}
+	return &Limiter{out: out, all: map[string]*pace.Bucket{}}
 }
 
 // Logger returns a logger for lines that peers cause.
@@ -66,11 +68,11 @@ func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 	defer l.mu.Unlock()
 	all := l.all[r.Message]
 	if all == nil {
-		all = &bucket{}
+		all = new(pace.Bucket)
 		l.all[r.Message] = all
 	}
 	// The host's first: one that has none left takes nothing from the others.
-	if l.hosts.get(key{r.Message, host}).take(ofHost, r.Time) && all.take(ofAll, r.Time) {
+	if l.hosts.get(key{r.Message, host}).TakeIfThere(ofHost, r.Time) && all.TakeIfThere(ofAll, r.Time) {
 		return true
 	}
 	l.suppressed++
