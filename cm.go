@@ -224,7 +224,8 @@ func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error
 	if !d.onHost {
 		for _, g := range gids {
 			here, there := g.Addr.Zone(), remote.Zone()
-			if g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast() && (here == there || here == "" || there == "") {
+			sameKind := g.Addr.Is4() == remote.Is4() && g.Addr.IsLinkLocalUnicast() == remote.IsLinkLocalUnicast()
+			if sameKind && (here == there || here == "" || there == "") {
 				return g, nil
 			}
 		}

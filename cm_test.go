@@ -397,20 +397,11 @@ func TestClosingTellsThePeer(t *testing.T) {
 // as by kill -9.
 func killable(t *testing.T) (a *testNode, c *gorxe.Conn, kill func()) {
 	t.Helper()
-	n := packet.NewPipeNet()
-	var links [2]packet.Link
-	for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
-		l, err := n.Open(netip.MustParseAddr(a), 9000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		links[i] = l
-	}
-	a = openNode(t, gorxe.Config{Links: links[:1]}, 64)
-	b := openNode(t, gorxe.Config{Links: links[1:]}, 64)
-	c, _ = connectByCM(t, a, b)
+	cfg := pipeLinks(t)
+	a = openNode(t, cfg[0], 64)
+	c, _ = connectByCM(t, a, openNode(t, cfg[1], 64))
 	return a, c, func() {
-		if err := links[1].Close(); err != nil {
+		if err := cfg[1].Links[0].Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -59,11 +59,12 @@ type Config struct {
 	// come that soon, so an idle device uses no processor. Latency and message rate gain, in
 	// virtual machines the most; who counts every cycle of a busy but slow link sets it to -1.
 	Spin time.Duration
-	// Shards is how many parts the connected queue pairs are divided into, each of which a processor serves by itself: 1 to
-	// [MaxShards]; 0 means half as many as there are processors, 8 at most. Where the link is udp each receives by a queue of
-	// its own. The shard of a queue pair is drawn at random, so two busy ones may share a processor while another is idle.
-	// A program with few queue pairs, or with two processors, gains nothing by several. With an Observer there is one, and
-	// unless told otherwise with a Seed.
+	// Shards is how many parts the connected queue pairs are divided into, each of which a
+	// processor serves by itself: 1 to [MaxShards]; 0 means half as many as there are processors, 8
+	// at most. Where the link is udp each receives by a queue of its own. The shard of a queue pair
+	// is drawn at random, so two busy ones may share a processor while another is idle. A program
+	// with few queue pairs, or with two processors, gains nothing by several. With an Observer
+	// there is one, and unless told otherwise with a Seed.
 	Shards int
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig

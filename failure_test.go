@@ -2,7 +2,6 @@ package gorxe_test
 
 import (
 	"errors"
-	"net/netip"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -93,18 +92,10 @@ func TestKeepAliveNeedsNoRetries(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := packet.NewPipeNet()
-				var links [2]packet.Link
-				for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
-					l, err := n.Open(netip.MustParseAddr(a), 9000)
-					if err != nil {
-						t.Fatal(err)
-					}
-					links[i] = l
-				}
-				link := &behind{Link: links[0]}
-				links[0] = link
-				a, b := openNode(t, gorxe.Config{Links: links[:1]}, 64), openNode(t, gorxe.Config{Links: links[1:]}, 64)
+				cfg := pipeLinks(t)
+				link, peer := &behind{Link: cfg[0].Links[0]}, cfg[1].Links[0]
+				cfg[0].Links[0] = link
+				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
 				l := b.listenAt(gorxe.PortSpaceTCP, 7174)
 				p := gorxe.DefaultConnParam()
 				p.Timeout = 0
@@ -122,7 +113,7 @@ func TestKeepAliveNeedsNoRetries(t *testing.T) {
 					t.Fatalf("it ended while the peer lived: %v", err)
 				default:
 				}
-				if err := links[1].Close(); err != nil {
+				if err := peer.Close(); err != nil {
 					t.Fatal(err)
 				}
 				killed := time.Now()

@@ -27,7 +27,8 @@ func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
 	l := b.listenAt(gorxe.PortSpaceTCP, 0)
 	dial := func(zone string) error {
 		q, _ := a.newQP()
-		_, err := a.dev.Dial(t.Context(), netip.AddrPortFrom(netip.MustParseAddr("fe80::2"+zone), l.Addr().Port()), q, gorxe.DefaultConnParam())
+		to := netip.AddrPortFrom(netip.MustParseAddr("fe80::2"+zone), l.Addr().Port())
+		_, err := a.dev.Dial(t.Context(), to, q, gorxe.DefaultConnParam())
 		return err
 	}
 	for _, c := range []struct{ zone, from string }{{"%eth1", "fe80::11"}, {"%eth0", "fe80::1"}, {"", "fe80::1"}} {

@@ -34,7 +34,8 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 	case longer:
 		wait := Time(min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
 		if c.state == StateREPSent {
-			// All of them together lengthen the wait by Patience: a peer does not stay half-open for as long as it likes.
+			// All of them together lengthen the wait by Patience: a peer does not stay half-open
+			// for as long as it likes.
 			wait = min(wait, c.patience)
 			c.patience -= wait
 			if wait == 0 {

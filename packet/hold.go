@@ -2,7 +2,8 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that keeps what it knows of the ways to destinations. The decorators of this package pass on what they are told.
+// Holder is a link that keeps what it knows of the ways to destinations. The decorators of this
+// package pass on what they are told.
 type Holder interface {
 	// Hold tells that frames to dst are going to be sent. It may be called at any time, and does not wait.
 	Hold(dst netip.Addr)

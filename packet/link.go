@@ -55,9 +55,10 @@ type Stats struct {
 	TxFrames, TxBytes uint64 // handed to the network; bytes of UDP payload
 	TxCalls           uint64 // calls into the host (system calls) to do so
 	TxRefused         uint64 // frames the host refused
-	// TxNoNeighbour counts frames that were dropped because the host does not know the link-layer address of their next hop.
-	// It would keep them until that has answered or not, for about 3 s, in the room that all destinations share. No more go to
-	// the host than an eighth of that room holds, and one each second to each next hop, which makes the host ask for the address.
+	// TxNoNeighbour counts frames that were dropped because the host does not know the link-layer
+	// address of their next hop. It would keep them until that has answered or not, for about 3 s,
+	// in the room that all destinations share. No more go to the host than an eighth of that room
+	// holds, and one each second to each next hop, which makes the host ask for the address.
 	TxNoNeighbour uint64
 	// TxQueueFull counts frames that were dropped because the host had no room for them for a second.
 	TxQueueFull       uint64

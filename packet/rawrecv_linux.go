@@ -99,8 +99,8 @@ func (s *rawSocket) forged(msg *Received, index int32) bool {
 	return index != loopbackIndex && (msg.Src == s.bare || msg.Src.IsLoopback()) || !isHost(msg.Src)
 }
 
-// isHost is false for addresses that no host sends from, whatever its network: the kernel's IP stack drops those as well (RFC 1122,
-// 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
+// isHost is false for addresses that no host sends from, whatever its network: the kernel's IP
+// stack drops those as well (RFC 1122, 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
 func isHost(src netip.Addr) bool {
 	return !src.IsMulticast() && !src.IsUnspecified() && src != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendWait is how long the messages of one system call wait for room. A link of 10 Mbit/s sends half of the buffer that hosts
-// give to programs without privileges, 416 KiB, in 0.2 s. Whoever holds a lock meanwhile is not held up for longer.
+// sendWait is how long the messages of one system call wait for room. A link of 10 Mbit/s sends
+// half of the buffer that hosts give to programs without privileges, 416 KiB, in 0.2 s. Whoever
+// holds a lock meanwhile is not held up for longer.
 const sendWait = time.Second
 
 // sendQueue is the messages of one system call, and how far they have gone.
@@ -52,8 +53,8 @@ func (t *sendQueue) writeReady(fd uintptr) bool {
 	return true
 }
 
-// push sends the messages from next on, as far as they are not refused. It waits for room, but for sendWait only: then full
-// is true.
+// push sends the messages from next on, as far as they are not refused. It waits for room, but for
+// sendWait only: then full is true.
 func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 	t.errno, t.full, t.waits = 0, false, false
 	if err := conn.Write(t.write); err != nil || !t.full {

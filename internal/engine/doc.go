@@ -1,5 +1,5 @@
-// Package engine drives the machines of package transport over links. It is the only
-// place of the data path with goroutines, locks and a clock.
+// Package engine drives the machines of package transport over links. It is the only place of the
+// data path with goroutines, locks and a clock.
 //
 // # Threads
 //
@@ -40,31 +40,33 @@
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
-// The order is linking, adding or inbox, shard, keying (both in the order of their indexes), atomics, CompChannel, Device, CQ, port, lost, events:
-// whoever holds one takes only what stands behind it.
-// A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a membership in
-// a group for Close.
+// The order is linking, adding or inbox, shard, keying (both in the order of their indexes),
+// atomics, CompChannel, Device, CQ, port, lost, events: whoever holds one takes only what stands
+// behind it. A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a
+// membership in a group for Close.
 //
-// The GID table, with the link and the MTU of each entry, is changed with linking and every shard.mu
-// held, and read with any of them. A link is taken out of the table under shard.mu and closed after
-// it was let go of: so nothing is sent by a link that is closed, but by Close, which closes the
-// links first, without shard.mu, to wake who waits in Send with it. Removing a link waits for
-// such a one. What a queue pair leads to is the entry, not the link: an entry without a link
-// loses what is sent.
+// The GID table, with the link and the MTU of each entry, is changed with linking and every
+// shard.mu held, and read with any of them. A link is taken out of the table under shard.mu and
+// closed after it was let go of: so nothing is sent by a link that is closed, but by Close, which
+// closes the links first, without shard.mu, to wake who waits in Send with it. Removing a link
+// waits for such a one. What a queue pair leads to is the entry, not the link: an entry without a
+// link loses what is sent.
 //
 // # Shards
 //
-// A device has one shard or several. A queue pair belongs to one of them for all its life: its number leaves, divided
-// by how many there are, the shard's index. The shard is drawn at random, except where it has to be shard 0, home: that has
-// queue pair 1, all datagrams with their groups, and all that shares a receive queue. A link that can (see packet.Split) has
-// a queue for each shard, into which the kernel sorts what comes; the goroutine of a queue takes its own shard's lock. What
-// comes to another one's queue all the same, or by a link with one, it hands on: it takes the lock of one shard after the
-// other.
+// A device has one shard or several. A queue pair belongs to one of them for all its life: its
+// number leaves, divided by how many there are, the shard's index. The shard is drawn at random,
+// except where it has to be shard 0, home: that has queue pair 1, all datagrams with their groups,
+// and all that shares a receive queue. A link that can (see packet.Split) has a queue for each
+// shard, into which the kernel sorts what comes; the goroutine of a queue takes its own shard's
+// lock. What comes to another one's queue all the same, or by a link with one, it hands on: it
+// takes the lock of one shard after the other.
 //
-// Between a packet and its queue pair no lock is taken that another shard takes, but where keys change and for atomics on
-// memory that is not in this process or not aligned. The key table belongs
-// to the device. Machines look keys up with the keying of their shard, which comes with its lock (shard.lock), and change
-// them, where work requests bind, register and invalidate, with that of every shard and nothing borrowed (shard.alone). With
-// one shard its lock is enough. Calls such as Register and Deregister take the lock of every shard, in order. So when
-// Deregister returns, no machine, no packet and no system call can reach the memory any more.
+// Between a packet and its queue pair no lock is taken that another shard takes, but where keys
+// change and for atomics on memory that is not in this process or not aligned. The key table
+// belongs to the device. Machines look keys up with the keying of their shard, which comes with its
+// lock (shard.lock), and change them, where work requests bind, register and invalidate, with that
+// of every shard and nothing borrowed (shard.alone). With one shard its lock is enough. Calls such
+// as Register and Deregister take the lock of every shard, in order. So when Deregister returns, no
+// machine, no packet and no system call can reach the memory any more.
 package engine

@@ -53,6 +53,9 @@ func (o *outbox) connect(s *shard) {
 
 // disconnect readies o for what is sent while its entry has no link, which may be for good: it
 // keeps no room that it had for more.
+// behind reports whether packets have come to the link that may not have been dealt with. It is a system call.
+func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
+
 func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 
 // transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and

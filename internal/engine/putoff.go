@@ -46,16 +46,17 @@ type lookout struct {
 
 func (l *lookout) isBehind(o *outbox) bool {
 	if l.out != o {
-		l.out, l.behind = o, o.pender != nil && o.pender.Pending()
+		l.out, l.behind = o, o.behind()
 	}
 	return l.behind
 }
 
-// ReceiverBehind reports whether packets have come to the link of a connected queue pair that may not have been dealt with.
+// ReceiverBehind reports whether packets have come to the link of a connected queue pair that may
+// not have been dealt with.
 func (q *QP) ReceiverBehind() bool {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	return q.out != nil && q.out.pender != nil && q.out.pender.Pending()
+	return q.out != nil && q.out.behind()
 }
 
 // deadline is when q's machine wants its timeout, or until when that is put off. The lock is

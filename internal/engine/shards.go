@@ -23,9 +23,9 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair: home, or one that is drawn if any will do. The draw does not depend on
-// the queue pairs there are: a rule that balances them shows a peer, by the shards of its own queue pairs, where those of
-// others are. See SECURITY.md.
+// shardFor chooses the shard of a new queue pair: home, or one that is drawn if any will do. The
+// draw does not depend on the queue pairs there are: a rule that balances them shows a peer, by the
+// shards of its own queue pairs, where those of others are. See SECURITY.md.
 func (d *Device) shardFor(init *QPInit) *shard {
 	if len(d.shards) == 1 || init.SRQ != nil || init.Type == qp.UD || init.Type == qp.GSI {
 		return d.home()

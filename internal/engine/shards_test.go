@@ -70,8 +70,8 @@ func TestTheShardOfAQueuePairTellsNothingOfTheNextOnes(t *testing.T) {
 	}
 }
 
-// An attacker that has as many queue pairs in each shard as in any other learns nothing of the shard of another's by those that
-// it creates next.
+// An attacker that has as many queue pairs in each shard as in any other learns nothing of the
+// shard of another's by those that it creates next.
 func TestAnAttackerThatEvensOutTheShardsDoesNotFindTheQueuePairOfAnother(t *testing.T) {
 	const rounds, evenly = 500, 4
 	m := newMaker(t, 1)
