@@ -186,12 +186,16 @@ func (c *Conn) end(err error) {
 	c.qp.conn.CompareAndSwap(c, nil)
 }
 
-// finish takes the queue pair to ERR and closes Done. The lock is held.
+// finish takes the queue pair to ERR and closes Done. What made the queue pair fail before is why
+// the connection ended, although the peer has disconnected since. The lock is held.
 func (c *Conn) finish(err error) {
 	if c.isDone() {
 		return
 	}
 	if c.err == nil && !c.leaving {
+		if failed := c.failure(); failed != nil && c.established {
+			err = failed
+		}
 		c.err = err
 	}
 	if !c.established {

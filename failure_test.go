@@ -2,6 +2,7 @@ package gorxe_test
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,50 @@ func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// gated is a link whose receiver waits while the gate is locked.
+type gated struct {
+	packet.Link
+	gate sync.Mutex
+}
+
+func (g *gated) Recv(b *packet.RecvBatch) error {
+	err := g.Link.Recv(b)
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	return err
+}
+
+// The peer that refuses a request disconnects, and both messages are received at once.
+func TestWhyTheQueuePairFailedIsNotHiddenByThePeersDisconnecting(t *testing.T) {
+	for range 3 {
+		cfg := pipeLinks(t)
+		link := &gated{Link: cfg[0].Links[0]}
+		cfg[0].Links[0] = link
+		a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+		atA, atB := connectByCM(t, a, b)
+		link.gate.Lock()
+		wr := gorxe.SendWR{Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{a.mr.SGE(0, 8)}, RKey: 1, RemoteAddr: 1}
+		if err := a.qp.PostSend(&wr); err != nil {
+			t.Fatal(err)
+		}
+		<-atB.Done()
+		done := make(chan error, 1)
+		go func() { done <- atB.Disconnect(t.Context()) }()
+		for sent := uint64(0); sent == 0; {
+			sent = b.dev.Counters()["cm_tx_msgs_dreq"]
+		}
+		link.gate.Unlock()
+		<-atA.Done()
+		var fatal *gorxe.FatalError
+		if err := atA.Err(); !errors.As(err, &fatal) || fatal.Status != gorxe.WCRemAccessErr {
+			t.Errorf("Err = %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

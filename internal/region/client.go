@@ -229,7 +229,19 @@ func (c *Conn) ended(status gorxe.WCStatus) error {
 	case gorxe.WCSuccess:
 		return nil
 	case gorxe.WCWRFlushErr:
-		return ErrEnded
+		return c.lost()
 	}
 	return &StatusError{status}
+}
+
+// lost is why the connection, which has ended, is no more.
+func (c *Conn) lost() error {
+	var failed *gorxe.FatalError
+	switch err := c.conn.Err(); {
+	case errors.As(err, &failed) && failed.Status != gorxe.WCSuccess:
+		return &StatusError{failed.Status}
+	case errors.Is(err, gorxe.ErrUnreachable):
+		return &StatusError{gorxe.WCRetryExcErr}
+	}
+	return ErrEnded
 }

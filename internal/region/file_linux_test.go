@@ -54,6 +54,14 @@ func TestAFileThatShrinksOrGoesIsARefusalAndAllElseGoesOn(t *testing.T) {
 	refused("READ of the last page's rest", w.dial(d, "f").Read(t.Context(), io.Discard, 4096+100, 1))
 	_, err = w.dial(d, "f").Write(t.Context(), bytes.NewReader(want[:8]), size-8)
 	refused("WRITE", err)
+	// The refusal comes while there is nothing more to write yet.
+	input, source := io.Pipe()
+	go source.Write(want[:8])
+	_, err = w.dial(d, "f").Write(t.Context(), input, size-8)
+	refused("WRITE whose input is idle", err)
+	if err := input.Close(); err != nil {
+		t.Error(err)
+	}
 	c := w.dial(d, "f")
 	add := c.raw(gorxe.WRFetchAdd, 8)
 	add.RemoteAddr += size - 8

@@ -123,10 +123,7 @@ func (c *Conn) fill(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	case <-c.conn.Done():
-		if errors.Is(c.conn.Err(), gorxe.ErrUnreachable) {
-			return 0, &StatusError{gorxe.WCRetryExcErr}
-		}
-		return 0, ErrEnded
+		return 0, c.lost()
 	}
 }
 
