@@ -5,8 +5,10 @@ import "net/netip"
 // Holder is a link that keeps what it knows of the ways to destinations. The decorators of this
 // package pass on what they are told.
 type Holder interface {
-	// Hold tells that frames to dst are going to be sent. It may be called at any time, and does not wait.
+	// Hold tells that frames to dst are going to be sent, until Release is called as often. Both may
+	// be called at any time, and do not wait.
 	Hold(dst netip.Addr)
+	Release(dst netip.Addr)
 }
 
 // Hold tells l that frames to dst are going to be sent, if l wants to know.
@@ -16,8 +18,21 @@ func Hold(l Link, dst netip.Addr) {
 	}
 }
 
+// Release tells l that frames to dst are not going to be sent any more, if l wants to know.
+func Release(l Link, dst netip.Addr) {
+	if h, ok := l.(Holder); ok {
+		h.Release(dst)
+	}
+}
+
 // Hold is that of the link below.
 func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }
 
+// Release is that of the link below.
+func (t *tap) Release(dst netip.Addr) { Release(t.Link, dst) }
+
 // Hold is that of the link below.
 func (l *FaultLink) Hold(dst netip.Addr) { Hold(l.Link, dst) }
+
+// Release is that of the link below.
+func (l *FaultLink) Release(dst netip.Addr) { Release(l.Link, dst) }

@@ -128,6 +128,9 @@ func (l *raw) Stats() Stats {
 // Hold is what [Holder] says.
 func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }
 
+// Release is what [Holder] says.
+func (l *raw) Release(dst netip.Addr) { l.udp.Release(dst) }
+
 func (l *raw) Pending() bool { return l.rx.Pending() }
 
 // Join is that of the link by UDP: the Receiver does not see IP headers.

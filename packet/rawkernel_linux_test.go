@@ -41,6 +41,7 @@ func (k *rawKernel) To(dst netip.Addr) *route.Hop           { return k.hop[dst] 
 func (k *rawKernel) Missing(netip.Addr) (bool, bool)        { return false, true }
 func (k *rawKernel) Await(netip.Addr, time.Duration)        {}
 func (k *rawKernel) Hold(netip.Addr)                        {}
+func (k *rawKernel) Release(netip.Addr)                     {}
 func (k *rawKernel) Due(netip.Addr, time.Time) (bool, bool) { return false, false }
 func (k *rawKernel) Close()                                 {}
 

@@ -169,6 +169,7 @@ type nextHops interface {
 	Await(dst netip.Addr, limit time.Duration)
 	Due(dst netip.Addr, now time.Time) (due, held bool)
 	Hold(dst netip.Addr)
+	Release(dst netip.Addr)
 	Close()
 }
 
@@ -176,6 +177,13 @@ type nextHops interface {
 func (l *udp) Hold(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
 		l.hops.Hold(dst)
+	}
+}
+
+// Release is what [Holder] says.
+func (l *udp) Release(dst netip.Addr) {
+	if l.hops != nil && !dst.IsMulticast() {
+		l.hops.Release(dst)
 	}
 }
 

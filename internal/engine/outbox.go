@@ -43,6 +43,11 @@ func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
+	for _, q := range s.qps {
+		if q.out == o && q.path.Dst.IsValid() {
+			packet.Hold(o.link, q.path.Dst)
+		}
+	}
 	if o.queues != nil {
 		o.pender, o.brings = o.queues[s.index], o
 		return
@@ -53,10 +58,11 @@ func (o *outbox) connect(s *shard) {
 
 // disconnect readies o for what is sent while its entry has no link, which may be for good: it
 // keeps no room that it had for more.
-// behind reports whether packets have come to the link that may not have been dealt with. It is a system call.
-func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
-
 func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
+
+// behind reports whether packets have come to the link that may not have been dealt with. It is a
+// system call.
+func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
 // transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
 // returns how many frames it held, at least 1 so that a budget comes to its end.

@@ -179,7 +179,7 @@ func (q *QP) close() {
 	if c, ok := q.machine.(interface{ Close() }); ok {
 		c.Close()
 	}
-	q.lead(nil)
+	q.lead(nil, packet.Path{})
 	s.count.left(q)
 	q.sendCQ.release()
 	q.recvCQ.release()
@@ -221,8 +221,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 		out, path = nil, packet.Path{}
 		q.failure = Failure{}
 	}
-	q.lead(out)
-	q.path, q.remote = path, path.Dst.WithZone("")
+	q.lead(out, path)
 	now := s.dev.now()
 	q.machine.Modified(now)
 	s.ready(q)

@@ -27,10 +27,6 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	if dst.IsLinkLocalUnicast() {
 		dst = dst.WithZone(g.zone)
 	}
-	if g.link != nil && !group {
-		// The datagrams of address handles are many, and may be for anybody that asks.
-		packet.Hold(g.link, dst)
-	}
 	return g, packet.Path{
 		Src: g.local, Dst: dst,
 		TrafficClass: av.TrafficClass, HopLimit: hopLimit(av.HopLimit), FlowLabel: av.FlowLabel,

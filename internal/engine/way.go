@@ -2,13 +2,19 @@ package engine
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
 
-// lead makes out q's way, nil for none.
-func (q *QP) lead(out *outbox) {
+// lead makes out and path q's way, nil for none.
+func (q *QP) lead(out *outbox, path packet.Path) {
+	if q.out != out || q.path.Dst != path.Dst {
+		hold(q.out, q.path.Dst, packet.Release)
+		hold(out, path.Dst, packet.Hold)
+	}
+	q.path, q.remote = path, path.Dst.WithZone("")
 	if q.out == out {
 		return
 	}
@@ -25,6 +31,15 @@ func (q *QP) lead(out *outbox) {
 		}
 	}
 	q.out = out
+}
+
+// hold tells the link of out, if there is one, whether frames to dst are going to be sent.
+func hold(out *outbox, dst netip.Addr, tell func(packet.Link, netip.Addr)) {
+	// Queue pairs for datagrams have no destination: those of address handles are many, and may be
+	// for anybody that asks.
+	if out != nil && out.gid != nil && out.link != nil && dst.IsValid() {
+		tell(out.link, dst)
+	}
 }
 
 // way returns the link and the path that the queue pair will have with the attributes of a

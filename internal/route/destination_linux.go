@@ -12,13 +12,12 @@ type destination struct {
 	hop     atomic.Pointer[Hop] // nil: none, or not known
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // since the last sweep
-	held    atomic.Bool         // by Hold
+	held    atomic.Bool         // by Hold, for Due: Hops.held tells by how many
 	asked   atomic.Int64        // when a packet was last let through while it is missing, in ns of Unix time, or 0
 	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
 	confirm atomic.Bool
 
 	// Of the goroutine.
-	unused    int    // sweeps in a row
 	neighbour hopKey // not valid where there is none
 	draft     Hop    // without the neighbour's address
 }

@@ -16,8 +16,6 @@ const (
 	fewHops = 1024
 	// evictFrom is how many destinations are looked at to find one that a new one displaces.
 	evictFrom = 32
-	// heldSweeps is after how many of them a destination is no more held that nothing is sent to.
-	heldSweeps = 20
 	// provokeEvery is how often a packet makes the kernel ask for a neighbour that is missing: as
 	// often as it asks itself (retrans_time_ms, see arp(7)).
 	provokeEvery = time.Second
@@ -40,12 +38,12 @@ type Hops struct {
 	dsts map[netip.Addr]*destination
 
 	holding sync.Mutex
-	holds   map[netip.Addr]struct{} // asked for by Hold, guarded by holding
+	holds   map[netip.Addr]int // how many more are to hold each than do, guarded by holding
 
 	asked   chan request
 	news    chan neighbour
 	again   chan struct{} // everything may be different
-	kick    chan struct{} // there are holds
+	kick    chan struct{} // holds is not empty
 	changes *changes
 	stop    chan struct{}
 	over    sync.WaitGroup
@@ -54,6 +52,7 @@ type Hops struct {
 
 	// Of the goroutine.
 	kernel hopKernel
+	held   map[netip.Addr]int                   // by how many each is held, none by 0
 	via    map[hopKey]map[*destination]struct{} // the destinations of each neighbour, none empty
 }
 
@@ -94,7 +93,7 @@ func newHops(src netip.Addr, k hopKernel) *Hops {
 		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
 		via:   make(map[hopKey]map[*destination]struct{}),
 		asked: make(chan request, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
-		holds: make(map[netip.Addr]struct{}), kick: make(chan struct{}, 1),
+		holds: make(map[netip.Addr]int), held: make(map[netip.Addr]int), kick: make(chan struct{}, 1),
 	}
 }
 
@@ -160,13 +159,18 @@ func (t *Hops) Due(dst netip.Addr, now time.Time) (due, held bool) {
 	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano()), d.held.Load()
 }
 
-// Hold begins to follow dst, and keeps others from displacing it until nothing has been sent to it
-// for ten minutes. It does not wait.
-func (t *Hops) Hold(dst netip.Addr) {
+// Hold begins to follow dst, and keeps others from displacing it until Release is called as often.
+// It does not wait.
+func (t *Hops) Hold(dst netip.Addr) { t.addHolds(dst, 1) }
+
+// Release takes back one Hold. It does not wait.
+func (t *Hops) Release(dst netip.Addr) { t.addHolds(dst, -1) }
+
+func (t *Hops) addHolds(dst netip.Addr, n int) {
 	t.holding.Lock()
 	defer t.holding.Unlock()
-	if len(t.holds) < maxHops {
-		t.holds[dst] = struct{}{}
+	if t.holds[dst] += n; t.holds[dst] == 0 {
+		delete(t.holds, dst)
 	}
 	select {
 	case t.kick <- struct{}{}:
@@ -174,16 +178,22 @@ func (t *Hops) Hold(dst netip.Addr) {
 	}
 }
 
-// hold does what Hold asks for.
+// hold does what Hold and Release ask for. Where all the room is held, dst is followed as soon as
+// there is some and something is sent to it.
 func (t *Hops) hold() {
 	t.holding.Lock()
-	all := t.holds
-	t.holds = make(map[netip.Addr]struct{})
+	changed := t.holds
+	t.holds = make(map[netip.Addr]int)
 	t.holding.Unlock()
-	for dst := range all {
-		t.add(dst)
+	for dst, n := range changed {
+		if n += t.held[dst]; n > 0 {
+			t.held[dst] = n
+			t.add(dst)
+		} else {
+			delete(t.held, dst)
+		}
 		if d := t.dsts[dst]; d != nil {
-			d.held.Store(true)
+			d.held.Store(n > 0)
 		}
 	}
 }
@@ -242,6 +252,7 @@ func (t *Hops) add(dst netip.Addr) {
 	}
 	d := new(destination)
 	d.used.Store(true)
+	d.held.Store(t.held[dst] > 0)
 	t.look(dst, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,11 +295,7 @@ func (t *Hops) forget(dst netip.Addr) {
 func (t *Hops) sweep() {
 	t.mu.Lock()
 	for dst, d := range t.dsts {
-		if d.used.Swap(false) {
-			d.unused = 0
-			continue
-		}
-		if d.unused++; len(t.dsts) > fewHops && (!d.held.Load() || d.unused > heldSweeps) {
+		if !d.used.Swap(false) && !d.held.Load() && len(t.dsts) > fewHops {
 			t.forget(dst)
 		}
 	}

@@ -240,18 +240,21 @@ func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 			t.Errorf("%v is displaced", numbered(i))
 		}
 	}
-	h.sweep()
-	h.sweep()
+	h.Hold(numbered(0))
 	for i := range held {
-		if h.dsts[numbered(i)] == nil {
-			t.Errorf("%v is forgotten although it is held", numbered(i))
-		}
+		h.Release(numbered(i))
 	}
-	for range heldSweeps {
-		h.sweep()
+	h.hold()
+	h.sweep()
+	h.sweep()
+	if len(h.dsts) != fewHops || h.dsts[numbered(0)] == nil {
+		t.Errorf("%d destinations to which nothing was sent are remembered, want %d with the one that is held", len(h.dsts), fewHops)
 	}
-	if len(h.dsts) != fewHops {
-		t.Errorf("%d destinations to which nothing was sent are remembered, want %d", len(h.dsts), fewHops)
+	h.Release(numbered(0))
+	h.Release(numbered(0))
+	h.hold()
+	if len(h.held) != 0 || len(h.holds) != 0 || h.dsts[numbered(0)].held.Load() {
+		t.Errorf("%d destinations are held, %d are to be, after each was released", len(h.held), len(h.holds))
 	}
 }
 

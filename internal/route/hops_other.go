@@ -32,5 +32,8 @@ func (*Hops) Due(netip.Addr, time.Time) (due, held bool) { return false, false }
 // Hold does nothing.
 func (*Hops) Hold(netip.Addr) {}
 
+// Release does nothing.
+func (*Hops) Release(netip.Addr) {}
+
 // Close does nothing.
 func (*Hops) Close() {}
