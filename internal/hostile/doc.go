@@ -12,7 +12,8 @@
 // times: alone; beside a control, which is the same flood to a port of the victim's host that
 // nobody listens on; and beside the pattern. The ratio that counts is pattern to control: the
 // control takes the processor time of flooding and of the host's receive path away, and nothing
-// else.
+// else. Where a pattern begins with requests that are legal, as its duplicates of a READ need one,
+// the control begins with them too.
 //
 //	make hostile RUN=read DURATION=2s
 package hostile

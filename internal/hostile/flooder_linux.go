@@ -15,7 +15,7 @@ type Order struct {
 	Target  Target
 	Pattern string
 	Rate    int  // packets, or exchanges, per second; 0 is as many as it can
-	Control bool // to a port that nobody listens on
+	Control bool // to a port that nobody listens on, but for a Setup that is legal
 }
 
 // closedPort is one that nobody listens on, of UDP and TCP.
@@ -53,18 +53,14 @@ func newFlooder(o Order) (*flooder, error) {
 	if fl.p.Call != nil {
 		return fl, nil
 	}
-	port := uint16(packet.Port)
-	if o.Control {
-		port = closedPort
-	}
 	var err error
 	for i, a := range o.Target.Flooder {
-		if fl.senders[i], err = newSender(a, o.Target.Addr, port, false); err != nil {
+		if fl.senders[i], err = newSender(a, o.Target.Addr, packet.Port, false); err != nil {
 			fl.close()
 			return nil, err
 		}
 	}
-	if fl.frags, err = newSender(o.Target.Flooder[FromSelf], o.Target.Addr, port, true); err != nil {
+	if fl.frags, err = newSender(o.Target.Flooder[FromSelf], o.Target.Addr, packet.Port, true); err != nil {
 		fl.close()
 		return nil, err
 	}
@@ -100,7 +96,7 @@ func (fl *flooder) run(ctx context.Context) error {
 			defer hangUp()
 		}
 	}
-	if fl.p.Setup != nil && !fl.Control {
+	if fl.p.Setup != nil && (fl.p.Legal || !fl.Control) {
 		for _, d := range fl.p.Setup(fl.flood) {
 			if err := fl.put(&d); err != nil {
 				return err
@@ -111,6 +107,11 @@ func (fl *flooder) run(ctx context.Context) error {
 		}
 		pause(ctx, 20*time.Millisecond)
 		fl.sent = Sent{}
+	}
+	if fl.Control {
+		for _, s := range append(fl.senders[:], fl.frags) {
+			s.to(closedPort)
+		}
 	}
 	begin, i := time.Now(), uint64(0)
 	defer func() { fl.sent.Seconds = time.Since(begin).Seconds() }()

@@ -69,6 +69,9 @@ type Pattern struct {
 
 	// Setup makes packets that are sent once, before the flood, with a pause after them.
 	Setup func(f *Flood) []Datagram
+	// Legal is set if a peer may send what Setup makes: the control begins with it as well, so that
+	// the good pair shares with it beside both.
+	Legal bool
 	// Make returns the i-th packet. Its bytes are the flood's until the next call.
 	Make func(f *Flood, i uint64) Datagram
 	// Call is, instead of Make, one exchange over TCP.

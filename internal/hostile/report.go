@@ -173,7 +173,8 @@ func dull(name string) bool {
 
 // Print writes the results as a table.
 func Print(w io.Writer, o *Options, results []Result) {
-	fmt.Fprintf(w, "good pair: %s, %d rounds of 3 × %g s. kept: of its throughput beside the control, which is the same flood to a closed port.\n",
+	fmt.Fprintf(w, "good pair: %s, %d rounds of 3 × %g s. kept: of its throughput beside the control, which is the same flood to a closed port,\n"+
+		"after the legal requests that the pattern begins with.\n",
 		o.Traffic, o.Rounds, o.Seconds)
 	fmt.Fprintf(w, "control: of its throughput alone, what it keeps beside that. amplified: bytes from the victim for each byte of the flood.\n")
 	fmt.Fprintf(w, "µs each: the victim's processor time for each packet sent, the good pair's share taken off; beside others' load it says more than kept.\n\n")

@@ -9,13 +9,13 @@ var requests = []Pattern{
 	{Name: "dup-write", Does: "duplicates of a WRITE of 8 bytes", By: Peer, Make: before(bth.RCWriteOnly, 8)},
 	{Name: "dup-write-4k", Does: "duplicates of a WRITE of 4,096 bytes", By: Peer, Make: before(bth.RCWriteOnly, MTU)},
 	{Name: "dup-read-64k", Does: "duplicates of a READ of 64 KiB that was answered",
-		By: Peer, Setup: once(read(64 << 10)), Make: read(64 << 10)},
+		By: Peer, Legal: true, Setup: once(read(64 << 10)), Make: read(64 << 10)},
 	{Name: "dup-read-1m", Does: "duplicates of a READ of 1 MiB",
-		By: Peer, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+		By: Peer, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
 	{Name: "dup-read-2g", Does: "duplicates of a READ of 2 GiB that is being answered",
-		By: Peer, Setup: once(read(bigLen)), Make: read(bigLen)},
+		By: Peer, Legal: true, Setup: once(read(bigLen)), Make: read(bigLen)},
 	{Name: "dup-read-middle", Does: "duplicates of a READ of 2 GiB that ask for it from ever other places",
-		By: Peer, Setup: once(read(bigLen)), Make: func(f *Flood, i uint64) Datagram {
+		By: Peer, Legal: true, Setup: once(read(bigLen)), Make: func(f *Flood, i uint64) Datagram {
 			const packets = bigLen / MTU
 			k := uint32(i*104729) % packets
 			o := f.own(i)
@@ -24,15 +24,15 @@ var requests = []Pattern{
 			return f.sealed(p)
 		}},
 	{Name: "dup-read-qps", Does: "duplicates of READs of 1 MiB at 16 queue pairs",
-		By: Peer, Needs: Needs{QPs: 16}, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+		By: Peer, Needs: Needs{QPs: 16}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
 	{Name: "dup-read-256", Does: "duplicates of a READ of 1 MiB at path MTU 256: 4,096 packets for each",
-		By: Peer, Needs: Needs{MTU: 256}, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+		By: Peer, Needs: Needs{MTU: 256}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
 	{Name: "new-reads", Does: "READs of 64 KiB one after the other, without waiting",
 		By: Peer, Needs: Needs{Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			return f.sealed(f.request(o, bth.RCReadRequest, o.PSN.Add(uint32(i)*(64<<10/MTU)), 64<<10))
 		}},
-	{Name: "dup-atomic", Does: "duplicates of a FETCH_ADD", By: Peer, Setup: once(fetchAdd), Make: fetchAdd},
+	{Name: "dup-atomic", Does: "duplicates of a FETCH_ADD", By: Peer, Legal: true, Setup: once(fetchAdd), Make: fetchAdd},
 	{Name: "far-ahead", Does: "WRITEs of 4,096 bytes behind a gap, which the responder keeps",
 		By: Peer, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)

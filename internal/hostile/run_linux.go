@@ -171,7 +171,7 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 		Addr: s.at.victim, Flooder: sourcesOf(s.at.flooder, s.at.third, s.at.good), GoodQPN: s.friend.Info.QPN,
 		RpingSrv: uint16(config.Default().Rping.Port), ToolsTCP: s.tools,
 	}
-	if err := s.victim.ask("own", ownership{s.at.flooder, Needs{QPs: p.QPs}}, &order.Target.Own); err != nil {
+	if err := s.victim.ask("own", ownership{s.at.flooder, Needs{QPs: p.QPs, MTU: p.MTU}}, &order.Target.Own); err != nil {
 		return n, w, err
 	}
 	if n.Control, err = s.part(ctx, &order, s.o.Seconds); err != nil {

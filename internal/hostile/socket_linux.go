@@ -71,7 +71,7 @@ func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 		s.port = uint16(a.Port)
 	}
 	s.name = unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: dst.As4()}
-	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&s.name.Port))[:], port)
+	s.to(port)
 	for i := range s.msgs {
 		h := &s.msgs[i].hdr
 		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&s.name)), uint32(unsafe.Sizeof(s.name))
@@ -79,6 +79,11 @@ func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 		h.SetIovlen(1)
 	}
 	return s, nil
+}
+
+// to makes port the one that the sender sends to.
+func (s *sender) to(port uint16) {
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&s.name.Port))[:], port)
 }
 
 // put adds a datagram to what leaves with the next flush.
