@@ -3,9 +3,11 @@ package route
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -206,21 +208,22 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
 	}
 	h.sweep() // which all have been used before
-	for i := range 10 {
-		if h.To(numbered(i)) == nil {
-			t.Errorf("%v has no next hop", numbered(i))
+	used := slices.Collect(maps.Keys(h.dsts))[:10]
+	for _, dst := range used {
+		if h.To(dst) == nil {
+			t.Errorf("%v has no next hop", dst)
 		}
 	}
 	h.sweep()
 	if len(h.dsts) != fewHops {
 		t.Errorf("%d destinations are remembered, of which 10 are used, want %d", len(h.dsts), fewHops)
 	}
-	if n := len(h.via[h.dsts[numbered(0)].neighbour]); n != fewHops || len(h.via) != 1 {
+	if n := len(h.via[h.dsts[used[0]].neighbour]); n != fewHops || len(h.via) != 1 {
 		t.Errorf("%d neighbours are remembered, one with %d destinations, want 1 with %d", len(h.via), n, fewHops)
 	}
-	for i := range 10 {
-		if h.dsts[numbered(i)] == nil {
-			t.Errorf("%v was used and is forgotten", numbered(i))
+	for _, dst := range used {
+		if h.dsts[dst] == nil {
+			t.Errorf("%v was used and is forgotten", dst)
 		}
 	}
 }
