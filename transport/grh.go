@@ -62,16 +62,17 @@ func sum16(h []byte) uint16 {
 var errNoGRH = errors.New("the first 40 bytes of the receive are not the network header of a datagram")
 
 // Origin tells where the datagram with this header came from: its source, the address it
-// was sent to, and its traffic class. An IPv4 header is told from an IPv6 one by its
-// version, its length and its checksum, as ibv_init_ah_from_wc does.
+// was sent to, and its traffic class. What [GRH.Set] makes of IPv4 begins with zeros, and of IPv6
+// with the version. ibv_init_ah_from_wc, where RNICs leave anything before an IPv4 header, looks for
+// one first: a sender of IPv6 can choose addresses that look like one.
 func (g *GRH) Origin() (src, dst netip.Addr, trafficClass uint8, err error) {
 	h := g[ip4At:]
 	switch {
-	case h[0] == 0x45 && sum16(h) == 0xffff:
-		return netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:])), h[1], nil
 	case g[0]>>4 == 6:
 		class := uint8(binary.BigEndian.Uint16(g[:]) >> 4)
 		return netip.AddrFrom16([16]byte(g[8:])), netip.AddrFrom16([16]byte(g[24:])), class, nil
+	case h[0] == 0x45 && sum16(h) == 0xffff:
+		return netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:])), h[1], nil
 	}
 	return netip.Addr{}, netip.Addr{}, 0, errNoGRH
 }

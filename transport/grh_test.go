@@ -50,6 +50,26 @@ func TestNetworkHeaderOfADatagram(t *testing.T) {
 	}
 }
 
+// An IPv6 source can be chosen so that its end and the destination look like an IPv4 header.
+func TestOriginOfIPv6IsNeverReadAsIPv4(t *testing.T) {
+	f := packet.Received{Data: make([]byte, 36), Src: netip.MustParseAddr("fd55::4500:0:0"), Dst: netip.MustParseAddr("fd55::1")}
+	src := f.Src.As16()
+	src[12], src[13] = 0x45, 0
+	var g GRH
+	f.Src = netip.AddrFrom16(src)
+	g.Set(&f)
+	sum := ^sum16(g[ip4At:])
+	src[14], src[15] = byte(sum>>8), byte(sum)
+	f.Src = netip.AddrFrom16(src)
+	g.Set(&f)
+	if h := g[ip4At:]; h[0] != 0x45 || sum16(h) != 0xffff {
+		t.Fatalf("%x does not look like IPv4", h)
+	}
+	if src, dst, _, err := g.Origin(); err != nil || src != f.Src || dst != f.Dst {
+		t.Errorf("Origin = %v, %v, %v, want %v, %v", src, dst, err, f.Src, f.Dst)
+	}
+}
+
 func TestOriginRefusesWhatIsNoNetworkHeader(t *testing.T) {
 	for _, g := range []GRH{{}, {0: 0x50}, {20: 0x45}, {20: 0x46}} {
 		if src, dst, _, err := g.Origin(); err == nil {
