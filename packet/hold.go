@@ -2,23 +2,23 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that keeps what it knows of the ways to destinations. The decorators of this
+// Holder is a link that keeps what it knows of the ways to peers. The decorators of this
 // package pass on what they are told.
 type Holder interface {
-	// Hold tells that frames to dst are going to be sent, until Release is called as often. Both may
-	// be called at any time, and do not wait.
+	// Hold tells that dst is a peer that is there, until Release is called as often. Both may be
+	// called at any time, and do not wait.
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 }
 
-// Hold tells l that frames to dst are going to be sent, if l wants to know.
+// Hold tells l that dst is a peer that is there, if l wants to know.
 func Hold(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
 		h.Hold(dst)
 	}
 }
 
-// Release tells l that frames to dst are not going to be sent any more, if l wants to know.
+// Release takes back one Hold.
 func Release(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
 		h.Release(dst)

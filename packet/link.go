@@ -58,7 +58,8 @@ type Stats struct {
 	// TxNoNeighbour counts frames that were dropped because the host does not know the link-layer
 	// address of their next hop. It would keep them until that has answered or not, for about 3 s,
 	// in the room that all destinations share. No more go to the host than an eighth of that room
-	// holds, and one each second to each next hop, which makes the host ask for the address.
+	// holds, besides one each second to each next hop, which makes the host ask for the address, as
+	// far as other parts of the room hold those.
 	TxNoNeighbour uint64
 	// TxQueueFull counts frames that were dropped because the host had no room for them for a second.
 	TxQueueFull       uint64

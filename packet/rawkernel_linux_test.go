@@ -37,13 +37,14 @@ func (m sentFrame) String() string {
 	return s
 }
 
-func (k *rawKernel) To(dst netip.Addr) *route.Hop           { return k.hop[dst] }
-func (k *rawKernel) Missing(netip.Addr) (bool, bool)        { return false, true }
-func (k *rawKernel) Await(netip.Addr, time.Duration)        {}
-func (k *rawKernel) Hold(netip.Addr)                        {}
-func (k *rawKernel) Release(netip.Addr)                     {}
-func (k *rawKernel) Due(netip.Addr, time.Time) (bool, bool) { return false, false }
-func (k *rawKernel) Close()                                 {}
+func (k *rawKernel) To(dst netip.Addr) *route.Hop    { return k.hop[dst] }
+func (k *rawKernel) Missing(netip.Addr) (bool, bool) { return false, true }
+func (k *rawKernel) Await(netip.Addr, time.Duration) {}
+func (k *rawKernel) Hold(netip.Addr)                 {}
+func (k *rawKernel) Release(netip.Addr)              {}
+func (k *rawKernel) Held(netip.Addr) bool            { return false }
+func (k *rawKernel) Due(netip.Addr, time.Time) bool  { return false }
+func (k *rawKernel) Close()                          {}
 
 func (k *rawKernel) send(_ uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	k.calls++

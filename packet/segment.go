@@ -48,18 +48,6 @@ func (b *Batch) train(i, maxLen int) int {
 // trainAt is how many frames Prepare joined to the train that frame i leads.
 func (b *Batch) trainAt(i int) int { return min(max(b.At(i).train, 1), b.Len()-i) }
 
-// split makes two trains of the one that frame i leads: its first n frames, and the others.
-func (b *Batch) split(i, n int) {
-	rest := b.trainAt(i) - n
-	b.At(i).train, b.At(i+n).train = n, rest
-	if b.At(i).FlagsFragment == 0 {
-		return // IPv6
-	}
-	for k := range rest {
-		b.At(i + n + k).ID = uint16(k)
-	}
-}
-
 // appendSegments appends msg to dst as the frames it consists of: segments of size bytes, the last perhaps shorter.
 // size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in, counting from that of
 // msg, which is the only one that may have been seen.

@@ -79,8 +79,8 @@ func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 func (t *sendQueue) drop(b *Batch) (frames uint64) {
 	for ; t.next < t.count; t.next++ {
 		m := &t.meta[t.next]
-		frames += uint64(m.frames)
-		b.Sent = m.first + m.frames
+		frames += uint64(m.frames + m.left)
+		b.Sent = m.first + m.frames + m.left
 	}
 	return frames
 }

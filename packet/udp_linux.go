@@ -74,7 +74,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	l.tx.init(sendmmsg, l.conn.SetWriteDeadline)
 	size, err := l.sendBuffer()
 	if err == nil && (!addr.IsLoopback() || deaf) {
-		l.tx.waiting.size = size
+		l.tx.waiting.init(size)
 		l.hops, l.hopsErr = watchHops(addr)
 	}
 	if err != nil {
@@ -167,7 +167,8 @@ type nextHops interface {
 	To(dst netip.Addr) *route.Hop
 	Missing(dst netip.Addr) (missing, followed bool)
 	Await(dst netip.Addr, limit time.Duration)
-	Due(dst netip.Addr, now time.Time) (due, held bool)
+	Held(dst netip.Addr) bool
+	Due(dst netip.Addr, now time.Time) bool
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 	Close()

@@ -34,6 +34,7 @@ type udpTx struct {
 // sendMeta says what is in a message.
 type sendMeta struct {
 	first, frames int // in the batch
+	left          int // frames of the train behind them that are dropped, as there is no neighbour
 	bytes         int // of UDP payload
 	size          int // of the first frame
 	iov, pieces   int // in udpTx.iov
@@ -121,9 +122,9 @@ func (l *udp) build(b *Batch, end int) (bad int, err error) {
 		}
 		err = l.message(b, i, n)
 		if n > 1 && errors.Is(err, errNoNeighbour) && l.message(b, i, 1) == nil {
-			// The first frame makes the kernel ask for the neighbour, which the train has no room to do.
-			b.split(i, 1)
-			n, err = 1, nil
+			// The first frame makes the kernel ask for the neighbour, which the train has no room to
+			// do. The others are sealed for their places in the train.
+			t.meta[t.count].left, err = n-1, nil
 		}
 		if err != nil {
 			bad = n
@@ -261,7 +262,7 @@ func (l *udp) flush(b *Batch, refused **SendError) error {
 		l.tried(b, m, false)
 		*refused = (*refused).refuse(b, m.first, m.frames, sendError(t.errno))
 		l.stats.txRefused.Add(uint64(m.frames))
-		b.Sent = m.first + m.frames
+		l.skip(b, m)
 		t.next++
 	}
 	clear(t.iov)
@@ -276,11 +277,19 @@ func (l *udp) sent(b *Batch, from int) {
 		m := &t.meta[i]
 		frames += m.frames
 		bytes += m.bytes
-		b.Sent = m.first + m.frames
+		l.skip(b, m)
 		l.tried(b, m, true)
 	}
 	l.stats.tx(t.calls, frames, bytes)
 	t.calls = 0
+}
+
+// skip moves b.Sent past a message and the frames of its train that are dropped.
+func (l *udp) skip(b *Batch, m *sendMeta) {
+	b.Sent = m.first + m.frames + m.left
+	if m.left > 0 {
+		l.stats.txNoNeighbour.Add(uint64(m.left))
+	}
 }
 
 // tries is true while a trial of GSO waits for a frame to dst.

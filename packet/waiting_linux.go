@@ -17,13 +17,54 @@ import (
 //
 // What may wait goes to the kernel while no more than a part of the buffer is taken, by whatever:
 // an eighth for neighbours that are missing, a quarter as long as it is not known whether there is
-// one. One frame each second makes the kernel ask for the neighbour; it goes up to a quarter as
-// well, and up to a half if queue pairs are connected to its destination. So neither absent hosts
-// nor a flood that names many keep out those that answer when they are asked.
+// one. Beyond that one frame each second goes to each of them, which makes the kernel ask for the
+// neighbour, for as long as what was sent so in the time that the kernel keeps it is less than
+// another eighth of the buffer; and less than another quarter, of its own, for destinations that are
+// held, which are those of queue pairs whose peers have been heard of. So neither absent hosts, nor
+// a flood that names many, nor what fills the buffer for neighbours that are known, keep out a peer
+// that answers when it is asked.
 type waiting struct {
 	size     int         // of the send buffer
 	building int         // what the messages being built will take that may wait
 	looks    pace.Bucket // how often Send waits until it is known whether there is a neighbour
+	others   asking
+	held     asking
+}
+
+// asking bounds the frames that make the kernel ask for neighbours, in units of askingUnit bytes.
+type asking struct {
+	rate  pace.Rate
+	spent pace.Bucket
+}
+
+const (
+	askingUnit = 256
+	// kept is how long the kernel keeps what is for a neighbour that does not answer.
+	kept = 3 * time.Second
+)
+
+// init makes w that of a buffer of size bytes.
+func (w *waiting) init(size int) {
+	w.size = size
+	w.others.init(size / 8)
+	w.held.init(size / 4)
+}
+
+// init lets a be asked with so many bytes while the kernel keeps them.
+func (a *asking) init(bytes int) {
+	n := max(bytes/askingUnit, 1)
+	a.rate = pace.Rate{Burst: n, Interval: kept / time.Duration(n)}
+}
+
+// admits reports whether a frame that takes n bytes of the buffer may ask for the neighbour, and
+// takes note of it.
+func (a *asking) admits(hops nextHops, dst netip.Addr, n int) bool {
+	now, units := time.Now(), min((n+askingUnit-1)/askingUnit, a.rate.Burst)
+	if a.spent.Wait(a.rate, now, units) > 0 || !hops.Due(dst, now) {
+		return false
+	}
+	a.spent.Take(a.rate, now, units)
+	return true
 }
 
 // Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge
@@ -58,20 +99,18 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 		return true
 	}
 	n := frames*bufferOverhead + 2*bytes
-	with := l.taken() + t.waiting.building + n
 	most := t.waiting.size / 8
-	switch {
-	case !followed:
+	if !followed {
 		most *= 2
-	case with > most && frames == 1:
-		if due, held := l.hops.Due(dst, time.Now()); due {
-			if most *= 2; held {
-				most *= 2
-			}
-		}
 	}
-	if with > most {
-		return false
+	if l.taken()+t.waiting.building+n > most {
+		by := &t.waiting.others
+		if followed && l.hops.Held(dst) {
+			by = &t.waiting.held
+		}
+		if frames > 1 || !followed || !by.admits(l.hops, dst, n) {
+			return false
+		}
 	}
 	t.waiting.building += n
 	return true

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/vishvananda/netlink"
@@ -86,6 +87,21 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
+// forget has the host forget a neighbour, and waits until l knows.
+func forget(t *testing.T, ns netns.NsHandle, l Link, addr string) {
+	t.Helper()
+	testnet.In(t, ns, func() error {
+		link, err := netlink.LinkByName(testnet.Interface)
+		if err != nil {
+			return err
+		}
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP(addr)})
+	})
+	for missing := false; !missing; runtime.Gosched() {
+		missing, _ = l.(*udpQueues).hops.Missing(netip.MustParseAddr(addr))
+	}
+}
+
 // One frame to each next hop that is missing goes out whatever waits for others, the first of a train as well.
 func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
@@ -96,21 +112,6 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 		})
 		t.Cleanup(func() { l.Close() })
 		return l
-	}
-	forget := func(t *testing.T, l Link) {
-		testnet.In(t, hosts.Left, func() error {
-			link, err := netlink.LinkByName(testnet.Interface)
-			if err != nil {
-				return err
-			}
-			return netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: net.ParseIP("198.18.45.2")})
-		})
-		for {
-			if missing, _ := l.(*udpQueues).hops.Missing(netip.MustParseAddr("198.18.45.2")); missing {
-				return
-			}
-			runtime.Gosched()
-		}
 	}
 	for _, c := range []struct {
 		what         string
@@ -140,7 +141,12 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 			}
 			arrives := func(when string, mark byte) {
 				t.Helper()
+				before := l.(Counted).Stats()
 				send("198.18.45.2", c.frames, c.size, mark)
+				s := l.(Counted).Stats()
+				if sent, not := s.TxFrames-before.TxFrames, s.TxNoNeighbour-before.TxNoNeighbour; sent != 1 || not != uint64(c.frames-1) {
+					t.Errorf("%s %d frames are sent and %d are not", when, sent, not)
+				}
 				for last := byte(0); last != mark; {
 					got := NewRecvBatch(8)
 					if err := there.Recv(got); err != nil {
@@ -148,7 +154,7 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 					}
 					last = got.Frames[len(got.Frames)-1].Data[0]
 				}
-				if s := l.(Counted).Stats(); s.TxQueueFull > 0 {
+				if s.TxQueueFull > 0 {
 					t.Errorf("%s: %+v", when, s)
 				}
 			}
@@ -162,10 +168,105 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 			if s := l.(Counted).Stats(); s.TxNoNeighbour == 0 {
 				t.Fatalf("nothing waits: %+v", s)
 			}
-			forget(t, l)
+			forget(t, hosts.Left, l, "198.18.45.2")
 			arrives("after the host has forgotten it", 2)
-			forget(t, l)
+			forget(t, hosts.Left, l, "198.18.45.2")
 		})
+	}
+}
+
+// What neighbours that are known are sent fills the send buffer where the link is slow.
+func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{
+		MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24", "198.18.45.3/24"},
+	})
+	var l Link
+	testnet.In(t, hosts.Left, func() (err error) {
+		l, err = ListenUDP(netip.MustParseAddr("198.18.45.1"), UDPOptions{SendBuffer: 104 << 10})
+		return err
+	})
+	defer l.Close()
+	b := NewBatch(64)
+	b.Lone = true
+	send := func(to string, frames int) {
+		t.Helper()
+		for range frames {
+			f := b.Next()
+			f.Path, f.Payload = path4(to), append(f.Payload, make([]byte, 1400))
+		}
+		l.Prepare(b)
+		if err := l.Send(b); err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+	}
+	for _, to := range []string{"198.18.45.2", "198.18.45.3"} {
+		l.(Holder).Hold(netip.MustParseAddr(to))
+		send(to, 1)
+		for missing, followed := true, false; missing || !followed; runtime.Gosched() {
+			missing, followed = l.(*udpQueues).hops.Missing(netip.MustParseAddr(to))
+		}
+	}
+	testnet.In(t, hosts.Left, func() error {
+		link, err := netlink.LinkByName(testnet.Interface)
+		if err != nil {
+			return err
+		}
+		return netlink.QdiscAdd(&netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			Rate:       1 << 17, Limit: 1 << 20, Buffer: 200_000, // bytes a second, bytes that wait, ticks of 64 ns
+		})
+	})
+	send("198.18.45.3", 56)
+	forget(t, hosts.Left, l, "198.18.45.2")
+	if n, size := l.(*udpQueues).taken(), l.(*udpQueues).tx.waiting.size; n < size/2 {
+		t.Fatalf("%d of %d bytes are taken", n, size)
+	}
+	send("198.18.45.2", 1)
+	if s := l.(Counted).Stats(); s.TxFrames != 59 || s.TxNoNeighbour != 0 {
+		t.Errorf("the frame that asks for the peer is not sent: %+v", s)
+	}
+}
+
+// However many hosts are absent, what asks for them leaves room, and what asks for peers has room of its own.
+func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/16"}, Right: []string{"198.18.0.2/16"}})
+	var l Link
+	testnet.In(t, hosts.Left, func() (err error) {
+		l, err = ListenUDP(netip.MustParseAddr("198.18.0.1"), UDPOptions{SendBuffer: 104 << 10})
+		return err
+	})
+	defer l.Close()
+	b := NewBatch(1)
+	send := func(i int) {
+		t.Helper()
+		f := b.Next()
+		f.Path = &Path{Dst: netip.AddrFrom4([4]byte{198, 18, 1 + byte(i/200), 1 + byte(i%200)})}
+		f.Payload = append(f.Payload, make([]byte, 280))
+		l.(*udpQueues).hops.Await(f.Path.Dst, time.Minute)
+		l.Prepare(b)
+		if err := l.Send(b); err != nil {
+			t.Fatal(err)
+		}
+		b.Reset()
+	}
+	for i := range 400 {
+		send(i)
+	}
+	u := l.(*udpQueues)
+	if n := u.taken(); n > 2*u.tx.waiting.size/8+4096 {
+		t.Errorf("%d of %d bytes are taken for hosts that are absent", n, u.tx.waiting.size)
+	}
+	before := l.(Counted).Stats().TxFrames
+	for i := range 400 {
+		l.(Holder).Hold(netip.AddrFrom4([4]byte{198, 18, 3 + byte(i/200), 1 + byte(i%200)}))
+		for !u.hops.Held(netip.AddrFrom4([4]byte{198, 18, 3 + byte(i/200), 1 + byte(i%200)})) {
+			runtime.Gosched()
+		}
+		send(400 + i)
+	}
+	if n, sent := u.taken(), l.(Counted).Stats().TxFrames-before; n > 4*u.tx.waiting.size/8+4096 || sent < 10 {
+		t.Errorf("%d of %d bytes are taken, %d frames ask for peers", n, u.tx.waiting.size, sent)
 	}
 }
 

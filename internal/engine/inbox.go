@@ -262,9 +262,14 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	default:
 		v := s.take(q, now, &a.packet)
 		s.count.verdicts[v]++
-		if q.first != nil && v == transport.Accepted {
-			q.first()
-			q.first = nil
+		if v == transport.Accepted {
+			if !q.heard {
+				q.hear()
+			}
+			if q.first != nil {
+				q.first()
+				q.first = nil
+			}
 		}
 		out.push(q)
 	}

@@ -44,7 +44,7 @@ func (o *outbox) connect(s *shard) {
 		o.batch = packet.NewBatch(n)
 	}
 	for _, q := range s.qps {
-		if q.out == o && q.path.Dst.IsValid() {
+		if q.out == o && q.heard {
 			packet.Hold(o.link, q.path.Dst)
 		}
 	}

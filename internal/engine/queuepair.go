@@ -39,6 +39,7 @@ type QP struct {
 	out    *outbox     // nil until then
 	path   packet.Path // frames in flight point to it
 	remote netip.Addr  // path.Dst without its zone
+	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
 
 	turn // in the outbox
 

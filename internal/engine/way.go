@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -10,9 +9,11 @@ import (
 
 // lead makes out and path q's way, nil for none.
 func (q *QP) lead(out *outbox, path packet.Path) {
-	if q.out != out || q.path.Dst != path.Dst {
-		hold(q.out, q.path.Dst, packet.Release)
-		hold(out, path.Dst, packet.Hold)
+	if q.heard && (q.out != out || q.path.Dst != path.Dst) {
+		if q.out.link != nil {
+			packet.Release(q.out.link, q.path.Dst)
+		}
+		q.heard = false
 	}
 	q.path, q.remote = path, path.Dst.WithZone("")
 	if q.out == out {
@@ -33,13 +34,11 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 	q.out = out
 }
 
-// hold tells the link of out, if there is one, whether frames to dst are going to be sent.
-func hold(out *outbox, dst netip.Addr, tell func(packet.Link, netip.Addr)) {
-	// Queue pairs for datagrams have no destination: those of address handles are many, and may be
-	// for anybody that asks.
-	if out != nil && out.gid != nil && out.link != nil && dst.IsValid() {
-		tell(out.link, dst)
-	}
+// hear takes note of the first packet that q's peer has sent: from then on the link holds on to what
+// it knows of the way there. Requests for connections may bear anybody's address.
+func (q *QP) hear() {
+	q.heard = true
+	packet.Hold(q.out.link, q.path.Dst)
 }
 
 // way returns the link and the path that the queue pair will have with the attributes of a

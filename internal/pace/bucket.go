@@ -15,26 +15,26 @@ type Rate struct {
 // Each method of a bucket is called with the same rate.
 type Bucket struct{ full time.Time } // when no token is missing
 
-// Take takes a token, also one that is not there yet.
-func (b *Bucket) Take(r Rate, now time.Time) {
+// Take takes n tokens, also those that are not there yet.
+func (b *Bucket) Take(r Rate, now time.Time, n int) {
 	if b.full.Before(now) {
 		b.full = now
 	}
-	b.full = b.full.Add(r.Interval)
+	b.full = b.full.Add(time.Duration(n) * r.Interval)
 }
 
 // TakeIfThere takes a token if there is one, and reports whether there was.
 func (b *Bucket) TakeIfThere(r Rate, now time.Time) bool {
-	if b.Wait(r, now) > 0 {
+	if b.Wait(r, now, 1) > 0 {
 		return false
 	}
-	b.Take(r, now)
+	b.Take(r, now, 1)
 	return true
 }
 
-// Wait returns how long it takes until there is a token: 0 or less if there is one.
-func (b *Bucket) Wait(r Rate, now time.Time) time.Duration {
-	return b.Refill(now) - time.Duration(r.Burst-1)*r.Interval
+// Wait returns how long it takes until there are n tokens: 0 or less if there are.
+func (b *Bucket) Wait(r Rate, now time.Time, n int) time.Duration {
+	return b.Refill(now) - time.Duration(r.Burst-n)*r.Interval
 }
 
 // Refill returns how long it takes until no token is missing.

@@ -65,22 +65,22 @@ const maxPaces = 1024
 func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Duration) {
 	from := sources(peer)
 	for _, s := range from {
-		if bucket := p.of[s]; bucket.Wait(s.rate(), now) > 0 {
-			p.closed.Take(allClosedAtOnce, now)
-			return false, p.closed.Wait(allClosedAtOnce, now)
+		if bucket := p.of[s]; bucket.Wait(s.rate(), now, 1) > 0 {
+			p.closed.Take(allClosedAtOnce, now, 1)
+			return false, p.closed.Wait(allClosedAtOnce, now, 1)
 		}
 	}
 	p.forget(now)
 	for _, s := range from {
 		bucket := p.of[s]
-		bucket.Take(s.rate(), now)
+		bucket.Take(s.rate(), now, 1)
 		p.of[s] = bucket
-		if bucket.Wait(s.rate(), now) > 0 {
+		if bucket.Wait(s.rate(), now, 1) > 0 {
 			p.spent(s, bucket.Refill(now))
 		}
 	}
-	p.accepted.Take(allClients, now)
-	return true, p.accepted.Wait(allClients, now)
+	p.accepted.Take(allClients, now, 1)
+	return true, p.accepted.Wait(allClients, now, 1)
 }
 
 // forget makes room for two more sources.

@@ -148,15 +148,21 @@ func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	}
 }
 
+// Held reports whether dst is held. It does not wait and does not allocate.
+func (t *Hops) Held(dst netip.Addr) bool {
+	d := t.find(dst)
+	return d != nil && d.held.Load()
+}
+
 // Due reports whether a packet to dst, which is missing, is to make the kernel ask for the
-// neighbour again, and whether dst is held. It takes note of it.
-func (t *Hops) Due(dst netip.Addr, now time.Time) (due, held bool) {
+// neighbour again. It takes note of it.
+func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	d := t.find(dst)
 	if d == nil {
-		return false, false
+		return false
 	}
 	last := d.asked.Load()
-	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano()), d.held.Load()
+	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano())
 }
 
 // Hold begins to follow dst, and keeps others from displacing it until Release is called as often.
