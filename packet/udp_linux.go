@@ -19,7 +19,9 @@ import (
 // The socket buffers asked for by default, in bytes.
 const (
 	defaultReceiveBuffer = 32 << 20
-	defaultSendBuffer    = 4 << 20
+	// What waits in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
+	// this is 10 ms of it, as the kernel counts twice as much.
+	defaultSendBuffer = 256 << 10
 )
 
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
