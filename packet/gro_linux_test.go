@@ -58,6 +58,7 @@ func TestRawReceivesWhatADeviceJoined(t *testing.T) {
 	defer b.Close()
 	s := &sender{link: a, path: packet.Path{Dst: b.Local()}, batch: packet.NewBatch(benchBatch), data: make([]byte, 1024)}
 	rb := packet.NewRecvBatch(64)
+	meet(t, a, b)
 	joined := 0
 	for range 100 {
 		if err := s.send(benchBatch); err != nil {
@@ -77,5 +78,17 @@ func TestRawReceivesWhatADeviceJoined(t *testing.T) {
 	t.Logf("%d frames of %d were joined to one before them", joined, 100*benchBatch)
 	if joined == 0 {
 		t.Error("nothing was joined")
+	}
+}
+
+// meet has a host find out the link-layer address of another, without which what a link sends there is bounded.
+func meet(t testing.TB, from, to packet.Link) {
+	t.Helper()
+	s := &sender{link: from, path: packet.Path{Dst: to.Local()}, batch: packet.NewBatch(1), data: make([]byte, 64)}
+	if err := s.send(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Recv(packet.NewRecvBatch(1)); err != nil {
+		t.Fatal(err)
 	}
 }
