@@ -19,7 +19,7 @@ var floors = []place{
 	{dir: "internal/roster", floor: -1, pure: true},
 	{dir: "internal/prp", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
-	{dir: "internal/pace", floor: -1},
+	{dir: "internal/pace", floor: -2},
 	{dir: "internal/xsk", floor: -1},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},

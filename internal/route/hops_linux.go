@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/pace"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +23,16 @@ const (
 	// sweepEvery is how long a destination beyond fewHops is remembered that nothing is sent to, and how long a change
 	// lasts that the kernel tells nobody of, such as a path MTU that it learned.
 	sweepEvery = 30 * time.Second
-	// lookPause is the least time between two looks at all destinations.
+	// lookPause is the least time between two looks at all destinations, and lookShare how many
+	// times as long as a look took: the kernel gives up telling of neighbours one by one, and asks
+	// for such a look, as often as floods have it ask for many.
 	lookPause = 100 * time.Millisecond
+	lookShare = 20
 )
+
+// newDestinations is how often one is looked up because something is sent to it: a look is several
+// questions to the kernel, and senders forge addresses. What is sent to others goes by a socket.
+var newDestinations = pace.Rate{Burst: 1000, Interval: 2 * time.Millisecond}
 
 // Hops knows the next hops of the destinations that something is sent to from one address, and follows rtnetlink(7) as
 // routes, interfaces and neighbours change.
@@ -52,6 +60,7 @@ type Hops struct {
 
 	// Of the goroutine.
 	kernel hopKernel
+	adds   pace.Bucket
 	held   map[netip.Addr]int                   // by how many each is held, none by 0
 	via    map[hopKey]map[*destination]struct{} // the destinations of each neighbour, none empty
 }
@@ -232,7 +241,10 @@ func (t *Hops) run() {
 		case <-t.stop:
 			return
 		case r := <-t.asked:
-			t.add(r.dst)
+			// Await has a rate of its own.
+			if r.done != nil || t.adds.TakeIfThere(newDestinations, time.Now()) {
+				t.add(r.dst)
+			}
 			if r.done != nil {
 				close(r.done)
 			}
@@ -241,8 +253,9 @@ func (t *Hops) run() {
 		case n := <-t.news:
 			t.hear(n)
 		case <-again:
+			began := time.Now()
 			t.lookAll()
-			again, pause = nil, time.After(lookPause)
+			again, pause = nil, time.After(max(lookPause, lookShare*time.Since(began)))
 		case <-pause:
 			again, pause = t.again, nil
 		case <-tick.C:

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/testnet"
@@ -294,6 +295,35 @@ func TestTheNewestDestinationIsFollowed(t *testing.T) {
 	if newest := numbered(2*maxHops - 1); len(h.dsts) != maxHops || h.dsts[newest] == nil {
 		t.Errorf("%d destinations, want %d with the newest among them", len(h.dsts), maxHops)
 	}
+}
+
+func TestDestinationsAreLookedUpAtARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+		h.over.Go(h.run)
+		defer h.Close()
+		follow := func(from int) int {
+			for i := range 5000 {
+				h.To(numbered(from + i))
+				synctest.Wait()
+			}
+			h.mu.RLock()
+			defer h.mu.RUnlock()
+			return len(h.dsts)
+		}
+		if n := follow(0); n != newDestinations.Burst {
+			t.Errorf("%d of 5,000 destinations are followed, want %d", n, newDestinations.Burst)
+		}
+		time.Sleep(time.Second)
+		if n, want := follow(5000), newDestinations.Burst+500; n != want {
+			t.Errorf("%d of 10,000 destinations are followed a second later, want %d", n, want)
+		}
+		h.Hold(numbered(20_000))
+		synctest.Wait()
+		if !h.Held(numbered(20_000)) {
+			t.Error("one that is held waits for the others")
+		}
+	})
 }
 
 func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
