@@ -20,8 +20,9 @@ import (
 const (
 	defaultReceiveBuffer = 32 << 20
 	// What waits in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
-	// this is 10 ms of it, as the kernel counts twice as much.
-	defaultSendBuffer = 256 << 10
+	// this is 40 ms of it, as the kernel counts twice as much. An eighth of it has room for the first
+	// trains to a host whose link-layer address is not known yet.
+	defaultSendBuffer = 1 << 20
 )
 
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
