@@ -180,7 +180,7 @@ func (l *raw) flush(b *Batch, refused **SendError) error {
 		}
 		*refused = (*refused).refuse(b, m.first, m.frames, sendError(t.errno))
 		t.stats.txRefused.Add(uint64(m.frames))
-		b.Sent = m.first + m.frames
+		b.Sent = m.end()
 		t.next++
 	}
 	clear(t.iov)
@@ -194,7 +194,7 @@ func (t *rawTx) sent(b *Batch, from int) {
 		m := &t.meta[i]
 		frames += m.frames
 		bytes += m.bytes
-		b.Sent = m.first + m.frames
+		b.Sent = m.end()
 	}
 	t.stats.tx(t.calls, frames, bytes)
 	t.calls = 0

@@ -10,8 +10,8 @@ import (
 )
 
 // sendWait is how long the messages of one system call wait for room. A link of 10 Mbit/s sends
-// half of the buffer that hosts give to programs without privileges, 416 KiB, in 0.2 s. Whoever
-// holds a lock meanwhile is not held up for longer.
+// half of the buffer that hosts give to programs without privileges, 416 KiB, in 0.2 s. A goroutine
+// that needs a lock of the sender waits no longer than that.
 const sendWait = time.Second
 
 // sendQueue is the messages of one system call, and how far they have gone.
@@ -80,7 +80,7 @@ func (t *sendQueue) drop(b *Batch) (frames uint64) {
 	for ; t.next < t.count; t.next++ {
 		m := &t.meta[t.next]
 		frames += uint64(m.frames + m.left)
-		b.Sent = m.first + m.frames + m.left
+		b.Sent = m.end()
 	}
 	return frames
 }

@@ -40,6 +40,9 @@ type sendMeta struct {
 	iov, pieces   int // in udpTx.iov
 }
 
+// end is the frame of the batch behind the message and what is dropped with it.
+func (m *sendMeta) end() int { return m.first + m.frames + m.left }
+
 func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
 	t.sendQueue.init(send, deadline)
 	t.names = make([]sockaddr, sendMessages)
@@ -286,7 +289,7 @@ func (l *udp) sent(b *Batch, from int) {
 
 // skip moves b.Sent past a message and the frames of its train that are dropped.
 func (l *udp) skip(b *Batch, m *sendMeta) {
-	b.Sent = m.first + m.frames + m.left
+	b.Sent = m.end()
 	if m.left > 0 {
 		l.stats.txNoNeighbour.Add(uint64(m.left))
 	}

@@ -87,6 +87,17 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
+// listenWithSmallBuffer opens a UDP link of ns with the send buffer that Linux gives by default.
+func listenWithSmallBuffer(t *testing.T, ns netns.NsHandle, addr string) (l Link) {
+	t.Helper()
+	testnet.In(t, ns, func() (err error) {
+		l, err = ListenUDP(netip.MustParseAddr(addr), UDPOptions{SendBuffer: 104 << 10})
+		return err
+	})
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
 // forget has the host forget a neighbour, and waits until l knows.
 func forget(t *testing.T, ns netns.NsHandle, l Link, addr string) {
 	t.Helper()
@@ -105,20 +116,12 @@ func forget(t *testing.T, ns netns.NsHandle, l Link, addr string) {
 // One frame to each next hop that is missing goes out whatever waits for others, the first of a train as well.
 func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
-	open := func(t *testing.T, ns netns.NsHandle, addr string) (l Link) {
-		testnet.In(t, ns, func() (err error) {
-			l, err = ListenUDP(netip.MustParseAddr(addr), UDPOptions{SendBuffer: 104 << 10})
-			return err
-		})
-		t.Cleanup(func() { l.Close() })
-		return l
-	}
 	for _, c := range []struct {
 		what         string
 		frames, size int
 	}{{"a frame", 1, 280}, {"a train", 40, 1400}} {
 		t.Run(c.what, func(t *testing.T) {
-			l, there := open(t, hosts.Left, "198.18.45.1"), open(t, hosts.Right, "198.18.45.2")
+			l, there := listenWithSmallBuffer(t, hosts.Left, "198.18.45.1"), listenWithSmallBuffer(t, hosts.Right, "198.18.45.2")
 			b := NewBatch(64)
 			send := func(to string, frames, size int, mark byte) {
 				t.Helper()
@@ -144,7 +147,8 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 				before := l.(Counted).Stats()
 				send("198.18.45.2", c.frames, c.size, mark)
 				s := l.(Counted).Stats()
-				if sent, not := s.TxFrames-before.TxFrames, s.TxNoNeighbour-before.TxNoNeighbour; sent != 1 || not != uint64(c.frames-1) {
+				sent, not := s.TxFrames-before.TxFrames, s.TxNoNeighbour-before.TxNoNeighbour
+				if sent != 1 || not != uint64(c.frames-1) {
 					t.Errorf("%s %d frames are sent and %d are not", when, sent, not)
 				}
 				for last := byte(0); last != mark; {
@@ -180,12 +184,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
 		MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24", "198.18.45.3/24"},
 	})
-	var l Link
-	testnet.In(t, hosts.Left, func() (err error) {
-		l, err = ListenUDP(netip.MustParseAddr("198.18.45.1"), UDPOptions{SendBuffer: 104 << 10})
-		return err
-	})
-	defer l.Close()
+	l := listenWithSmallBuffer(t, hosts.Left, "198.18.45.1")
 	b := NewBatch(64)
 	b.Lone = true
 	send := func(to string, frames int) {
@@ -231,12 +230,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 // However many hosts are absent, what asks for them leaves room, and what asks for peers has room of its own.
 func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/16"}, Right: []string{"198.18.0.2/16"}})
-	var l Link
-	testnet.In(t, hosts.Left, func() (err error) {
-		l, err = ListenUDP(netip.MustParseAddr("198.18.0.1"), UDPOptions{SendBuffer: 104 << 10})
-		return err
-	})
-	defer l.Close()
+	l := listenWithSmallBuffer(t, hosts.Left, "198.18.0.1")
 	b := NewBatch(1)
 	send := func(i int) {
 		t.Helper()

@@ -48,8 +48,8 @@
 // The GID table, with the link and the MTU of each entry, is changed with linking and every
 // shard.mu held, and read with any of them. A link is taken out of the table under shard.mu and
 // closed after it was let go of: so nothing is sent by a link that is closed, but by Close, which
-// closes the links first, without shard.mu, to wake who waits in Send with it. Removing a link
-// waits for such a one. What a queue pair leads to is the entry, not the link: an entry without a
+// closes the links first, without shard.mu, to wake a goroutine that waits in Send and holds it.
+// Removing a link waits for such a goroutine. What a queue pair leads to is the entry, not the link: an entry without a
 // link loses what is sent.
 //
 // # Shards

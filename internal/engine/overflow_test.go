@@ -72,7 +72,8 @@ func TestOverflowFailsTheUsersOfTheQueue(t *testing.T) {
 			}
 		}
 		mustEvent(t, b.dev, AsyncEvent{Type: qp.EventCQErr, CQ: small})
-		mustEvents(t, b.dev, AsyncEvent{Type: qp.EventQPFatal, QP: receiver}, AsyncEvent{Type: qp.EventQPFatal, QP: bystander})
+		mustEvents(t, b.dev,
+			AsyncEvent{Type: qp.EventQPFatal, QP: receiver}, AsyncEvent{Type: qp.EventQPFatal, QP: bystander})
 		noEvent(t, b.dev)
 
 		wc := make([]qp.WC, 4)

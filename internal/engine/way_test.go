@@ -42,7 +42,8 @@ func (l *holdingLink) mustHold(t *testing.T, when string, want map[netip.Addr]in
 	}
 }
 
-// A request for a connection may bear anybody's address: only what a peer sends to its queue pair shows that it is there.
+// A request for a connection may bear anybody's address: only what a peer sends to its queue pair
+// shows that it is there.
 func TestALinkHoldsTheDestinationsOfQueuePairsWhosePeersWereHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := packet.NewPipeNet()

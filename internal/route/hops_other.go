@@ -27,7 +27,10 @@ func (*Hops) Missing(netip.Addr) (missing, followed bool) { return false, true }
 func (*Hops) Await(netip.Addr, time.Duration) {}
 
 // Due is never true.
-func (*Hops) Due(netip.Addr, time.Time) (due, held bool) { return false, false }
+func (*Hops) Due(netip.Addr, time.Time) bool { return false }
+
+// Held is never true.
+func (*Hops) Held(netip.Addr) bool { return false }
 
 // Hold does nothing.
 func (*Hops) Hold(netip.Addr) {}
