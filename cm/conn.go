@@ -1,6 +1,8 @@
 package cm
 
 import (
+	"crypto/sha256"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -34,7 +36,6 @@ type conn struct {
 	probeEnd    Time      // when it is no longer believed
 	waits       *listener // whose backlog it counts in, nil once the program has answered
 	half        bool      // it counts as half-open
-	displaced   bool      // it ended half-open: see Config.MaxHalfOpen
 
 	// sent is the message that is sent again on a timeout or a duplicate, where has is true.
 	sent [MADLen]byte
@@ -42,6 +43,9 @@ type conn struct {
 
 	deadline Time
 	at       int // place in the timers; -1 is none
+
+	// digest is that of the REQ or SIDR_REQ received: see Manager.requests.
+	digest [sha256.Size]byte
 
 	links [numLists]links
 }
@@ -73,6 +77,17 @@ type (
 func (c *conn) remoteID() remoteID { return remoteID{c.peer.GID, c.peerGUID, c.remote} }
 
 func (c *conn) remoteQPN() remoteQPN { return remoteQPN{c.peer.GID, c.peerGUID, c.peerQPN} }
+
+// requestID names a request before its sender is proven: the address and all bytes of the message.
+// A communication ID is not enough. Linux numbers its connections one after the other, so anyone who
+// has seen one can send a REQ with the next ID under the same address; that must not pass for the
+// REQ of the owner of the address, nor keep it out.
+type requestID struct {
+	from   Peer
+	digest [sha256.Size]byte
+}
+
+func (c *conn) requestID() requestID { return requestID{c.peer, c.digest} }
 
 // timers is a heap of connections by deadline.
 type timers []*conn

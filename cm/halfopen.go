@@ -6,6 +6,7 @@ import "github.com/gorxe/gorxe/qp"
 // the peer's RTU, and the requests for a service ID that wait for the program.
 type halfOpen struct {
 	n        int
+	waiting  list // of one address: those of n that the program has not answered
 	answered list // those of n in REP_SENT, the one answered first in front
 }
 
@@ -17,15 +18,17 @@ func (m *Manager) open(c *conn, l *listener) {
 	m.half.n++
 	p := m.peers[c.peer.GID]
 	if p == nil {
-		p = &halfOpen{answered: list{of: ofAnsweredPeer}}
+		p = &halfOpen{waiting: list{of: ofWaitingPeer}, answered: list{of: ofAnsweredPeer}}
 		m.peers[c.peer.GID] = p
 	}
 	p.n++
+	p.waiting.add(c)
 }
 
 // answered takes a request from the backlog.
-func (c *conn) answered() {
+func (m *Manager) answered(c *conn) {
 	if l := c.waits; l != nil {
+		m.peers[c.peer.GID].waiting.remove(c)
 		l.waiting--
 		countDown(l.peers, c.peer.GID)
 		c.waits = nil
@@ -35,14 +38,14 @@ func (c *conn) answered() {
 // waitForRTU takes a request that the program has accepted from the backlog. From here on another
 // one may displace it.
 func (m *Manager) waitForRTU(c *conn) {
-	c.answered()
+	m.answered(c)
 	m.half.answered.add(c)
 	m.peers[c.peer.GID].answered.add(c)
 }
 
 // settle ends being half-open.
 func (m *Manager) settle(c *conn) {
-	c.answered()
+	m.answered(c)
 	if !c.half {
 		return
 	}
@@ -107,7 +110,7 @@ func (m *Manager) displace(now Time, c *conn) bool {
 		return false
 	}
 	m.counters.Displaced++
-	c.displaced = true
+	m.forgetRequest(c)
 	m.giveUp(now, c)
 	return true
 }

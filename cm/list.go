@@ -15,6 +15,7 @@ const (
 	ofTimewait     listKind = iota
 	ofAnswered              // of all that are in REP_SENT
 	ofAnsweredPeer          // of those of one address
+	ofWaitingPeer           // of one address, those that the program has not answered
 
 	numLists = iota
 )

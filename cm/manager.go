@@ -77,8 +77,9 @@ type Manager struct {
 	listeners    map[place]*listener
 	nextListener ListenerID
 	conns        map[CommID]*conn
-	byID         map[remoteID]*conn
-	byQPN        map[remoteQPN]*conn // those whose peer has answered: see conn.unproven
+	requests     map[requestID]*conn // those that a peer made, until it is proven: see conn.unproven
+	byID         map[remoteID]*conn  // all others whose remote ID is known
+	byQPN        map[remoteQPN]*conn // of these, those that are not over
 	timers       timers
 	half         halfOpen
 	peers        map[qp.GID]*halfOpen // those of each address, none without
@@ -100,7 +101,7 @@ func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
 		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[CommID]*conn{},
-		byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]*halfOpen{},
+		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]*halfOpen{},
 		half: halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
 	}
 }
@@ -112,29 +113,29 @@ func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 		return m.counters.verdict(VerdictMalformed)
 	}
 	m.counters.Received[m.in.Attribute.index()]++
-	v := m.receive(now, from, &m.in)
+	v := m.receive(now, from, &m.in, b)
 	if v == VerdictDuplicate {
 		m.counters.Duplicates[m.in.Attribute.index()]++
 	}
 	return m.counters.verdict(v)
 }
 
-func (m *Manager) receive(now Time, from Peer, msg *MAD) Verdict {
+func (m *Manager) receive(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	if m.cfg.Allow != nil && !m.cfg.Allow(from.GID) {
 		return m.turnAway(from, msg)
 	}
 	switch msg.Attribute {
 	case AttrREQ:
-		return m.request(now, from, msg)
+		return m.request(now, from, msg, raw)
 	case AttrSIDRREQ:
-		return m.sidrRequest(now, from, msg)
+		return m.sidrRequest(now, from, msg, raw)
 	case AttrLAP, AttrAPR:
 		return VerdictUnsupported
 	}
 	local, remote := msg.ids()
 	c := m.conns[local]
 	if msg.Attribute == AttrREJ {
-		c = m.rejected(from, &msg.REJ)
+		c = m.rejected(from, msg)
 	}
 	switch {
 	case c == nil:
@@ -288,10 +289,18 @@ func (m *Manager) remove(c *conn) {
 
 // forgetRemote takes the connection out of the tables by what the peer calls it.
 func (m *Manager) forgetRemote(c *conn) {
+	m.forgetRequest(c)
 	if k := c.remoteID(); m.byID[k] == c {
 		delete(m.byID, k)
 	}
 	m.forgetQPN(c)
+}
+
+// forgetRequest takes the connection out of the table of requests.
+func (m *Manager) forgetRequest(c *conn) {
+	if k := c.requestID(); m.requests[k] == c {
+		delete(m.requests, k)
+	}
 }
 
 // forgetQPN takes the connection out of the table of the peers' queue pairs.

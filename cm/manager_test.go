@@ -662,18 +662,88 @@ func TestConversations(t *testing.T) {
 			state #1 ESTABLISHED
 			< DREP 0x22 #1 tid=probe
 			event DISCONNECTED #1`},
-		{"a REQ with the communication ID of a request that waits, and another queue pair or transaction, is no copy of it", `
+		{"a REQ that differs from one with the same communication ID is no copy of it, and the RTU says which is the peer's", `
+			listen 7
+			< REQ 0x22 qpn=0x34
+			event REQUESTED #1 qpn=0x34
+			accept #1
+			> A REP #1 0x22
+			< REQ 0x22 tid=5
+			event REQUESTED #2 qpn=0x33
+			< REQ 0x22 tid=5 ack=16
+			event REQUESTED #3 qpn=0x33
+			< REQ 0x22
+			event REQUESTED #4 qpn=0x33
+			accept #4
+			> A REP #4 0x22
+			< REQ 0x22
+			> A REP #4 0x22
+			verdict duplicate
+			< REJ 0x22 #1
+			event REJECTED #1 REJ 28
+			< RTU 0x22 #4
+			event ESTABLISHED #4
+			accept #2
+			> A REP #2 0x22
+			< RTU 0x22 #2
+			> A DREQ #4 0x22 qpn=0x0
+			verdict suspect
+			state #2 REP_SENT
+			state #4 ESTABLISHED
+			< REQ 0x22
+			verdict duplicate
+			< REQ 0x22 qpn=0x35
+			verdict duplicate`},
+		{"of two requests with one communication ID and two queue pairs the one that the RTU names is established", `
+			listen 7
+			< REQ 0x22 qpn=0x34
+			event REQUESTED #1 qpn=0x34
+			accept #1
+			> A REP #1 0x22
+			< REQ 0x22
+			event REQUESTED #2 qpn=0x33
+			accept #2
+			> A REP #2 0x22
+			< RTU 0x22 #2
+			event ESTABLISHED #2
+			< RTU 0x22 #1
+			verdict stale
+			state #1 REP_SENT
+			state #2 ESTABLISHED`},
+		{"a request is a copy only at the same entry of the GID table", `
 			listen 7
 			< REQ 0x22
 			event REQUESTED #1 qpn=0x33
+			< REQ 0x22 gid=1
+			event REQUESTED #2 qpn=0x33`},
+		{"a peer that gave up is found by the transaction of its REQ", `
+			listen 7
+			< REQ 0x22 tid=5
+			event REQUESTED #1 qpn=0x33
+			< REQ 0x22
+			event REQUESTED #2 qpn=0x33
+			< REJ 0x22 0 reason=4 guid=0x77 tid=6
+			verdict unknown_connection
+			< REJ 0x22 0 reason=4 guid=0x77
+			event REJECTED #2 REJ 4
+			state #1 REQ_RCVD
 			accept #1
 			> A REP #1 0x22
-			< REQ 0x22 qpn=0x34
-			verdict out_of_place
-			< REQ 0x22 tid=5
-			verdict out_of_place
-			< REQ 0x22
-			> A REP #1 0x22
+			< REJ 0x22 0 reason=4 guid=0x77 tid=5
+			verdict unknown_connection
+			state #1 REP_SENT`},
+		{"a SIDR_REQ that differs from one with the same ID is no copy of it", `
+			listen 7 udp
+			< SIDR_REQ 0x22 tid=5
+			event SIDR_REQUESTED #1
+			< SIDR_REQ 0x22
+			event SIDR_REQUESTED #2
+			answer #2
+			> A SIDR_REP 0x22 0
+			< SIDR_REQ 0x22
+			> A SIDR_REP 0x22 0
+			verdict duplicate
+			< SIDR_REQ 0x22 tid=5
 			verdict duplicate`},
 		{"a late REQ of a connection that is over is stale", `
 			listen 7

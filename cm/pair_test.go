@@ -384,7 +384,7 @@ func (w *pairWorld) finish() {
 				w.t.Fatalf("%s was never told how %#x ended", e.name, id)
 			}
 		}
-		if n := fmt.Sprint(len(e.m.conns), len(e.m.byID), len(e.m.byQPN), len(e.m.timers), e.m.half.n, len(e.m.peers)); n != "0 0 0 0 0 0" {
+		if n := fmt.Sprint(len(e.m.conns), len(e.m.requests), len(e.m.byID), len(e.m.byQPN), len(e.m.timers), e.m.half.n, len(e.m.peers)); n != "0 0 0 0 0 0 0" {
 			w.t.Fatalf("%s: left over: %s", e.name, n)
 		}
 	}

@@ -1,12 +1,13 @@
 package cm
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 )
 
-// request takes a REQ.
-func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
+// request takes a REQ, of which raw is the bytes.
+func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	r := &msg.REQ
 	c := &conn{
 		remote: r.LocalCommID, remoteKnown: true, peer: from, tid: msg.TransactionID,
@@ -14,13 +15,10 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 		lifetime: PacketLifeTime(r.Primary.LocalACKTimeout),
 		retries:  r.MaxCMRetries,
 		rest:     restTime(r.Primary.LocalACKTimeout),
+		digest:   sha256.Sum256(raw),
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
-	if known := m.byID[c.remoteID()]; known != nil && !known.displaced {
-		if known.unproven() && (known.tid != msg.TransactionID || known.peerQPN != r.LocalQPN) {
-			// Not what the other one was a copy of: one of the two is not the peer's.
-			return VerdictOutOfPlace
-		}
+	if known := m.known(c); known != nil {
 		return m.react(now, known, msg)
 	}
 	rej := REJ{RemoteCommID: r.LocalCommID}
@@ -45,11 +43,21 @@ func (m *Manager) request(now Time, from Peer, msg *MAD) Verdict {
 	c.local = m.newID()
 	m.add(now, c, StateREQRcvd)
 	m.open(c, l)
-	m.byID[c.remoteID()] = c
+	m.requests[c.requestID()] = c
 	m.setTimer(c, now+Time(m.cfg.Patience))
 	e := m.tell(c, Requested)
 	e.Listener, e.REQ = l.id, cloneREQ(r)
 	return VerdictTaken
+}
+
+// known finds the connection of which a peer's request is a copy, or whose communication ID it has.
+// While nothing is proven, only a copy belongs to a connection: two requests that differ are two
+// connections, and the RTU says which of them is the peer's.
+func (m *Manager) known(request *conn) *conn {
+	if c := m.requests[request.requestID()]; c != nil {
+		return c
+	}
+	return m.byID[request.remoteID()]
 }
 
 // connects is false for services of datagrams.
@@ -125,7 +133,11 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 		}
 		return VerdictStale
 	}
-	m.byQPN[c.remoteQPN()] = c
+	if m.byID[c.remoteID()] != nil {
+		return VerdictStale
+	}
+	m.forgetRequest(c)
+	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
 	m.stop(c)
 	m.settle(c)
 	c.state, c.has = StateEstablished, false
@@ -135,15 +147,32 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 
 // rejected finds the connection that a REJ is about. A peer that gave up its REQ knows only its
 // own communication ID, and then names its GUID; so it finds a request that this side has not
-// accepted. Once a REP was sent or received, a REJ must name both communication IDs.
-func (m *Manager) rejected(from Peer, r *REJ) *conn {
+// accepted, by the transaction ID of the REQ. Once a REP was sent or received, a REJ must name both
+// communication IDs.
+func (m *Manager) rejected(from Peer, msg *MAD) *conn {
+	r := &msg.REJ
 	if r.Reason == RejectTimeout && len(r.ARI) >= 8 {
-		k := remoteID{from.GID, GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
-		if c := m.byID[k]; c != nil && c.state == StateREQRcvd {
+		id := remoteID{from.GID, GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
+		if c := m.unaccepted(id, msg.TransactionID); c != nil {
 			return c
 		}
 	}
 	return m.conns[r.RemoteCommID]
+}
+
+// unaccepted finds a request that the program has not answered. It looks at all of the address, of
+// which there are no more than backlogs hold.
+func (m *Manager) unaccepted(id remoteID, tid uint64) *conn {
+	p := m.peers[id.gid]
+	if p == nil {
+		return nil
+	}
+	for c := p.waiting.first; c != nil; c = c.links[ofWaitingPeer].after {
+		if c.state == StateREQRcvd && c.tid == tid && c.remoteID() == id {
+			return c
+		}
+	}
+	return nil
 }
 
 // guid is this side's GUID as additional information of a REJ.
@@ -158,6 +187,6 @@ func cloneREQ(r *REQ) *REQ {
 }
 
 // unproven is true while nothing but a REQ, which may bear another's address, has come of the peer.
-// Such a connection is found by its communication IDs alone, and not in byQPN: any number of them may
-// name the same queue pair.
+// Any number of such connections may name the same queue pair, or have the same remote
+// communication ID: they are in the table of requests, not in byID and byQPN.
 func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }

@@ -407,7 +407,7 @@ func (s *script) check() {
 
 // invariants says which table of the manager is wrong.
 func (m *Manager) invariants() error {
-	half, resting, timed, answered := 0, 0, 0, 0
+	half, resting, timed, answered, unanswered := 0, 0, 0, 0, 0
 	peers := map[qp.GID]int{}
 	waiting := map[*listener]int{}
 	for id, c := range m.conns {
@@ -422,6 +422,7 @@ func (m *Manager) invariants() error {
 			answered++
 		}
 		if c.waits != nil {
+			unanswered++
 			waiting[c.waits]++
 		}
 		if c.links[ofTimewait].on {
@@ -439,9 +440,20 @@ func (m *Manager) invariants() error {
 			return fmt.Errorf("connection %#x in state %v: resting is %v", id, c.state, rests)
 		}
 	}
+	for k, c := range m.requests {
+		if m.conns[c.local] != c || c.requestID() != k {
+			return fmt.Errorf("the table of requests has a connection that is gone")
+		}
+		if c.active || c.state == StateEstablished {
+			return fmt.Errorf("the table of requests has a connection in state %v, made here: %v", c.state, c.active)
+		}
+	}
 	for k, c := range m.byID {
 		if m.conns[c.local] != c || c.remoteID() != k {
 			return fmt.Errorf("the table by remote ID has a connection that is gone")
+		}
+		if c.unproven() {
+			return fmt.Errorf("the table by remote ID has a connection in state %v", c.state)
 		}
 	}
 	for k, c := range m.byQPN {
@@ -472,10 +484,17 @@ func (m *Manager) invariants() error {
 		if err := p.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent && c.peer.GID == g }); err != nil {
 			return fmt.Errorf("those of peer %v in REP_SENT: %w", g, err)
 		}
+		if err := p.waiting.check(func(c *conn) bool { return c.waits != nil && c.peer.GID == g }); err != nil {
+			return fmt.Errorf("those of peer %v that wait for the program: %w", g, err)
+		}
 		of += p.answered.n
+		unanswered -= p.waiting.n
 	}
 	if err := m.half.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent }); err != nil {
 		return fmt.Errorf("those in REP_SENT: %w", err)
+	}
+	if unanswered != 0 {
+		return fmt.Errorf("%d more wait for the program than are listed by peer", unanswered)
 	}
 	if of != m.half.answered.n || of != answered {
 		return fmt.Errorf("%d are in REP_SENT, listed are %d and by peer %d", answered, m.half.answered.n, of)

@@ -1,6 +1,9 @@
 package cm
 
-import "slices"
+import (
+	"crypto/sha256"
+	"slices"
+)
 
 // Resolve asks a peer for the queue pair of a service, with retries as [Manager.Connect]: a
 // request is sent again after wait nanoseconds. The event Resolved or Unreachable follows.
@@ -18,11 +21,11 @@ func (m *Manager) Resolve(now Time, peer Peer, req *SIDRREQ, wait int64, retries
 	return id, nil
 }
 
-// sidrRequest takes a SIDR_REQ.
-func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD) Verdict {
+// sidrRequest takes a SIDR_REQ, of which raw is the bytes.
+func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	r := &msg.SIDRREQ
-	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID}
-	if known := m.byID[c.remoteID()]; known != nil {
+	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID, digest: sha256.Sum256(raw)}
+	if known := m.requests[c.requestID()]; known != nil {
 		return m.react(now, known, msg)
 	}
 	l := m.listening(r.ServiceID, from.SGIDIndex)
@@ -37,7 +40,7 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD) Verdict {
 	c.local = m.newID()
 	m.add(now, c, StateSIDRREQRcvd)
 	m.open(c, l)
-	m.byID[c.remoteID()] = c
+	m.requests[c.requestID()] = c
 	m.setTimer(c, now+Time(m.cfg.Patience))
 	req := *r
 	req.PrivateData = slices.Clone(req.PrivateData)

@@ -27,7 +27,7 @@ func (p *Peer) REQ(i uint32, port uint16) *cm.MAD {
 
 // GivenUp is what a manager says when it has given up a REQ that nobody answered.
 func GivenUp(req *cm.MAD) *cm.MAD {
-	return &cm.MAD{Attribute: cm.AttrREJ, REJ: cm.REJ{
+	return &cm.MAD{Attribute: cm.AttrREJ, TransactionID: req.TransactionID, REJ: cm.REJ{
 		LocalCommID: req.REQ.LocalCommID, Reason: cm.RejectTimeout,
 		ARI: binary.BigEndian.AppendUint64(nil, uint64(req.REQ.LocalCAGUID)),
 	}}
