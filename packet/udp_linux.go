@@ -28,10 +28,13 @@ const (
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
 //
 // The identification of what it sends over IPv4 is known because the socket is not connected and
-// path MTU discovery is on (IP_PMTUDISC_DO): Linux then sends DF and identification 0, and counts
+// forbids fragments (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and counts
 // 0, 1, 2, ... through the segments of a train sent with UDP_SEGMENT. What it receives comes
 // without the IP header (HeaderSeen is false). UDP checksums are on for what it sends (UDP_SEGMENT
 // needs them) and may be absent in what it receives, over IPv6 too.
+//
+// The longest frame is what the interface takes. ICMP messages that say a path takes less are not
+// obeyed, because any host can send one: IP_PMTUDISC_DO would refuse longer frames for ten minutes.
 //
 // Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose
 // link-layer address is unknown are few: see [Stats.TxNoNeighbour].
@@ -212,13 +215,13 @@ const (
 func (l *udp) configure(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
 	must := []option{
-		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
 		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},
 		{"IP_MULTICAST_TTL", unix.SOL_IP, unix.IP_MULTICAST_TTL, DefaultHopLimit},
 	}
 	if l.addr.Is6() {
 		must = []option{
-			{"IPV6_MTU_DISCOVER", unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
+			{"IPV6_MTU_DISCOVER", unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
 			{"IPV6_UNICAST_HOPS", unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, DefaultHopLimit},
 			{"IPV6_MULTICAST_HOPS", unix.SOL_IPV6, unix.IPV6_MULTICAST_HOPS, DefaultHopLimit},
 		}

@@ -32,7 +32,7 @@ func TestUDPSocketOptions(t *testing.T) {
 		// The kernel doubles a buffer for its own needs.
 		{"SO_RCVBUF", unix.SOL_SOCKET, unix.SO_RCVBUF, 200 << 10},
 		{"SO_SNDBUF", unix.SOL_SOCKET, unix.SO_SNDBUF, 100 << 10},
-		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
 		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, DefaultHopLimit},
 	} {
 		if got := sockopt(t, l, o.level, o.opt); got != o.want {

@@ -24,6 +24,7 @@ type answer struct {
 	gateway  netip.Addr
 	index    int
 	mtu      int   // 0 if the route says nothing
+	expires  bool  // the answer holds for some time only: mtu may be what the kernel has learned
 	hopLimit uint8 // 0 if the route says nothing
 }
 

@@ -33,7 +33,26 @@ func (h *host) lookup(q query) (answer, error) {
 	if err != nil {
 		return answer{}, lookupError(err)
 	}
-	return parseRoute(m, q.dst)
+	a, err := parseRoute(m, q.dst)
+	if err == nil && a.mtu > 0 && a.expires {
+		a.mtu = h.configuredMTU(q.dst, msg, parts)
+	}
+	return a, err
+}
+
+// configuredMTU is the MTU that the entry of the routing table says, 0 if it says none. What the
+// kernel has learned from ICMP is left out: any host can send an ICMP message that says a path takes
+// 552 bytes (RFC 5927, section 7), and the kernel believes it if it quotes addresses and port 4791,
+// which are known.
+func (h *host) configuredMTU(dst netip.Addr, msg *nl.RtMsg, parts []nl.NetlinkRequestData) int {
+	msg.Flags |= unix.RTM_F_FIB_MATCH
+	m, err := h.ask(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, parts...)
+	if err != nil {
+		return 0
+	}
+	// An error is one of the type of the route, which is known.
+	a, _ := parseRoute(m, dst)
+	return a.mtu
 }
 
 // lookupError reads the answer to RTM_GETROUTE where there is no route.
@@ -66,6 +85,9 @@ func parseRoute(m []byte, dst netip.Addr) (answer, error) {
 			}
 		case unix.RTA_OIF:
 			a.index = number(value)
+		case unix.RTA_CACHEINFO:
+			const expiresAt = 8 // in struct rta_cacheinfo
+			a.expires = len(value) > expiresAt && number(value[expiresAt:]) != 0
 		case unix.RTA_METRICS:
 			_ = attributes(value, 0, func(metric uint16, value []byte) {
 				switch metric {

@@ -1,0 +1,52 @@
+package packet_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/vishvananda/netns"
+)
+
+// Any host can say by ICMP that a path takes a few bytes only, and the kernel believes it for ten minutes.
+func TestAForgedICMPMessageShortensNoFrames(t *testing.T) {
+	for _, kind := range []struct {
+		name string
+		open func(testing.TB, netns.NsHandle, string) packet.Link
+	}{
+		{"udp", func(t testing.TB, ns netns.NsHandle, addr string) packet.Link {
+			return listenIn(t, ns, addr, packet.UDPOptions{})
+		}},
+		{"raw", func(t testing.TB, ns netns.NsHandle, addr string) packet.Link {
+			return listenRawIn(t, ns, addr, packet.RawOptions{})
+		}},
+		{"xdp", func(t testing.TB, ns netns.NsHandle, addr string) packet.Link {
+			return xdpIn(t.(*testing.T), ns, addr, packet.XDPOptions{})
+		}},
+	} {
+		for _, p := range pairs[:2] {
+			t.Run(kind.name+"/"+p.name, func(t *testing.T) {
+				hosts := newTestNet(t, 9000, 0)
+				b := listenIn(t, hosts.Right, p.right, packet.UDPOptions{})
+				defer b.Close()
+				addr, mtu := netip.MustParseAddr, 552
+				if addr(p.left).Is6() {
+					mtu = 1280 // what every path takes (RFC 8200)
+				}
+				// One link had its next hops before, the other looks them up afterwards.
+				before := kind.open(t, hosts.Left, p.left)
+				exchange(t, before, b, 3000)
+				testnet.TooBig(t, hosts.Right, hosts.Left, addr(p.left), addr(p.right), mtu)
+				exchange(t, before, b, 3000)
+				exchange(t, before, b, 3000)
+				before.Close()
+				after := kind.open(t, hosts.Left, p.left)
+				defer after.Close()
+				for range 3 {
+					exchange(t, after, b, 3000)
+				}
+			})
+		}
+	}
+}
