@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"text/tabwriter"
 	"time"
@@ -68,7 +69,10 @@ func ask[T any](ctx context.Context, a *app, f *lookFlags, path string, query ur
 // control is a client of the daemon at a socket, or at that which is found.
 func findControl(socket string) *control.Client {
 	if socket == "" {
-		socket = control.FindSocket()
+		var err error
+		if socket, err = control.FindSocket(); err != nil {
+			return control.NewClient(socket, func(context.Context) (net.Conn, error) { return nil, err })
+		}
 	}
 	return control.NewClient(socket, nil)
 }

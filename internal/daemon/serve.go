@@ -53,11 +53,10 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 
 // serveControl answers on the socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
-	return d.serve(l, &control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters, Packets: d.packets.stream, Level: &d.level, Log: d.log})
+	return d.serve(l, d.server(&control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters, Packets: d.packets.stream, Level: &d.level, Log: d.log}))
 }
 
-func (d *Daemon) serve(l net.Listener, h http.Handler) (stop func()) {
-	s := d.server(h)
+func (d *Daemon) serve(l net.Listener, s *http.Server) (stop func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -86,8 +85,10 @@ func (d *Daemon) serveMetrics() (stop func(), err error) {
 		return nil, fmt.Errorf("metrics: %w: choose another address with --metrics-listen", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), MaxRequestsInFlight: 4}))
-	return d.serve(l, mux), nil
+	mux.Handle("GET /metrics", gathered(promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)})))
+	s := d.server(mux)
+	s.ReadTimeout, s.WriteTimeout = scrapeTimeout, scrapeTimeout
+	return d.serve(newBoundedListener(l, maxScrapers, maxScrapersOfHost), s), nil
 }
 
 func (d *Daemon) registry() *prometheus.Registry {

@@ -9,6 +9,7 @@ import (
 type Limits struct {
 	Sessions    int    // at one time, in all: 64
 	PerPeer     int    // at one time, of one address: 16
+	PerNetwork  int    // at one time, of one IPv6 /64 and of 127.0.0.0/8: three quarters of Sessions, or PerPeer if that is more
 	QPs         int    // of one session: 64
 	Memory      uint64 // of one session, in bytes: 64 MiB; the longest message, too
 	TotalMemory uint64 // that all sessions have written to, in bytes: 1 GiB, and that of two sessions at least
@@ -37,6 +38,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	def(&l.Sessions, 64)
 	def(&l.PerPeer, 16)
+	def(&l.PerNetwork, max(l.Sessions*3/4, l.PerPeer))
 	def(&l.QPs, 64)
 	if l.Memory == 0 {
 		l.Memory = DefaultMemory
@@ -54,6 +56,10 @@ func (l Limits) withDefaults() Limits {
 	}
 	return l
 }
+
+// hesitant is how long a client must not have gone on with the exchange to make room for another
+// session. It is longer than watchTick, after which progress is seen.
+const hesitant = 500 * time.Millisecond
 
 // displaced is how long a pingpong must have been silent to make room for another session.
 const displaced = time.Second

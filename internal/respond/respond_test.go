@@ -83,7 +83,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 				r.mu.Unlock()
 			}
 		})
-		if r.dev, err = gorxe.Open(gorxe.Config{Links: []packet.Link{l}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}); err != nil {
+		if r.dev, err = gorxe.Open(gorxe.Config{Links: []packet.Link{l}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
 			t.Fatal(err)
 		}
 		if limits.Memory == 0 {
@@ -318,6 +318,64 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
+// A /64 and the loopback addresses are many addresses that one host or user has.
+func TestSessionsOfANetworkAreBounded(t *testing.T) {
+	limits := Limits{Sessions: 8, PerPeer: 2, Memory: 1 << 16}
+	counted, _ := responding(t, limits, both, func(r *rig) {
+		for i := range 8 {
+			c := r.call(fmt.Sprintf("127.0.0.%d", 5+i/2), deviceAddr)
+			defer c.Close()
+			if _, err := converse(c, opening()...); (err == nil) != (i < 6) {
+				r.Errorf("client %d of the loopback addresses: %v", i, err)
+			}
+		}
+		for i := range 2 {
+			c := r.call(fmt.Sprintf("192.0.2.%d", 5+i), deviceAddr)
+			defer c.Close()
+			if _, err := converse(c, opening()...); err != nil {
+				r.Errorf("another client: %v", err)
+			}
+		}
+	})
+	if counted["refused_too_many"] != 2 {
+		t.Errorf("%v", counted)
+	}
+}
+
+// Clients that connect and say nothing keep nobody out for longer than half a second.
+func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
+	limits := Limits{Sessions: 4, PerPeer: 2, Memory: 1 << 16}
+	counted, _ := responding(t, limits, both, func(r *rig) {
+		for i := range 4 {
+			c := r.call(fmt.Sprintf("192.0.2.%d", 10+i/2), deviceAddr)
+			defer c.Close()
+		}
+		synctest.Wait()
+		c := r.call("192.0.2.2", deviceAddr)
+		if _, err := converse(c, opening()...); err == nil {
+			r.Error("a client is served before another had the time to say something")
+		}
+		c.Close()
+		time.Sleep(hesitant + watchTick)
+		for i := range 2 {
+			c := r.call("192.0.2.2", deviceAddr)
+			defer c.Close()
+			if _, err := converse(c, opening()...); err != nil {
+				r.Errorf("client %d: %v", i, err)
+			}
+		}
+		// One of an address that has as many as it may have displaces its own only.
+		c = r.call("192.0.2.2", deviceAddr)
+		if _, err := converse(c, opening()...); err == nil {
+			r.Error("a third session of an address displaces another's")
+		}
+		c.Close()
+	})
+	if counted["refused_too_many"] != 2 {
+		t.Errorf("%v", counted)
+	}
+}
+
 // A pingpong does not say when it is over: what is silent makes room.
 func TestAKilledClientLeavesNothing(t *testing.T) {
 	const deaths, atATime = 1000, 50
@@ -355,7 +413,7 @@ func TestAKilledClientLeavesNothing(t *testing.T) {
 func TestDrainingEndsWhatDoesNotEnd(t *testing.T) {
 	responding(t, Limits{}, both, func(r *rig) {
 		c := r.call("192.0.2.2", deviceAddr)
-		if _, err := converse(c, append(opening(), key(1))...); err != nil {
+		if _, err := converse(c, opening()...); err != nil {
 			r.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)

@@ -156,15 +156,24 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 	if r.draining {
 		return nil, errStopping
 	}
-	ofPeer := 0
+	ofPeer, ofNetwork, network := 0, 0, networkOf(s.peer)
 	for o := range r.sessions {
 		if o.peer == s.peer {
 			ofPeer++
 		}
+		if networkOf(o.peer) == network {
+			ofNetwork++
+		}
 	}
+	// makesRoom reports whether the end of another session lets s in.
+	makesRoom := func(*session) bool { return true }
 	switch {
 	case ofPeer >= r.limits.PerPeer:
 		err = fmt.Errorf("it has %d sessions, the most that a peer may have", ofPeer)
+		makesRoom = func(o *session) bool { return o.peer == s.peer }
+	case ofNetwork >= r.limits.PerNetwork && network.IsValid():
+		err = fmt.Errorf("%v has %d sessions, the most that a network may have", network, ofNetwork)
+		makesRoom = func(o *session) bool { return networkOf(o.peer) == network }
 	case len(r.sessions) >= r.limits.Sessions:
 		err = fmt.Errorf("there are %d sessions, the most that may be", len(r.sessions))
 	default:
@@ -172,11 +181,28 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 		return nil, nil
 	}
 	for o := range r.sessions {
-		if (ofPeer < r.limits.PerPeer || o.peer == s.peer) && o.idle() {
+		if makesRoom(o) && (o.idle() || o.hesitates()) {
 			return o, nil
 		}
 	}
 	return nil, err
+}
+
+// networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
+// loopback addresses. All others have none.
+func networkOf(peer netip.Addr) netip.Prefix {
+	bits := 0
+	switch {
+	case peer.Is6() && !peer.IsLinkLocalUnicast():
+		bits = networkBits
+	case peer.IsLoopback():
+		bits = 8
+	default:
+		return netip.Prefix{}
+	}
+	// The error is of a length that the address does not have.
+	network, _ := peer.Prefix(bits)
+	return network
 }
 
 // leave forgets a session that is over.

@@ -62,7 +62,7 @@ func (e *ended) Error() string { return e.err.Error() }
 func (e *ended) Unwrap() error { return e.err }
 
 func newSession(ctx context.Context, r *Responder, conn net.Conn, peer netip.Addr) *session {
-	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{})}
+	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{}), moved: time.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }

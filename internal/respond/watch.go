@@ -81,3 +81,10 @@ func (s *session) idle() bool {
 	defer s.mu.Unlock()
 	return s.parted.Load() && s.packets > 0 && time.Since(s.moved) >= displaced
 }
+
+// hesitates reports whether the client has no queue pair yet, and does not go on with the exchange.
+func (s *session) hesitates() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.qps) == 0 && time.Since(s.moved) >= hesitant
+}

@@ -154,6 +154,7 @@ func TestTextOfOthersHasNoControlCharacters(t *testing.T) {
 		{"plain", "plain"}, {"", ""}, {"µs → \u00a0 \U0001f600", "µs → \u00a0 \U0001f600"}, {"a\tb\r\nc", "a b  c"},
 		{"\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"}, {"\x00\x07\x7f", "\ufffd\ufffd\ufffd"}, {"c1 \u009b31m", "c1 \ufffd31m"},
 		{"\xff\xc3", "\ufffd\ufffd"}, {"\x9b", "\ufffd"}, {"was \ufffd before", "was \ufffd before"},
+		{"to the \u202eleft", "to the \ufffdleft"}, {"zero\u200bwidth\u2028", "zero\ufffdwidth\ufffd"},
 	} {
 		out.Reset()
 		p.Meaning = tt.in

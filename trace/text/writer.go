@@ -4,6 +4,7 @@ package text
 import (
 	"io"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/gorxe/gorxe/trace"
@@ -97,7 +98,8 @@ func (w *Writer) s(s string) { w.b = append(w.b, s...) }
 // plain writes text that others made, such as a comment of the capture; see [appendPlain].
 func (w *Writer) plain(s string) { w.b = appendPlain(w.b, s) }
 
-// appendPlain appends text that others made without what a terminal would take for commands.
+// appendPlain appends text that others made without what a terminal would take for commands, and
+// without what has no picture of its own, such as a change of the direction of writing.
 func appendPlain(b []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
@@ -109,7 +111,7 @@ func appendPlain(b []byte, s string) []byte {
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRuneInString(s[i:])
 		}
-		if r >= 0xa0 && (r != utf8.RuneError || n > 1) {
+		if unicode.IsGraphic(r) && (r != utf8.RuneError || n > 1) {
 			i += n
 			continue
 		}

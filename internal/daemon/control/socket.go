@@ -30,16 +30,23 @@ func DefaultSocket() string {
 	return filepath.Join(os.TempDir(), "gorxe-"+strconv.Itoa(os.Geteuid()), "control.sock")
 }
 
-// FindSocket is where a client looks for a daemon when it is not told: at this user's, or else
-// at root's, where there is one.
-func FindSocket() string {
+// FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else
+// at root's, where there is one. An error says that others can write where this user's would be, as
+// in a directory of theirs under /tmp.
+func FindSocket() (string, error) {
 	own := DefaultSocket()
-	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(systemSocket); err == nil {
-			return systemSocket
+	_, err := os.Lstat(filepath.Dir(own))
+	if err == nil && own != systemSocket {
+		if err := private(filepath.Dir(own)); err != nil {
+			return own, fmt.Errorf("control socket %s: %w, or name the daemon's with --socket", own, err)
 		}
 	}
-	return own
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(systemSocket); err == nil {
+			return systemSocket, nil
+		}
+	}
+	return own, nil
 }
 
 // ErrInUse says that somebody answers at a socket.

@@ -203,6 +203,31 @@ func TestDefaultSocket(t *testing.T) {
 	}
 }
 
+func TestASocketWhereOthersCanWriteIsNotFound(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("RUNTIME_DIRECTORY", dir)
+	if got, err := FindSocket(); err != nil || got != filepath.Join(dir, "control.sock") {
+		t.Errorf("in a directory of this user: %s, %v", got, err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FindSocket(); err == nil {
+		t.Errorf("in one in which others can write: %s", got)
+	}
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	if err := os.Mkdir(theirs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RUNTIME_DIRECTORY", theirs)
+	if err := os.Chown(theirs, 1, 1); err != nil {
+		t.Skip("to give a directory to another user takes root")
+	}
+	if got, err := FindSocket(); err == nil {
+		t.Errorf("in another user's directory: %s", got)
+	}
+}
+
 // as runs f on a thread with the rights of another user and group.
 func as(t *testing.T, uid, gid int, f func() error) error {
 	t.Helper()
