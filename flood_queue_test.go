@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/cm"
@@ -29,6 +30,7 @@ func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 				if err := peer.Flush(); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(4 * readAll)
 				synctest.Wait()
 			}
 			if i == asked/10 {

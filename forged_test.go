@@ -83,6 +83,9 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 	})
 }
 
+// readAll is the time in which the connection manager reads a hundred messages.
+const readAll = 20 * time.Millisecond
+
 // A host whose address stands on more REQs than may be half-open connects all the same, also with a
 // queue pair that the last of them names, and what the program has accepted for them is released.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
@@ -137,6 +140,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			req := victim.REQ(i, 7)
 			req.REQ.MaxCMRetries, req.REQ.LocalCMResponseTimeout = 15, 31
 			say(t, victim, req)
+			time.Sleep(readAll)
 			synctest.Wait()
 		}
 		if n := unreachable.Load(); n != forged-bound || dreqs.Load() != n || other.Load() != 0 {
@@ -146,6 +150,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 		last := victim.REQ(forged, 7).REQ
 		req.REQ.LocalQPN, req.REQ.LocalCAGUID = last.LocalQPN, last.LocalCAGUID
 		say(t, victim, req)
+		time.Sleep(readAll)
 		synctest.Wait()
 		select {
 		case id := <-rep:

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/internal/rawcm"
@@ -55,6 +56,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 				if err := peer.Flush(); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(64 * gsiReads().Interval)
 				synctest.Wait()
 			}
 		}
@@ -78,6 +80,54 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 		}
 		if took != heard {
 			t.Errorf("the program has %d events of %d messages", took, heard)
+		}
+	})
+}
+
+// A flood of messages does not take more than a part of the processor.
+func TestQueuePair1IsReadAtARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := packet.NewPipeNet()
+		link := openLink(t, n, addrB)
+		defer link.Close()
+		d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer := rawcm.New(link, addrA)
+		rate, read := gsiReads(), uint64(0)
+		heard := func() (n uint64) {
+			g.Counters(func(name string, v uint64) {
+				if name == "cm_rx_msgs_req" {
+					n = v
+				}
+			})
+			return n
+		}
+		// Half of the receives are for one sender that is alone: they are refilled as they are read.
+		for i := range uint32(8 * rate.Burst) {
+			if err := peer.Put(peer.REQ(i+1, 7)); err != nil {
+				t.Fatal(err)
+			}
+			if i%32 == 31 {
+				if err := peer.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		}
+		if read = heard(); read < uint64(rate.Burst) || read > uint64(rate.Burst)+gsiBatch {
+			t.Errorf("%d messages are read at once, the burst is %d", read, rate.Burst)
+		}
+		time.Sleep(100 * rate.Interval)
+		synctest.Wait()
+		if more := heard() - read; more < 100-gsiBatch || more > 100+gsiBatch {
+			t.Errorf("%d messages are read in the time of 100", more)
 		}
 	})
 }
