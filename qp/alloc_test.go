@@ -9,14 +9,14 @@ import (
 )
 
 func TestQueuesAllocateNothingOnceGrown(t *testing.T) {
-	sq, rq, cq := qp.NewSendQueue(64, 4, true), qp.NewRecvQueue(64, 4), qp.NewCQ(64)
+	sq, rq, cq := qp.NewSendQueue(64, 4, true), qp.NewRecvQueue(nil, 64, 4), qp.NewCQ(64)
 	sq.SetMaxInline(64)
 	sg := []qp.SGE{{Length: 1}, {Length: 2}, {Length: 3}}
 	sends := []*qp.SendWR{{Opcode: qp.WRSend, SGList: sg}, {Opcode: qp.WRSend, Flags: qp.Inline, InlineData: make([]byte, 20)}}
 	recv := &qp.RecvWR{SGList: sg}
 	var into qp.RecvWQE
 	out := make([]qp.WC, 64)
-	q := &qp.QP{Type: qp.RC, Attr: qp.Attr{State: qp.RTS}}
+	q := &qp.QP{Type: qp.RC, Recv: rq, Attr: qp.Attr{State: qp.RTS}}
 	// Each slot sees each kind of request in the first rounds.
 	round := func() {
 		for i := range 65 {
@@ -29,7 +29,7 @@ func TestQueuesAllocateNothingOnceGrown(t *testing.T) {
 				t.Fatal("full too early or late")
 			}
 		}
-		for rq.PopInto(&into) {
+		for rq.Take(&into) {
 			w := sq.At(sq.Head())
 			cq.Complete(&qp.WC{WRID: w.ID, Opcode: w.Opcode.WCOpcode()})
 			sq.Pop()
@@ -50,7 +50,7 @@ var idle *qp.QP // keeps a benchmark's result on the heap
 
 func newIdle() *qp.QP {
 	const depth = 128
-	return &qp.QP{Type: qp.RC, SQ: qp.NewSendQueue(depth, 16, true), RQ: qp.NewRecvQueue(depth, 16)}
+	return &qp.QP{Type: qp.RC, SQ: qp.NewSendQueue(depth, 16, true), Recv: qp.NewRecvQueue(nil, depth, 16)}
 }
 
 func TestIdleQueuePairIsSmall(t *testing.T) {
@@ -91,11 +91,11 @@ func TestQueuePairWithOneRequestAtATimeStaysSmall(t *testing.T) {
 				if err := q.SQ.Push(&qp.SendWR{SGList: make([]qp.SGE, 1)}); err != nil {
 					t.Fatal(err)
 				}
-				if err := q.RQ.Push(&qp.RecvWR{SGList: make([]qp.SGE, 1)}); err != nil {
+				if err := q.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: make([]qp.SGE, 1)}); err != nil {
 					t.Fatal(err)
 				}
 				q.SQ.Pop()
-				q.RQ.PopInto(&into)
+				q.Recv.Take(&into)
 			}
 			keep[i] = q
 		}
@@ -118,7 +118,7 @@ func TestAQueueThatBecomesSmallerGivesItsMemoryBack(t *testing.T) {
 	}
 	c.Poll(make([]qp.WC, depth))
 	for range depth {
-		s.PopInto(&qp.RecvWQE{})
+		s.Take(&qp.RecvWQE{})
 	}
 	if size := heapGrowth(func() {
 		if err := c.Resize(1); err != nil {
@@ -163,7 +163,7 @@ func BenchmarkSendQueue(b *testing.B) {
 }
 
 func BenchmarkRecvQueue(b *testing.B) {
-	q := qp.NewRecvQueue(128, 4)
+	q := qp.NewRecvQueue(nil, 128, 4)
 	wr := &qp.RecvWR{SGList: []qp.SGE{{Addr: 1, Length: 65536, LKey: 3}}}
 	var into qp.RecvWQE
 	b.ReportAllocs()
@@ -171,7 +171,7 @@ func BenchmarkRecvQueue(b *testing.B) {
 		if err := q.Push(wr); err != nil {
 			b.Fatal(err)
 		}
-		q.PopInto(&into)
+		q.Take(&into)
 	}
 }
 

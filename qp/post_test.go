@@ -48,7 +48,7 @@ func TestStatesThatTakeWork(t *testing.T) {
 		{qp.RESET, false, false}, {qp.INIT, false, true}, {qp.RTR, false, true}, {qp.RTS, true, true},
 		{qp.SQD, true, true}, {qp.SQE, true, true}, {qp.ERR, true, true}, {qp.State(7), false, true},
 	} {
-		q := &qp.QP{Type: qp.RC, Attr: qp.Attr{State: c.state}}
+		q := &qp.QP{Type: qp.RC, Recv: qp.NewRecvQueue(nil, 1, 1), Attr: qp.Attr{State: c.state}}
 		err := q.CheckPost(&qp.SendWR{Opcode: qp.WRSend})
 		if (err == nil) != c.send || err != nil && (!errors.Is(err, qp.ErrBadState) || !strings.Contains(err.Error(), c.state.String())) {
 			t.Errorf("send in %v: %v", c.state, err)

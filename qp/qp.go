@@ -26,8 +26,7 @@ type QP struct {
 	Attr   Attr
 	Cap    Cap
 	SQ     *SendQueue
-	RQ     *RecvQueue
-	SRQ    *SRQ // where receives come from instead of RQ, or nil
+	Recv   RecvSource // never nil: a queue pair that takes no receives has an empty one
 	SendCQ Completer
 	RecvCQ Completer
 	Events EventSink // may be nil
@@ -38,26 +37,6 @@ func (q *QP) Raise(e EventType) {
 	if q.Events != nil {
 		q.Events.Event(e)
 	}
-}
-
-// RecvPD is the domain of the memory that the queue pair's receives name: its own, or that
-// of its SRQ.
-func (q *QP) RecvPD() *mr.PD {
-	if q.SRQ != nil {
-		return q.SRQ.PD
-	}
-	return q.PD
-}
-
-// TakeRecv moves the next receive to dst and returns false when there is none.
-func (q *QP) TakeRecv(dst *RecvWQE) bool {
-	switch {
-	case q.SRQ != nil:
-		return q.SRQ.PopInto(dst)
-	case q.RQ != nil:
-		return q.RQ.PopInto(dst)
-	}
-	return false
 }
 
 // State is the state the queue pair is in.
@@ -112,7 +91,7 @@ func (q *QP) checkReceiver(wr *SendWR) error {
 // CheckPostRecv says whether the queue pair takes a receive request now: in every state
 // but RESET, unless it takes its receives from an SRQ. In ERR it will be flushed.
 func (q *QP) CheckPostRecv() error {
-	if q.SRQ != nil {
+	if q.Recv.Shared() {
 		return fmt.Errorf("qp: %w: the queue pair takes its receives from a shared receive queue; post them there", ErrBadWR)
 	}
 	if q.Attr.State == RESET {

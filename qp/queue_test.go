@@ -122,7 +122,7 @@ func counter(t *rapid.T) uint32 {
 func TestReceiveQueueModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(0, 20).Draw(t, "depth")
-		q := qp.NewRecvQueue(depth, 4)
+		q := qp.NewRecvQueue(nil, depth, 4)
 		q.StartAt(counter(t))
 		var model []qp.RecvWQE
 		var dst qp.RecvWQE
@@ -148,7 +148,7 @@ func TestReceiveQueueModel(t *testing.T) {
 				}
 			},
 			"pop": func(t *rapid.T) {
-				if q.PopInto(&dst) != (len(model) > 0) {
+				if q.Take(&dst) != (len(model) > 0) {
 					t.Fatalf("pop with %d in the queue", len(model))
 				}
 				if len(model) == 0 {
@@ -235,7 +235,7 @@ func TestPushErrorsNameValueAndLimit(t *testing.T) {
 	sg := func(n int, length uint32) []qp.SGE {
 		return slices.Repeat([]qp.SGE{{Length: length}}, n)
 	}
-	sq, rq := qp.NewSendQueue(1, 3, false), qp.NewRecvQueue(1, 3)
+	sq, rq := qp.NewSendQueue(1, 3, false), qp.NewRecvQueue(nil, 1, 3)
 	sq.SetMaxInline(16)
 	for _, c := range []struct {
 		name string
@@ -265,7 +265,7 @@ func TestQueueSizesOutOfRangeAreTakenIn(t *testing.T) {
 		if got := qp.NewSendQueue(depth, 1, false).Depth(); got != want {
 			t.Errorf("send queue of %d has depth %d, want %d", depth, got, want)
 		}
-		if got := qp.NewRecvQueue(depth, 1).Depth(); got != want {
+		if got := qp.NewRecvQueue(nil, depth, 1).Depth(); got != want {
 			t.Errorf("receive queue of %d has depth %d, want %d", depth, got, want)
 		}
 		if got := qp.NewCQ(depth).Depth(); got != max(want, 1) {
@@ -282,7 +282,7 @@ func TestQueueSizesOutOfRangeAreTakenIn(t *testing.T) {
 	if err := q.Push(&qp.SendWR{}); err != nil {
 		t.Error(err)
 	}
-	r := qp.NewRecvQueue(1, 0)
+	r := qp.NewRecvQueue(nil, 1, 0)
 	if err := r.Push(&qp.RecvWR{}); err != nil {
 		t.Error(err)
 	}

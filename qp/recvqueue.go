@@ -1,5 +1,7 @@
 package qp
 
+import "github.com/gorxe/gorxe/mr"
+
 // RecvWQE is a receive work request taken from its queue.
 type RecvWQE struct {
 	ID     uint64
@@ -7,8 +9,10 @@ type RecvWQE struct {
 	Length uint64 // room in all pieces together
 }
 
-// RecvQueue holds receive work requests until a message takes them, oldest first.
+// RecvQueue holds receive work requests until a message takes them, oldest first. It is the
+// [RecvSource] of a queue pair that has a receive queue of its own.
 type RecvQueue struct {
+	pd         *mr.PD
 	ring       []recvSlot // power of two
 	head, tail uint32
 	depth      int
@@ -23,10 +27,10 @@ type recvSlot struct {
 	sg     []SGE
 }
 
-// NewRecvQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
-// range are taken to the nearest that is in.
-func NewRecvQueue(depth, maxSGE int) *RecvQueue {
-	return &RecvQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), name: "receive"}
+// NewRecvQueue returns a queue for depth requests of up to maxSGE pieces, whose memory is in pd;
+// numbers out of range are taken to the nearest that is in.
+func NewRecvQueue(pd *mr.PD, depth, maxSGE int) *RecvQueue {
+	return &RecvQueue{pd: pd, depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), name: "receive"}
 }
 
 // Len is how many requests are in the queue.
@@ -58,9 +62,9 @@ func (q *RecvQueue) Push(wr *RecvWR) error {
 	return nil
 }
 
-// PopInto moves the oldest request to dst, whose SG is reused, and returns false when
+// Take moves the oldest request to dst, whose SG is reused, and returns false when
 // there is none.
-func (q *RecvQueue) PopInto(dst *RecvWQE) bool {
+func (q *RecvQueue) Take(dst *RecvWQE) bool {
 	if q.head == q.tail {
 		return false
 	}
@@ -73,6 +77,12 @@ func (q *RecvQueue) PopInto(dst *RecvWQE) bool {
 	q.head++
 	return true
 }
+
+// PD returns the protection domain of the memory that requests name.
+func (q *RecvQueue) PD() *mr.PD { return q.pd }
+
+// Shared is false: the queue is of one queue pair.
+func (q *RecvQueue) Shared() bool { return false }
 
 // Reset removes all requests without a completion, as the RESET state demands.
 func (q *RecvQueue) Reset() { q.head = q.tail }

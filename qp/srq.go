@@ -7,10 +7,8 @@ import (
 )
 
 // SRQ is a shared receive queue: the queue pairs that were made with it take their
-// receives from it, each as its messages arrive.
+// receives from it, each as its messages arrive. It is their [RecvSource].
 type SRQ struct {
-	// PD is the domain of the memory that receives name (IBA 10.2.9).
-	PD *mr.PD
 	// Events takes SRQ_LIMIT_REACHED; it may be nil.
 	Events EventSink
 
@@ -36,13 +34,25 @@ const (
 // NewSRQ returns a queue for maxWR receives of up to maxSGE pieces; numbers out of range
 // are taken to the nearest that is in.
 func NewSRQ(pd *mr.PD, maxWR, maxSGE int) *SRQ {
-	q := NewRecvQueue(max(maxWR, 1), maxSGE)
+	q := NewRecvQueue(pd, max(maxWR, 1), maxSGE)
 	q.name = "shared receive"
-	return &SRQ{PD: pd, queue: q}
+	return &SRQ{queue: q}
 }
 
-// Len is how many receives are in the queue.
+// Len returns how many receives are in the queue.
 func (s *SRQ) Len() int { return s.queue.Len() }
+
+// Depth returns how many receives the queue was made for.
+func (s *SRQ) Depth() int { return s.queue.Depth() }
+
+// PD returns the protection domain of the memory that receives name (IBA 10.2.9).
+func (s *SRQ) PD() *mr.PD { return s.queue.PD() }
+
+// Shared is true.
+func (s *SRQ) Shared() bool { return true }
+
+// Reset removes all receives without a completion.
+func (s *SRQ) Reset() { s.queue.Reset() }
 
 // Query returns the attributes. Limit is 0 once the event was raised.
 func (s *SRQ) Query() SRQAttr {
@@ -83,10 +93,10 @@ func (s *SRQ) Modify(a SRQAttr, mask SRQAttrMask) error {
 // Push appends a copy of the request; the error tells which limit it breaks.
 func (s *SRQ) Push(wr *RecvWR) error { return s.queue.Push(wr) }
 
-// PopInto moves the oldest receive to dst as [RecvQueue.PopInto] does, and raises
+// Take moves the oldest receive to dst as [RecvQueue.Take] does, and raises
 // SRQ_LIMIT_REACHED when that is due.
-func (s *SRQ) PopInto(dst *RecvWQE) bool {
-	if !s.queue.PopInto(dst) {
+func (s *SRQ) Take(dst *RecvWQE) bool {
+	if !s.queue.Take(dst) {
 		return false
 	}
 	if s.Len() < s.limit {

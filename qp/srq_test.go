@@ -28,7 +28,7 @@ func takeRecvs(t *testing.T, s *qp.SRQ, ids ...uint64) {
 	t.Helper()
 	for _, id := range ids {
 		var w qp.RecvWQE
-		if !s.PopInto(&w) || w.ID != id || w.Length != id || len(w.SG) != 1 {
+		if !s.Take(&w) || w.ID != id || w.Length != id || len(w.SG) != 1 {
 			t.Fatalf("took %+v, want receive %d", w, id)
 		}
 	}
@@ -59,7 +59,7 @@ func TestSRQResizeKeepsWhatItHolds(t *testing.T) {
 		t.Errorf("post to the queue that is full after a resize: %v", err)
 	}
 	takeRecvs(t, s, append(all[17:], 20)...)
-	if s.PopInto(&qp.RecvWQE{}) {
+	if s.Take(&qp.RecvWQE{}) {
 		t.Error("took one receive too many")
 	}
 }
@@ -138,31 +138,28 @@ func TestSRQLimitFiresOnceAndDisarms(t *testing.T) {
 }
 
 func TestQueuePairWithAnSRQTakesNoReceivesItself(t *testing.T) {
-	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, SRQ: qp.NewSRQ(&mr.PD{ID: 2}, 2, 1), Attr: qp.Attr{State: qp.RTS}}
+	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, Recv: qp.NewSRQ(&mr.PD{ID: 2}, 2, 1), Attr: qp.Attr{State: qp.RTS}}
 	if err := q.CheckPostRecv(); !errors.Is(err, qp.ErrBadWR) {
 		t.Errorf("post to the queue pair: %v", err)
 	}
-	if q.RecvPD().ID != 2 {
+	if q.Recv.PD().ID != 2 {
 		t.Error("its receives are not in the domain of the SRQ")
 	}
-	pushRecvs(t, q.SRQ, 7)
+	pushRecvs(t, q.Recv.(*qp.SRQ), 7)
 	var w qp.RecvWQE
-	if !q.TakeRecv(&w) || w.ID != 7 || q.TakeRecv(&w) {
+	if !q.Recv.Take(&w) || w.ID != 7 || q.Recv.Take(&w) {
 		t.Errorf("took %+v", w)
 	}
 }
 
 func TestQueuePairTakesReceivesFromItsOwnQueue(t *testing.T) {
-	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, RQ: qp.NewRecvQueue(2, 1), Attr: qp.Attr{State: qp.RTS}}
-	if err := q.RQ.Push(&qp.RecvWR{ID: 7}); err != nil {
+	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, Recv: qp.NewRecvQueue(&mr.PD{ID: 1}, 2, 1), Attr: qp.Attr{State: qp.RTS}}
+	if err := q.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{ID: 7}); err != nil {
 		t.Fatal(err)
 	}
 	var w qp.RecvWQE
-	if !q.TakeRecv(&w) || w.ID != 7 || q.TakeRecv(&w) {
+	if !q.Recv.Take(&w) || w.ID != 7 || q.Recv.Take(&w) {
 		t.Errorf("took %+v", w)
-	}
-	if q.RQ = nil; q.TakeRecv(&w) {
-		t.Error("took a receive without a queue")
 	}
 }
 

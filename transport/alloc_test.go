@@ -36,7 +36,7 @@ func newPumpOver(mtu qp.MTU, mem ...mr.Memory) *pump {
 		w.reg[i], _ = keys.Register(pd, mem[i], 0, 1<<20, all)
 		w.cq[i] = qp.NewCQ(256)
 		w.qp[i] = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SQ: qp.NewSendQueue(64, 2, true),
-			RQ: qp.NewRecvQueue(64, 2), SendCQ: w.cq[i], RecvCQ: w.cq[i], SigAll: true}
+			Recv: qp.NewRecvQueue(pd, 64, 2), SendCQ: w.cq[i], RecvCQ: w.cq[i], SigAll: true}
 		w.rc[i] = NewRC(w.qp[i], keys, nil)
 		for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 			w.qp[i].Attr = qp.Attr{State: st, PathMTU: mtu, DestQPN: bth.QPN(17 - i), Access: all,
@@ -71,7 +71,7 @@ func (w *pump) message(op qp.WROpcode, n int, wr *qp.SendWR, rr *qp.RecvWR, wcs 
 	wr.SGList = append(wr.SGList[:0], qp.SGE{Length: uint32(n), LKey: w.reg[0].LKey()})
 	if op == qp.WRSend {
 		rr.SGList = append(rr.SGList[:0], qp.SGE{Length: uint32(n), LKey: w.reg[1].LKey()})
-		if w.qp[1].RQ.Push(rr) != nil {
+		if w.qp[1].Recv.(*qp.RecvQueue).Push(rr) != nil {
 			return 0
 		}
 	}

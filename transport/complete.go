@@ -43,15 +43,16 @@ func (c *RC) flush() {
 	c.rsp.halt()
 }
 
-// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in an
-// SRQ stays for others: of it only the receive that was taken is flushed, and
+// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in a
+// shared source stays for others: of it only the receive that was taken is flushed, and
 // QP_LAST_WQE_REACHED tells that no other follows.
 func (c *core) flushQueues() {
 	c.flushSends()
-	for c.holding || c.qp.SRQ == nil && c.takeReceive() {
+	shared := c.qp.Recv.Shared()
+	for c.holding || !shared && c.takeReceive() {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
-	if c.qp.SRQ != nil && !c.lastWQE {
+	if shared && !c.lastWQE {
 		c.lastWQE = true
 		c.qp.Raise(qp.EventQPLastWQEReached)
 	}
@@ -69,14 +70,14 @@ func (c *core) flushSends() {
 func (c *core) forget() {
 	c.holding, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
-	if c.qp.RQ != nil {
-		c.qp.RQ.Reset()
+	if !c.qp.Recv.Shared() {
+		c.qp.Recv.Reset()
 	}
 }
 
 // takeReceive makes the next receive the one being filled, if there is one.
 func (c *core) takeReceive() bool {
-	c.holding = c.qp.TakeRecv(&c.recv)
+	c.holding = c.qp.Recv.Take(&c.recv)
 	return c.holding
 }
 

@@ -84,7 +84,7 @@ func newBench(service qp.Type, program []byte) *bench {
 	}
 	b.q = &qp.QP{
 		Num: 0x11, Type: service, PD: pd, SigAll: true,
-		SQ: qp.NewSendQueue(16, 2, true), RQ: qp.NewRecvQueue(16, 2), SendCQ: b, RecvCQ: b,
+		SQ: qp.NewSendQueue(16, 2, true), Recv: qp.NewRecvQueue(pd, 16, 2), SendCQ: b, RecvCQ: b,
 	}
 	if service == qp.UC {
 		b.uc = NewUC(b.q, b.keys)
@@ -149,7 +149,7 @@ func (b *bench) postRecv() {
 			{Addr: b.iova(benchOwn) + uint64(n/2), Length: n - n/2, LKey: b.regions[benchOwn].LKey()},
 		}
 	}
-	if b.q.CheckPostRecv() == nil && b.q.RQ.Push(&wr) == nil {
+	if b.q.CheckPostRecv() == nil && b.q.Recv.(*qp.RecvQueue).Push(&wr) == nil {
 		b.recvs++
 		b.m.Posted()
 	}
@@ -328,7 +328,7 @@ func (b *bench) run(t *testing.T, step func(*bench)) {
 	if b.c != nil && b.c.rsp.early.kept > 0 {
 		t.Fatal("packets are kept in ERR")
 	}
-	if n := b.q.SQ.Len() + b.q.RQ.Len(); n != 0 {
+	if n := b.q.SQ.Len() + b.q.Recv.Len(); n != 0 {
 		t.Fatalf("%d work requests are left in the queues", n)
 	}
 	for i := range 2*benchPlaces + 1 {

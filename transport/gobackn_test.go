@@ -137,7 +137,7 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 		// A receiver that is late meets the sender with an RNR NAK now and then.
 		if op == qp.WRSend && receives < 10 && rng.IntN(4) == 0 {
 			receives++
-			if err := w.qp[1].RQ.Push(&qp.RecvWR{SGList: []qp.SGE{{Length: 2048, LKey: w.reg[1].LKey()}}}); err != nil {
+			if err := w.qp[1].Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Length: 2048, LKey: w.reg[1].LKey()}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

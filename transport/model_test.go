@@ -87,7 +87,7 @@ func newModel(seed uint64, f faults) *model {
 		e.region, _ = keys.Register(pd, &e.flushed, 0, modelEnd, all)
 		e.window, _ = keys.AllocWindow(pd, mr.WindowType2)
 		e.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: pd, SigAll: true,
-			SQ: qp.NewSendQueue(512, 4, true), RQ: qp.NewRecvQueue(512, 4), SendCQ: e.cq, RecvCQ: e.cq}
+			SQ: qp.NewSendQueue(512, 4, true), Recv: qp.NewRecvQueue(pd, 512, 4), SendCQ: e.cq, RecvCQ: e.cq}
 		cfg := Config{Window: 1 + m.rng.IntN(64), AckEvery: 1 + m.rng.IntN(16)}
 		e.rc = NewRC(e.qp, keys, &cfg)
 		m.ends[i] = e
@@ -194,7 +194,7 @@ func (m *model) postReceives(i int, posted *uint64) {
 	e := m.ends[i]
 	for *posted < e.recvs {
 		dst := modelMine + modelBuf*2 + *posted%16*4096
-		e.qp.RQ.Push(&qp.RecvWR{ID: 1<<32 + *posted, SGList: []qp.SGE{{Addr: dst, Length: 4096, LKey: e.region.LKey()}}})
+		e.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{ID: 1<<32 + *posted, SGList: []qp.SGE{{Addr: dst, Length: 4096, LKey: e.region.LKey()}}})
 		*posted++
 	}
 	e.rc.Posted()

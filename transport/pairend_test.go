@@ -99,7 +99,7 @@ func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
 	m.must(err)
 	e.q = &qp.QP{
 		Num: num, Type: qp.RC, PD: e.pd, SigAll: true,
-		SQ: qp.NewSendQueue(16, 2, true), RQ: qp.NewRecvQueue(16, 2), SendCQ: e, RecvCQ: e,
+		SQ: qp.NewSendQueue(16, 2, true), Recv: qp.NewRecvQueue(e.pd, 16, 2), SendCQ: e, RecvCQ: e,
 	}
 	e.c = NewRC(e.q, e.keys, &Config{Window: pairWindow / 2, MaxWindow: pairWindow, AckEvery: 4})
 	e.c.ShareEarly(&e.pool)
@@ -299,7 +299,7 @@ func (e *pairEnd) end() {
 	if e.done != e.posted {
 		e.m.fail("%v: %v of %v work requests completed", e, e.done, e.posted)
 	}
-	if n := e.q.SQ.Len() + e.q.RQ.Len() + e.pool.Lent(); n != 0 {
+	if n := e.q.SQ.Len() + e.q.Recv.Len() + e.pool.Lent(); n != 0 {
 		e.m.fail("%v: %d work requests and packets are left in ERR", e, n)
 	}
 	for i := range pairPlaces {

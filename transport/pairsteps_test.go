@@ -180,7 +180,7 @@ func (e *pairEnd) postRecv() {
 		key := e.regions[pairOwn].LKey()
 		wr.SGList = []qp.SGE{{Addr: e.iova(pairOwn), Length: n / 2, LKey: key}, {Addr: e.iova(pairOwn) + uint64(n/2), Length: n - n/2, LKey: key}}
 	}
-	if e.q.CheckPostRecv() == nil && e.q.RQ.Push(&wr) == nil {
+	if e.q.CheckPostRecv() == nil && e.q.Recv.(*qp.RecvQueue).Push(&wr) == nil {
 		e.posted[1]++
 		e.c.Posted()
 	}

@@ -199,7 +199,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.notReady()
 		}
 		r.got = 0
-		if resolve(c.keys, c.qp.RecvPD(), c.recv.SG, mr.LocalWrite) != mr.OK {
+		if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}

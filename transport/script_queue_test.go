@@ -11,7 +11,8 @@ import (
 //	event COMM_EST       the machine raises this event, before the packets it sends then
 //	srq depth=8 limit=2  receives come from an SRQ
 //	srq-limit 2          arms the limit of the SRQ
-//	srq-len 3            how many receives are left in the SRQ
+//	ring                 receives come from a source of the caller
+//	recv-len 3           how many receives are left in the source
 //	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
 //	modify timeout=20    changes attributes alone, or with a state before them
 //	modify+ ...          the same, but the machine may send only after the next step
@@ -20,13 +21,15 @@ func (s *script) queueStep(verb, rest string) bool {
 	f := fields(strings.Fields(rest))
 	switch verb {
 	case "srq":
-		s.qp.SRQ = qp.NewSRQ(s.qp.PD, int(f.num("depth")), 4)
-		s.qp.SRQ.Events = events{s}
+		srq := qp.NewSRQ(s.qp.PD, int(f.num("depth")), 4)
+		srq.Events, s.qp.Recv = events{s}, srq
 		s.armSRQ(int(f.num("limit")))
 	case "srq-limit":
 		s.armSRQ(int(fields([]string{"n=" + rest}).num("n")))
-	case "srq-len":
-		if got := s.qp.SRQ.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
+	case "ring":
+		s.qp.Recv = &foreignRing{pd: s.qp.PD}
+	case "recv-len":
+		if got := s.qp.Recv.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
 			s.fatalf("there are %d", got)
 		}
 	case "modify", "modify+":
@@ -44,7 +47,7 @@ func (e events) Event(t qp.EventType) { e.s.got = append(e.s.got, "event "+t.Nam
 
 func (s *script) armSRQ(limit int) {
 	s.t.Helper()
-	if err := s.qp.SRQ.Modify(qp.SRQAttr{Limit: limit}, qp.SRQLimit); err != nil {
+	if err := s.qp.Recv.(*qp.SRQ).Modify(qp.SRQAttr{Limit: limit}, qp.SRQLimit); err != nil {
 		s.fatalf("%v", err)
 	}
 }
@@ -55,14 +58,10 @@ func (s *script) recv(f args) {
 	if f.has("badkey") {
 		wr.SGList[0].LKey ^= 0x55
 	}
-	push := s.qp.RQ.Push
-	if s.qp.SRQ != nil {
-		push = s.qp.SRQ.Push
-	}
-	if err := push(wr); err != nil {
+	if err := s.qp.Recv.(interface{ Push(*qp.RecvWR) error }).Push(wr); err != nil {
 		s.fatalf("%v", err)
 	}
-	if s.qp.SRQ == nil {
+	if !s.qp.Recv.Shared() {
 		s.rc.Posted()
 	}
 }

@@ -122,7 +122,7 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	}
 	s.qp = &qp.QP{
 		Num: 0x11, Type: service, PD: pd, SigAll: false,
-		SQ: qp.NewSendQueue(64, 4, false), RQ: qp.NewRecvQueue(64, 4),
+		SQ: qp.NewSendQueue(64, 4, false), Recv: qp.NewRecvQueue(pd, 64, 4),
 		SendCQ: completions{s}, RecvCQ: completions{s}, Events: events{s},
 	}
 	switch service {

@@ -22,7 +22,7 @@ func TestReceivesFromASharedQueue(t *testing.T) {
 			< SEND_ONLY psn=100 len=4 ack
 			wc 1 SUCCESS RECV len=4
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
-			srq-len 1`},
+			recv-len 1`},
 		{"an empty SRQ is a receiver that is not ready, and a post needs no word to the machine", nil, `
 			srq depth=8
 			< SEND_ONLY psn=100 len=4 ack
@@ -54,11 +54,11 @@ func TestReceivesFromASharedQueue(t *testing.T) {
 			wc 9 WR_FLUSH_ERR
 			wc 1 WR_FLUSH_ERR
 			event QP_LAST_WQE_REACHED
-			srq-len 1
+			recv-len 1
 			recv id=3 len=4
 			post send id=10 len=4
 			wc 10 WR_FLUSH_ERR
-			srq-len 2`},
+			recv-len 2`},
 		{"a queue pair that took nothing tells so in ERR", nil, `
 			srq depth=8
 			modify ERR

@@ -66,7 +66,7 @@ func newSRQModel() *srqModel {
 	for i := range 4 {
 		u := &srqUser{m: m}
 		// Its own domain has no memory: receives name that of the SRQ.
-		u.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: &mr.PD{}, SRQ: m.srq, SQ: qp.NewSendQueue(1, 1, true), SendCQ: u, RecvCQ: u, Events: u}
+		u.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: &mr.PD{}, Recv: m.srq, SQ: qp.NewSendQueue(1, 1, true), SendCQ: u, RecvCQ: u, Events: u}
 		if i%2 == 0 {
 			c := NewRC(u.qp, m.keys, nil)
 			u.machine, u.core = c, &c.core

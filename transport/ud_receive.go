@@ -29,7 +29,7 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	if !c.holding && !c.takeReceive() {
 		return NoReceive
 	}
-	if resolve(c.keys, c.qp.RecvPD(), c.recv.SG, mr.LocalWrite) != mr.OK {
+	if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		return c.failReceive()
 	}
 	n := GRHLen + uint64(len(p.Payload))
@@ -52,10 +52,10 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 }
 
 // tooLong drops a datagram for which the receive is too small. As on rxe the receive
-// serves the next one, unless it was taken from an SRQ and would be missing there: then it
+// serves the next one, unless it was taken from a shared source and would be missing there: then it
 // completes with an error. The queue pair goes on.
 func (c *UD) tooLong() Verdict {
-	if c.qp.SRQ != nil {
+	if c.qp.Recv.Shared() {
 		c.completeReceive(qp.WC{Status: qp.WCRemInvReqErr})
 	}
 	return TooLong

@@ -57,7 +57,7 @@ func newUDModel(t *rapid.T) *udModel {
 		keys := mr.NewTable([32]byte{byte(i)}, 4)
 		n.region, _ = keys.Register(pd, mr.Bytes(n.mem), 0, uint64(len(n.mem)), mr.LocalWrite)
 		n.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.UD, PD: pd, SigAll: true,
-			SQ: qp.NewSendQueue(8, 2, true), RQ: qp.NewRecvQueue(udSlots, 2), SendCQ: n.cq, RecvCQ: n.cq}
+			SQ: qp.NewSendQueue(8, 2, true), Recv: qp.NewRecvQueue(pd, udSlots, 2), SendCQ: n.cq, RecvCQ: n.cq}
 		n.qp.SQ.SetMaxInline(2 * udMTU)
 		n.ud = NewUD(n.qp, keys)
 		for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -110,7 +110,7 @@ func (m *udModel) receive(t *rapid.T) {
 		{Addr: at, Length: uint32(cut), LKey: n.region.LKey()},
 		{Addr: at + uint64(cut), Length: uint32(n.room[slot] - cut), LKey: n.region.LKey()},
 	}}
-	if err := n.qp.RQ.Push(&wr); err != nil {
+	if err := n.qp.Recv.(*qp.RecvQueue).Push(&wr); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -221,7 +221,7 @@ func TestDatagramsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	cq := qp.NewCQ(16)
-	q := &qp.QP{Num: 16, Type: qp.UD, PD: pd, SQ: qp.NewSendQueue(4, 1, true), RQ: qp.NewRecvQueue(4, 1), SendCQ: cq, RecvCQ: cq, SigAll: true}
+	q := &qp.QP{Num: 16, Type: qp.UD, PD: pd, SQ: qp.NewSendQueue(4, 1, true), Recv: qp.NewRecvQueue(pd, 4, 1), SendCQ: cq, RecvCQ: cq, SigAll: true}
 	ud := NewUD(q, keys)
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		q.Attr.State = st
@@ -234,7 +234,7 @@ func TestDatagramsAllocateNothing(t *testing.T) {
 	var p bth.Packet
 	var grh GRH
 	one := func() {
-		if q.SQ.Push(&wr) != nil || q.RQ.Push(&rr) != nil {
+		if q.SQ.Push(&wr) != nil || q.Recv.(*qp.RecvQueue).Push(&rr) != nil {
 			t.Fatal("a queue is full")
 		}
 		ud.Transmit(1, nil, batch, 4)

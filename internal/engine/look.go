@@ -82,10 +82,9 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 		SendQueue: q.attr.SQ.Len(), SendDepth: q.attr.SQ.Depth(),
 		SendCQ: q.sendCQ.number, RecvCQ: q.recvCQ.number, Counters: *q.machine.Counters(),
 	}
+	i.RecvQueue, i.RecvDepth = q.attr.Recv.Len(), q.attr.Recv.Depth()
 	if q.srq != nil {
-		i.SRQ, i.RecvQueue, i.RecvDepth = q.srq.number, q.srq.queue.Len(), q.srq.queue.Query().MaxWR
-	} else {
-		i.RecvQueue, i.RecvDepth = q.attr.RQ.Len(), q.attr.RQ.Depth()
+		i.SRQ = q.srq.number
 	}
 	if q.path.Dst.IsValid() {
 		i.GIDIndex, i.Local, i.Remote = int(a.AV.SGIDIndex), q.path.Src, q.path.Dst
@@ -149,7 +148,7 @@ func (d *Device) LookSRQs(after uint64, dst []SRQInfo) (n int) {
 			return false
 		}
 		a := q.queue.Query()
-		dst[n] = SRQInfo{Number: number, PD: q.queue.PD.ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users}
+		dst[n] = SRQInfo{Number: number, PD: q.queue.PD().ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users}
 		n++
 		return true
 	})

@@ -25,7 +25,8 @@ type QP struct {
 	attr      qp.QP
 	sendCQ    *CQ
 	recvCQ    *CQ
-	srq       *SRQ // nil where the queue pair has its own receive queue
+	rq        *qp.RecvQueue // the queue pair's own receive queue, nil if it takes receives from srq
+	srq       *SRQ          // nil if it has a receive queue of its own
 	closed    bool
 	rekeys    bool           // work requests are outstanding, perhaps, that change keys
 	first     func()         // to be called when the first packet comes, nil then
@@ -71,9 +72,10 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ, Events: (*qpSink)(q),
 	}
 	if q.srq != nil {
-		q.attr.SRQ = q.srq.queue
+		q.attr.Recv = q.srq.queue
 	} else {
-		q.attr.RQ = qp.NewRecvQueue(init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
+		q.rq = qp.NewRecvQueue(init.PD, init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
+		q.attr.Recv = q.rq
 	}
 	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
 	q.observe(d.observer)
@@ -318,7 +320,7 @@ func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 		if err = q.attr.CheckPostRecv(); err != nil {
 			break
 		}
-		if err = q.attr.RQ.Push(wr); err != nil {
+		if err = q.rq.Push(wr); err != nil {
 			break
 		}
 		n++

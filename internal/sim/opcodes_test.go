@@ -161,7 +161,7 @@ func newExchange(t *testing.T, service qp.Type, sent, received map[bth.Opcode]bo
 		}
 		e.qp = &qp.QP{
 			Num: bth.QPN(16 + i), Type: service, PD: pd, SigAll: true, SendCQ: e.cq, RecvCQ: e.cq,
-			SQ: qp.NewSendQueue(8, 1, true), RQ: qp.NewRecvQueue(8, 1),
+			SQ: qp.NewSendQueue(8, 1, true), Recv: qp.NewRecvQueue(pd, 8, 1),
 		}
 		switch service {
 		case qp.RC:
@@ -218,8 +218,8 @@ func (x *exchange) verb(op qp.WROpcode, n uint32) {
 	if from.qp.CheckPost(wr) != nil {
 		return
 	}
-	if to.qp.RQ.Len() == 0 {
-		if err := to.qp.RQ.Push(&qp.RecvWR{SGList: []qp.SGE{{Addr: 0x2000, Length: 4096, LKey: to.region.LKey()}}}); err != nil {
+	if to.qp.Recv.Len() == 0 {
+		if err := to.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Addr: 0x2000, Length: 4096, LKey: to.region.LKey()}}}); err != nil {
 			x.Fatal(err)
 		}
 	}

@@ -127,11 +127,8 @@ func (e *end) postReceive(a *Act) {
 	for _, s := range p.sg {
 		p.room += uint64(s.Length)
 	}
-	push := e.qp.RQ.Push
-	if srq != nil {
-		push = srq.Push
-	}
-	if err := push(&qp.RecvWR{ID: p.id, SGList: e.node.wired(p.sg)}); err != nil {
+	queue := e.qp.Recv.(interface{ Push(*qp.RecvWR) error })
+	if err := queue.Push(&qp.RecvWR{ID: p.id, SGList: e.node.wired(p.sg)}); err != nil {
 		e.fail("receive %d is refused: %v", p.id&^recvID, err)
 		return
 	}

@@ -179,11 +179,7 @@ func (e *end) atRest(st *step) {
 	case e.qp.SQ.Len() != len(e.sends)-e.oldest:
 		e.fail("the send queue holds %d requests, %d are outstanding", e.qp.SQ.Len(), len(e.sends)-e.oldest)
 	}
-	n := e.qp.RQ.Len()
-	if srq := e.recvs.srq; srq != nil {
-		n += srq.Len()
-	}
-	if n != len(e.recvs.list) {
+	if n := e.qp.Recv.Len(); n != len(e.recvs.list) {
 		e.fail("the receive queue holds %d receives, %d were posted and not taken", n, len(e.recvs.list))
 	}
 	for _, key := range e.gone {

@@ -142,7 +142,7 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 		e.path = packet.Path{Src: n.address(to), Dst: to.address(n)}
 		e.qp = &qp.QP{
 			Num: w.newQPN(), Type: spec.Type, SigAll: es.SigAll, PD: n.pd,
-			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), RQ: qp.NewRecvQueue(maxQueue, maxSGE), SendCQ: &e.made, RecvCQ: &e.made,
+			SQ: qp.NewSendQueue(maxQueue, maxSGE, es.SigAll), Recv: qp.NewRecvQueue(n.pd, maxQueue, maxSGE), SendCQ: &e.made, RecvCQ: &e.made,
 			Events: &e.events,
 		}
 		if e.recvs = (&receives{}); es.SRQ {
@@ -150,7 +150,7 @@ func (w *World) newConn(i int, spec *ConnSpec) {
 			if spec.Type != qp.RC {
 				e.recvs = n.srqs[1]
 			}
-			e.qp.SRQ = e.recvs.srq
+			e.qp.Recv = e.recvs.srq
 		}
 		e.allocKeys()
 		e.qp.SQ.SetMaxInline(maxInline)
