@@ -136,28 +136,12 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	return RNRWait
 }
 
-// nakStatus maps the NAK codes that end a connection to completion statuses
-// (IBA table 58). A reserved code is a response that makes no sense.
-func nakStatus(s bth.Syndrome) qp.WCStatus {
-	switch s {
-	case bth.NakInvalidRequest:
-		return qp.WCRemInvReqErr
-	case bth.NakRemoteAccess:
-		return qp.WCRemAccessErr
-	case bth.NakRemoteOperational:
-		return qp.WCRemOpErr
-	case bth.NakInvalidRD:
-		return qp.WCRemInvRDReqErr
-	}
-	return qp.WCBadRespErr
-}
-
 // errorNAK fails the request at psn. Those before it were executed; a READ among
 // them whose data was lost cannot be asked for again, so it takes the error.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)
-	c.fail(nakStatus(s))
+	c.fail(fatal(s).status)
 	return RemoteError
 }
 

@@ -14,14 +14,7 @@ type responder struct {
 	nak      nakKind // what was reported of the packet at expected
 	asked    bool    // the last ACK or NAK that left was a sequence NAK
 
-	op     bth.Operation // of the message in progress
-	inside bool          // between the FIRST and the LAST packet of a message
-	got    uint64        // bytes of the message stored so far
-
-	va     uint64 // where the next bytes of a WRITE go
-	length uint64 // of the whole WRITE
-	rkey   uint32
-	region *mr.Region
+	inbound
 
 	reply reply
 	reads resources
@@ -36,9 +29,6 @@ const (
 	nakGap             // it did not come
 	nakUnready         // there was no receive for it
 )
-
-// maxMessage is the largest message, 2^31 bytes (IBA 9.7.4.1).
-const maxMessage = 1 << 31
 
 func (r *responder) start(psn bth.PSN) {
 	r.early.drop()
@@ -124,18 +114,7 @@ func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	if info.Starts() {
 		return !r.inside && fits(info.Pos, len(p.Payload), c.mtu)
 	}
-	return r.inside && r.op == info.Op && fits(info.Pos, len(p.Payload), c.mtu)
-}
-
-// fits reports whether a packet at this place of a message may carry n bytes.
-func fits(pos bth.Position, n int, mtu uint32) bool {
-	switch pos {
-	case bth.First, bth.Middle:
-		return n == int(mtu)
-	case bth.Last:
-		return n > 0 && n <= int(mtu)
-	}
-	return n <= int(mtu)
+	return r.continues(info.Op) && fits(info.Pos, len(p.Payload), c.mtu)
 }
 
 // executed moves past the packet at expected and acknowledges it if asked to.
@@ -144,7 +123,7 @@ func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r.expected = r.expected.Add(1)
 	r.nak = nakNone
 	r.op = info.Op
-	r.inside = info.Pos == bth.First || info.Pos == bth.Middle
+	r.inside = !info.Ends()
 	if !r.inside {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
@@ -170,13 +149,7 @@ func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	}
 	c.count.ErrorNAKsSent++
 	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, told: told}
-	switch s {
-	case bth.NakRemoteAccess:
-		return AccessRefused
-	case bth.NakRemoteOperational:
-		return OperationalError
-	}
-	return InvalidRequest
+	return fatal(s).verdict
 }
 
 // notReady owes the peer an RNR NAK. Requests that follow it in flight are dropped
@@ -192,13 +165,11 @@ func (c *RC) notReady() Verdict {
 // takeSend executes a SEND packet.
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
-	begins := info.Pos == bth.First || info.Pos == bth.Only
-	ends := info.Pos == bth.Last || info.Pos == bth.Only
-	if begins {
+	if info.Starts() {
 		if !c.takeReceive() {
 			return c.notReady()
 		}
-		r.got = 0
+		r.begins(info.Op)
 		if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
@@ -214,7 +185,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if info.Headers&bth.HasIETH != 0 && c.keys.InvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey) != nil {
 		return c.refuse(bth.NakRemoteAccess, qp.WCRemInvReqErr)
 	}
-	if ends {
+	if info.Ends() {
 		c.received(p, info, qp.WCRecv, r.got)
 	}
 	return c.executed(p, info)
@@ -224,14 +195,12 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Headers&bth.HasRETH != 0 {
-		if v := c.beginWrite(p); v != Accepted {
-			return v
+		r.begins(info.Op)
+		if nak := c.beginWrite(&r.inbound, p.RETH); nak != nakNothing {
+			return c.refuse(nak, qp.WCSuccess)
 		}
 	}
-	n := uint64(len(p.Payload))
-	left := r.length - r.got
-	ends := info.Pos == bth.Last || info.Pos == bth.Only
-	if ends && n != left || !ends && n >= left {
+	if !r.writeFits(len(p.Payload), info.Ends()) {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	imm := info.Headers&bth.HasImmDt != 0
@@ -240,44 +209,11 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if imm && !c.takeReceive() {
 		return c.notReady()
 	}
-	if n > 0 {
-		if !r.region.Valid() {
-			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
-		}
-		if store(r.region, r.va+r.got, p.Payload, ends) != nil {
-			return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
-		}
+	if nak := r.write(p.Payload, info.Ends()); nak != nakNothing {
+		return c.refuse(nak, qp.WCSuccess)
 	}
-	r.got += n
 	if imm {
 		c.received(p, info, qp.WCRecvWriteImm, r.length)
 	}
 	return c.executed(p, info)
-}
-
-// beginWrite checks the RETH of a WRITE (IBA 9.7.4.1).
-func (c *RC) beginWrite(p *bth.Packet) Verdict {
-	r := &c.rsp
-	if c.qp.Attr.Access&mr.RemoteWrite == 0 || uint64(p.RETH.DMALen) > maxMessage {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
-	}
-	r.va, r.rkey, r.length, r.got = p.RETH.VA, p.RETH.RKey, uint64(p.RETH.DMALen), 0
-	r.region = nil
-	if r.length == 0 {
-		return Accepted
-	}
-	r.region = c.reach(p.RETH, mr.RemoteWrite)
-	if r.region == nil {
-		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
-	}
-	return Accepted
-}
-
-// reach returns the region that the RETH names, if it permits all of the access.
-func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
-	region := c.keys.Lookup(h.RKey)
-	if region == nil || region.CheckRemote(c.qp.PD, uint32(c.qp.Num), h.VA, uint64(h.DMALen), need) != mr.OK {
-		return nil
-	}
-	return region
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/qp"
 )
 
 // replyKind says what the responder owes the peer besides READ data.
@@ -22,18 +21,6 @@ type reply struct {
 	psn      bth.PSN
 	syndrome bth.Syndrome
 	told     bool // of replyError: a completion says what was wrong
-}
-
-// affiliatedError is the asynchronous event for an error that was reported to the peer with
-// this NAK (IBA 11.6.3.1).
-func affiliatedError(s bth.Syndrome) qp.EventType {
-	switch s {
-	case bth.NakRemoteAccess:
-		return qp.EventQPAccessErr
-	case bth.NakRemoteOperational:
-		return qp.EventQPFatal
-	}
-	return qp.EventQPReqErr
 }
 
 // busy reports whether the responder has something to send.
@@ -68,11 +55,11 @@ func (c *RC) sendReply(x *transmission) bool {
 	if !c.sendAck(x, r.reply.psn, r.reply.syndrome) {
 		return false
 	}
-	fatal := r.reply.kind == replyError
+	over := r.reply.kind == replyError
 	r.reply.kind = replyNone
-	if fatal {
+	if over {
 		if !r.reply.told {
-			c.qp.Raise(affiliatedError(r.reply.syndrome))
+			c.qp.Raise(fatal(r.reply.syndrome).event)
 		}
 		c.enterError()
 	}

@@ -14,12 +14,7 @@ type UC struct {
 	unreliable
 
 	expected bth.PSN
-	inside   bool          // between FIRST and LAST of a message that is being taken
-	op       bth.Operation // of it
-	got      uint64        // bytes of it stored so far
-	va       uint64        // of a WRITE
-	length   uint64
-	region   *mr.Region
+	inbound
 }
 
 // NewUC returns the machine of q; see [NewRC].
@@ -149,12 +144,12 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 		c.inside = false
 	}
 	if info.Starts() {
-		c.inside, c.op, c.got = true, info.Op, 0
+		c.begins(info.Op)
 		if v := c.begin(p, info); v != Accepted {
 			c.inside = false
 			return v
 		}
-	} else if !c.inside || c.op != info.Op {
+	} else if !c.continues(info.Op) {
 		c.inside = false
 		return OutOfSequence
 	}
@@ -171,16 +166,15 @@ func (c *UC) begin(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if info.Op == bth.OpSend {
 		return c.ready()
 	}
-	c.va, c.length, c.region = p.RETH.VA, uint64(p.RETH.DMALen), nil
-	switch {
-	case c.qp.Attr.Access&mr.RemoteWrite == 0 || c.length > maxMessage:
-		return InvalidRequest
-	case c.length > 0:
-		if c.region = c.reach(p.RETH, mr.RemoteWrite); c.region == nil {
-			return AccessRefused
-		}
+	return c.refused(c.beginWrite(&c.inbound, p.RETH))
+}
+
+// refused is the verdict on a packet that a reliable connection would answer with this NAK.
+func (c *UC) refused(nak bth.Syndrome) Verdict {
+	if nak == nakNothing {
+		return Accepted
 	}
-	return Accepted
+	return fatal(nak).verdict
 }
 
 // ready sees to a receive whose memory is in order.
@@ -204,19 +198,17 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !fits(info.Pos, len(p.Payload), c.mtu) {
 		return InvalidRequest
 	}
-	n := uint64(len(p.Payload))
 	if info.Op == bth.OpSend {
 		if scatter(c.recv.SG, c.got, p.Payload) != mr.OK {
 			return InvalidRequest
 		}
-		c.got += n
+		c.got += uint64(len(p.Payload))
 		if info.Ends() {
 			c.received(p, info, qp.WCRecv, c.got)
 		}
 		return Accepted
 	}
-	left := c.length - c.got
-	if info.Ends() && n != left || !info.Ends() && n >= left {
+	if !c.writeFits(len(p.Payload), info.Ends()) {
 		return InvalidRequest
 	}
 	imm := info.Headers&bth.HasImmDt != 0
@@ -225,15 +217,9 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return v
 		}
 	}
-	if n > 0 {
-		if !c.region.Valid() {
-			return AccessRefused
-		}
-		if store(c.region, c.va+c.got, p.Payload, info.Ends()) != nil {
-			return OperationalError
-		}
+	if v := c.refused(c.write(p.Payload, info.Ends())); v != Accepted {
+		return v
 	}
-	c.got += n
 	if imm {
 		c.received(p, info, qp.WCRecvWriteImm, c.length)
 	}
