@@ -57,12 +57,13 @@ func (r *requester) allow(retryCnt, rnrRetry uint8) {
 // halt stops the timers and sending.
 func (r *requester) halt() {
 	r.armed, r.waiting, r.started = false, false, false
+	r.again = span{}
 	r.reads = 0
 }
 
 // wants reports whether the requester could use room in a batch.
 func (r *requester) wants(c *RC) bool {
-	return r.started && !r.waiting && (r.due || r.cur != c.qp.SQ.Tail())
+	return r.started && !r.waiting && (!r.again.empty() || r.cur != c.qp.SQ.Tail())
 }
 
 // inFlight reports whether psn was sent and is not acknowledged.
@@ -98,7 +99,8 @@ func (c *RC) goBack() {
 	r.cur = c.qp.SQ.Head()
 	r.reads = 0
 	r.sinceAck = 0
-	r.due, r.asked, r.heard, r.timing = false, false, false, false
+	r.again = span{}
+	r.asked, r.heard, r.timing = false, false, false
 }
 
 // spendRetry takes one from the retry budget and reports whether there was one; if

@@ -10,9 +10,9 @@ import (
 
 // sendAtomic emits a compare and swap or a fetch and add and returns the PSNs taken,
 // 0 or 1.
-func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE) uint32 {
+func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || r.room() == 0 {
+	if !c.readSlot(at) || r.room(at.psn) == 0 {
 		return 0
 	}
 	h := bth.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey}
@@ -23,13 +23,13 @@ func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE) uint32 {
 	} else {
 		h.SwapAdd = w.CompareAdd
 	}
-	p := c.packetOf(op, r.send)
+	p := c.packetOf(op, at.psn)
 	p.AckReq = true
 	p.AtomicETH = h
 	if x.frame(p, 0) == nil {
 		return 0
 	}
-	r.reads++
+	r.takeReadSlot(at)
 	r.sinceAck = 0
 	return 1
 }

@@ -7,11 +7,11 @@ import (
 
 // sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
 // count against max_rd_atomic.
-func (c *RC) sendFlush(x *transmission, w *qp.SendWQE) uint32 {
-	if c.req.room() == 0 {
+func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
+	if c.req.room(at.psn) == 0 {
 		return 0
 	}
-	p := c.packetOf(bth.RCFlush, c.req.send)
+	p := c.packetOf(bth.RCFlush, at.psn)
 	p.AckReq = true
 	p.FETH = bth.FETH{Type: uint8(w.Flush.Type), Level: uint8(w.Flush.Level)}
 	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: w.Flush.Length}
@@ -40,13 +40,14 @@ func (c *RC) flushSeal() uint8 {
 }
 
 // sendAtomicWrite emits an ATOMIC WRITE and returns the PSNs taken, 0 or 1.
-func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE) uint32 {
-	r := &c.req
-	if r.reads >= int(c.qp.Attr.MaxRdAtomic) {
+func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
+	if !c.readSlot(at) {
 		return 0
 	}
-	took := c.sendPacket(x, w, 0)
-	r.reads += int(took)
+	took := c.sendPacket(x, w, at)
+	if took > 0 {
+		c.req.takeReadSlot(at)
+	}
 	return took
 }
 

@@ -71,7 +71,7 @@ func (c *RC) probe(now Time) {
 	if r.lone {
 		c.goBack()
 	} else {
-		c.repair()
+		c.repair(span{r.una, c.behind()})
 	}
 	r.armed, r.deadline = true, deadline
 	r.probes++

@@ -22,7 +22,7 @@ type repairs struct {
 	faith  uint8 // how many repairs more may be in vain
 	proven bool  // the peer has kept something, on this connection
 
-	due   bool    // the packet at una is to be sent again, before anything else
+	again span    // is to be sent again, before anything else
 	asked bool    // for a NAK: the peer has something behind it
 	end   bth.PSN // behind the packet that was repaired, if asked
 
@@ -38,14 +38,14 @@ func (c *RC) obey(vain bool) {
 		r.heard = c.peer != peerRxe
 		return
 	}
-	c.repair()
-	r.asked, r.end = true, c.behind()
+	c.repair(span{r.una, c.behind()})
+	r.asked, r.end = true, r.again.end
 }
 
-// repair makes the packet at una the next to be sent. The timer starts anew with it.
-func (c *RC) repair() {
+// repair makes packets that were sent the next to be sent. The timer starts anew with them.
+func (c *RC) repair(s span) {
 	r := &c.req
-	r.due = true
+	r.again = s
 	r.armed = false
 	r.timing = false
 }
@@ -67,7 +67,7 @@ func (r *requester) moved() {
 	if mended || r.heard && r.una.Diff(r.send) > 0 {
 		r.faith, r.proven = faith, true
 	}
-	r.heard, r.due = false, false
+	r.heard, r.again = false, span{}
 	r.asked = r.asked && !mended
 }
 
@@ -83,27 +83,21 @@ func (r *requester) inVain() bool {
 	return true
 }
 
-// sendRepair sends the packet at una again and reports whether there was room for it.
+// sendRepair sends what is to be sent again and reports whether there was room for all of it.
 func (c *RC) sendRepair(x *transmission) bool {
 	r := &c.req
-	w := c.qp.SQ.At(c.qp.SQ.Head())
-	send, cur, reads := r.send, r.cur, r.reads
-	r.send, r.cur = r.una, c.qp.SQ.Head()
-	if usesReadSlot(w) {
-		r.reads-- // it has its slot already
-	}
-	took := c.emit(x, w, distance(w.FirstPSN, r.una))
-	if !r.started {
-		return false // its memory is gone, and the queue pair has failed
-	}
-	r.send, r.cur, r.reads = send, cur, reads
-	if took == 0 {
-		return false
-	}
-	r.due = false
-	c.count.Retransmitted++
-	if !r.armed {
-		c.arm(x.now)
+	for !r.again.empty() {
+		at, w := c.locate(r.again.first)
+		at.repair = true
+		took := c.emit(x, w, at)
+		if took == 0 || !r.started { // its memory may be gone, and the queue pair has failed then
+			return false
+		}
+		r.again.first = r.again.first.Add(took)
+		c.count.Retransmitted++
+		if !r.armed {
+			c.arm(x.now)
+		}
 	}
 	return true
 }

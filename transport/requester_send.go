@@ -37,7 +37,7 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 func (c *RC) send(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
-	if r.due && !r.waiting && !c.sendRepair(x) {
+	if !r.again.empty() && !r.waiting && !c.sendRepair(x) {
 		return
 	}
 	for r.started && !r.waiting && r.cur != sq.Tail() {
@@ -57,12 +57,12 @@ func (c *RC) send(x *transmission) {
 				return
 			}
 		}
-		i := distance(w.FirstPSN, r.send)
-		if i >= w.Packets {
+		at := cursor{psn: r.send, index: r.cur, packet: distance(w.FirstPSN, r.send)}
+		if at.packet >= w.Packets {
 			r.cur++
 			continue
 		}
-		took := c.emit(x, w, i)
+		took := c.emit(x, w, at)
 		if took == 0 {
 			return
 		}
@@ -70,19 +70,31 @@ func (c *RC) send(x *transmission) {
 	}
 }
 
-// emit puts packet i of w into the batch and returns the PSNs taken, 0 if it cannot leave.
-func (c *RC) emit(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+// emit puts the packet of w at a position into the batch and returns the PSNs taken, 0 if it cannot
+// leave. It moves neither the position of sending nor that of a repair.
+func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:
-		return c.sendRead(x, w, i)
+		return c.sendRead(x, w, at)
 	case isAtomic(w):
-		return c.sendAtomic(x, w)
+		return c.sendAtomic(x, w, at)
 	case w.Opcode == qp.WRAtomicWrite:
-		return c.sendAtomicWrite(x, w)
+		return c.sendAtomicWrite(x, w, at)
 	case w.Opcode == qp.WRFlush:
-		return c.sendFlush(x, w)
+		return c.sendFlush(x, w, at)
 	}
-	return c.sendPacket(x, w, i)
+	return c.sendPacket(x, w, at)
+}
+
+// readSlot reports whether a READ or an atomic may leave: fewer than max_rd_atomic are outstanding,
+// or it is sent again and is one of those.
+func (c *RC) readSlot(at cursor) bool { return at.repair || c.req.reads < int(c.qp.Attr.MaxRdAtomic) }
+
+// takeReadSlot counts a READ or an atomic that leaves.
+func (r *requester) takeReadSlot(at cursor) {
+	if !at.repair {
+		r.reads++
+	}
 }
 
 // sent moves the requester past n PSNs that were just put into a batch.
@@ -136,18 +148,18 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 	}
 }
 
-// sendPacket emits packet i of a SEND or WRITE and returns the PSNs taken, 0 or 1.
-func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+// sendPacket emits a packet of a SEND or WRITE and returns the PSNs taken, 0 or 1.
+func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	room := r.space()
+	room := r.space(at.psn)
 	if room == 0 {
 		return 0
 	}
-	off := uint64(i) * uint64(c.mtu)
+	off := uint64(at.packet) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
-	last := i == w.Packets-1
-	p := c.packetOf(requestOps[w.Opcode].pick(i == 0, last), r.send)
-	p.AckReq = last || r.due || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
+	last := at.packet == w.Packets-1
+	p := c.packetOf(requestOps[w.Opcode].pick(at.packet == 0, last), at.psn)
+	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
 	c.requestHeaders(p, w, last)
 	f := x.frame(p, n)
 	if f == nil {
@@ -156,11 +168,11 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	if !payload(f, w, off, n) {
 		// The region went away under the message: the frame must not leave.
 		x.dst.Drop()
-		c.failAt(r.cur, qp.WCLocProtErr)
+		c.failAt(at.index, qp.WCLocProtErr)
 		return 0
 	}
 	// A message that changes while it is sent may arrive with a wrong ICRC, as one that was lost, but not again.
-	f.Volatile = r.send != r.next
+	f.Volatile = at.psn != r.next
 	if p.AckReq {
 		r.sinceAck = 0
 	} else {
@@ -185,16 +197,16 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite && w.Opcode != qp.WRAtomicWrite
 }
 
-// sendRead emits the READ request for the chunk that packet i of w begins or lies
-// in, and returns how many PSNs its responses take.
-func (c *RC) sendRead(x *transmission, w *qp.SendWQE, i uint32) uint32 {
+// sendRead emits the READ request for the chunk that the packet begins or lies in, and returns how
+// many PSNs its responses take.
+func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	n := min(c.chunk-i%c.chunk, w.Packets-i)
-	if r.reads >= int(c.qp.Attr.MaxRdAtomic) || !r.fits(n) {
+	n := min(c.chunk-at.packet%c.chunk, w.Packets-at.packet)
+	if !c.readSlot(at) || !r.fits(at.psn, n) {
 		return 0
 	}
-	off := uint64(i) * uint64(c.mtu)
-	p := c.packetOf(bth.RCReadRequest, r.send)
+	off := uint64(at.packet) * uint64(c.mtu)
+	p := c.packetOf(bth.RCReadRequest, at.psn)
 	p.AckReq = true
 	p.RETH = bth.RETH{
 		VA:     w.RemoteAddr + off,
@@ -204,7 +216,7 @@ func (c *RC) sendRead(x *transmission, w *qp.SendWQE, i uint32) uint32 {
 	if x.frame(p, 0) == nil {
 		return 0
 	}
-	r.reads++
+	r.takeReadSlot(at)
 	r.sinceAck = 0
 	return n
 }

@@ -1,8 +1,10 @@
 package transport
 
-// room returns how many more PSNs may be outstanding.
-func (r *requester) room() uint32 {
-	used := distance(r.una, r.send)
+import "github.com/gorxe/gorxe/bth"
+
+// room returns how many PSNs from psn on may be outstanding.
+func (r *requester) room(psn bth.PSN) uint32 {
+	used := distance(r.una, psn)
 	if used >= r.window {
 		return 0
 	}
@@ -12,10 +14,10 @@ func (r *requester) room() uint32 {
 // maxOutstanding is the most PSNs of which one can still be told from a duplicate.
 const maxOutstanding = 1<<23 - 1
 
-// space returns how many more packets of SENDs and WRITEs may be. While one is repaired, a
+// space returns how many packets of SENDs and WRITEs from psn on may be. While one is repaired, a
 // peer that keeps has what came after it, which is not on its way any more: as many again may be.
-func (r *requester) space() uint32 {
-	used, most := distance(r.una, r.send), r.window
+func (r *requester) space(psn bth.PSN) uint32 {
+	used, most := distance(r.una, psn), r.window
 	if r.asked && r.proven {
 		most = min(2*most, maxOutstanding)
 	}
@@ -25,9 +27,9 @@ func (r *requester) space() uint32 {
 	return most - used
 }
 
-// fits reports whether the request for a READ chunk of n PSNs may leave. A chunk cannot be
-// made smaller, so one is always allowed where nothing is outstanding.
-func (r *requester) fits(n uint32) bool { return n <= r.room() || r.send == r.una }
+// fits reports whether the request for a READ chunk of n PSNs from psn on may leave. A chunk cannot be
+// made smaller, so one is always allowed where nothing before it is outstanding.
+func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) || psn == r.una }
 
 // narrow halves what may be outstanding, measured by what is: not even the last of it was
 // answered, so the peer, or something on the way to it, may be taking less than it is sent.
