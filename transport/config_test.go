@@ -2,18 +2,19 @@ package transport
 
 import (
 	"math"
+	"reflect"
 	"testing"
 )
 
 func TestConfigFillsWhatIsNotSet(t *testing.T) {
 	want := DefaultConfig()
 	for _, c := range []Config{{}, {Window: -1, WindowBytes: -1, AckEvery: -1, BackoffLimit: -1, ProbeAfter: -1}} {
-		if got := c.withDefaults(); got != want {
+		if got := c.withDefaults(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v becomes %+v, not %+v", c, got, want)
 		}
 	}
 	least := Config{Window: 1, MaxWindow: 1, WindowBytes: 1, MaxWindowBytes: 1, AckEvery: 1, ReadChunk: 1, BackoffLimit: 1, ProbeAfter: 1}
-	if got := least.withDefaults(); got != least {
+	if got := least.withDefaults(); !reflect.DeepEqual(got, least) {
 		t.Errorf("%+v becomes %+v", least, got)
 	}
 	for _, c := range []struct{ given, want Config }{

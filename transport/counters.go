@@ -25,6 +25,7 @@ type Counters struct {
 	ReplaysRefused    uint64 // duplicate READs whose responses were sent again often enough
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
 	OversizeDatagrams uint64 // datagrams longer than the path takes, which do not leave
+	CNPsTaken         uint64 // congestion notification packets
 }
 
 // Each calls f with the name and value of every counter, in a fixed order.
@@ -51,6 +52,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("refused_read_replays", c.ReplaysRefused)
 	f("qkey_viol_cntr", c.QKeyViolations)
 	f("oversize_datagrams", c.OversizeDatagrams)
+	f("rp_cnp_handled", c.CNPsTaken)
 }
 
 // Add adds o to c, counter by counter.
@@ -77,4 +79,5 @@ func (c *Counters) Add(o *Counters) {
 	c.ReplaysRefused += o.ReplaysRefused
 	c.QKeyViolations += o.QKeyViolations
 	c.OversizeDatagrams += o.OversizeDatagrams
+	c.CNPsTaken += o.CNPsTaken
 }

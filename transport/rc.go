@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"math"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
@@ -17,6 +19,7 @@ type RC struct {
 
 	peer peer
 	req  requester
+	own  windowRules // congestion control of req, unless cfg names another
 	rsp  responder
 	word [8]byte // scratch for the value of an atomic
 }
@@ -29,6 +32,10 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 		c.cfg = *cfg
 	}
 	c.cfg = c.cfg.withDefaults()
+	c.req.cc = &c.own
+	if c.cfg.Congestion != nil {
+		c.req.cc = c.cfg.Congestion()
+	}
 	return c
 }
 
@@ -43,7 +50,7 @@ func (c *RC) Modified(now Time) {
 	switch c.state {
 	case qp.RESET:
 		c.rsp.early.drop()
-		c.req, c.rsp, c.peer = requester{}, responder{early: c.rsp.early}, peerUnknown
+		c.req, c.rsp, c.peer = requester{cc: c.req.cc}, responder{early: c.rsp.early}, peerUnknown
 		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
@@ -51,7 +58,7 @@ func (c *RC) Modified(now Time) {
 		}
 	case qp.RTS:
 		if was == qp.RTR {
-			c.req.start(a.SQPSN, c.qp.SQ.Head(), c.window, a.RetryCnt, a.RNRRetry)
+			c.req.start(a.SQPSN, c.qp.SQ.Head(), WindowLimits{c.window, c.most}, a.RetryCnt, a.RNRRetry)
 		}
 	case qp.SQD:
 		c.req.allow(a.RetryCnt, a.RNRRetry)
@@ -84,6 +91,9 @@ func (c *RC) setPath(mtu uint32) {
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
+	if info.Op == bth.OpCNP {
+		return c.notified(now)
+	}
 	if !info.Valid || info.Service != bth.ServiceRC {
 		return WrongService
 	}
@@ -128,16 +138,24 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 
 // NextTimeout returns when Timeout wants to be called; false means never.
 func (c *RC) NextTimeout() (Time, bool) {
-	r := &c.req
-	switch {
-	case r.waiting:
-		return r.rnrUntil, true
-	case r.armed && r.probeAt != 0:
-		return r.probeAt, true
-	case r.armed:
-		return r.deadline, true
+	const never = Time(math.MaxInt64)
+	r, next := &c.req, never
+	if r.waiting {
+		next = r.rnrUntil
 	}
-	return 0, false
+	if r.armed {
+		next = min(next, r.deadline)
+		if r.probeAt != 0 {
+			next = min(next, r.probeAt)
+		}
+	}
+	if r.paused != 0 {
+		next = min(next, r.paused)
+	}
+	if next == never {
+		return 0, false
+	}
+	return next, true
 }
 
 // Timeout does what is due at now. It may be called early or late.
@@ -145,6 +163,9 @@ func (c *RC) Timeout(now Time) {
 	r := &c.req
 	if r.waiting && now >= r.rnrUntil {
 		r.waiting = false
+	}
+	if now >= r.paused {
+		r.paused = 0
 	}
 	switch {
 	case r.armed && now >= r.deadline:

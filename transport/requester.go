@@ -16,8 +16,12 @@ type requester struct {
 	cur             uint32
 	started         bool // PSNs are valid: the QP reached RTS
 
-	window uint32 // PSNs that may be outstanding at the moment
-	growth
+	cc        Congestion
+	window    uint32 // PSNs that may be outstanding, as cc says
+	limited   bool   // all of them were, since cc was last told of an acknowledgement
+	notBefore Time   // when the next packet may leave, as cc says
+	paused    Time   // until when something waits for that, 0 is nothing
+
 	reads    int // READ and atomic requests sent whose responses are not complete
 	sinceAck int // request packets since the last AckReq
 
@@ -38,12 +42,14 @@ type requester struct {
 // infiniteRNR is the rnr_retry value that means: without limit (IBA 9.7.5.2.8).
 const infiniteRNR = 7
 
-func (r *requester) start(psn bth.PSN, head, window uint32, retryCnt, rnrRetry uint8) {
+func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCnt, rnrRetry uint8) {
 	*r = requester{
-		una: psn, send: psn, next: psn, started: true, cur: head, window: window,
+		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
 		repairs: repairs{faith: faith},
 	}
+	r.cc.Start(limits)
+	r.regulate()
 }
 
 // allow changes the budgets. Where they do change they are whole again.
@@ -56,7 +62,7 @@ func (r *requester) allow(retryCnt, rnrRetry uint8) {
 
 // halt stops the timers and sending.
 func (r *requester) halt() {
-	r.armed, r.waiting, r.started = false, false, false
+	r.armed, r.waiting, r.started, r.paused = false, false, false, 0
 	r.again = span{}
 	r.reads = 0
 }
@@ -119,8 +125,7 @@ func (c *RC) spendRetry() bool {
 // grows, and the timer starts anew for what is still outstanding.
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
-	c.widen(n)
-	r.sinceNAK += n
+	c.acked(now, n)
 	r.moved()
 	r.answered(now)
 	r.lone = r.probes > 0 && n == 1
@@ -165,7 +170,8 @@ func (c *RC) ackTimeout(now Time) {
 		return
 	}
 	r.backoff++
-	r.narrow()
+	r.cc.OnTimeout(now, r.outstanding())
+	r.regulate()
 	c.goBack()
 	r.wentBack = false
 }

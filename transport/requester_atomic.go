@@ -39,7 +39,7 @@ func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	r := &c.req
 	if !c.acknowledge(now, p.PSN) {
-		return c.impliedNAK()
+		return c.impliedNAK(now)
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	if !isAtomic(w) {

@@ -69,7 +69,7 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 // READ without its data is an implied NAK of that READ (IBA 9.7.5.1.2).
 func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	if !c.acknowledge(now, psn.Add(1)) {
-		return c.impliedNAK()
+		return c.impliedNAK(now)
 	}
 	if c.req.inVain() {
 		c.goBack()
@@ -79,13 +79,13 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 
 // impliedNAK goes back to the oldest READ whose data is missing, once until
 // something moves.
-func (c *RC) impliedNAK() Verdict {
+func (c *RC) impliedNAK(now Time) Verdict {
 	if c.req.wentBack {
 		return OutOfSequence
 	}
 	c.count.ImpliedNAKs++
 	if c.spendRetry() {
-		c.shed()
+		c.req.naked(now, LossSequence)
 		c.goBack()
 		c.req.wentBack = true
 	}
@@ -103,7 +103,7 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 		return SequenceNAK
 	}
 	if c.spendRetry() {
-		c.shed()
+		c.req.naked(now, LossSequence)
 		c.obey(vain)
 		r.wentBack = true
 	}
@@ -116,7 +116,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	r := &c.req
 	c.count.RNRNAKsTaken++
 	if !c.acknowledge(now, psn) {
-		return c.impliedNAK()
+		return c.impliedNAK(now)
 	}
 	if r.waiting || r.send == r.una {
 		return RNRWait
@@ -129,7 +129,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 		}
 		r.rnrTries--
 	}
-	r.naked()
+	r.naked(now, LossNotReady)
 	c.goBack()
 	r.waiting = true
 	r.rnrUntil = now + Time(bth.RNRDelay(code))
@@ -150,7 +150,7 @@ func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.req
 	if !c.acknowledge(now, p.PSN) {
-		return c.impliedNAK()
+		return c.impliedNAK(now)
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	if w.Opcode == qp.WRFlush || w.Opcode == qp.WRAtomicWrite {

@@ -33,8 +33,25 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 	return o.middle
 }
 
-// send emits requests as far as the window, the READ limit, fences and room allow.
+// send emits requests as far as the congestion control, the READ limit, fences and room allow.
 func (c *RC) send(x *transmission) {
+	r := &c.req
+	if r.paused = 0; x.now < r.notBefore {
+		if r.wants(c) {
+			r.paused = r.notBefore
+		}
+		return
+	}
+	before := c.count.SentPackets
+	c.sendQueued(x)
+	if n := c.count.SentPackets - before; n > 0 && r.started {
+		r.cc.OnSend(x.now, uint32(n))
+		r.notBefore = r.cc.NotBefore()
+	}
+}
+
+// sendQueued emits repairs and then what is queued.
+func (c *RC) sendQueued(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
 	if !r.again.empty() && !r.waiting && !c.sendRepair(x) {
@@ -106,7 +123,7 @@ func (c *RC) sent(now Time, n uint32) {
 		r.time(now, r.send)
 	}
 	r.send = r.send.Add(n)
-	r.full = r.full || distance(r.una, r.send) >= r.window
+	r.limited = r.limited || r.outstanding() >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
 	}

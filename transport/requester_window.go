@@ -31,68 +31,33 @@ func (r *requester) space(psn bth.PSN) uint32 {
 // made smaller, so one is always allowed where nothing before it is outstanding.
 func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) || psn == r.una }
 
-// narrow halves what may be outstanding, measured by what is: not even the last of it was
-// answered, so the peer, or something on the way to it, may be taking less than it is sent.
-func (r *requester) narrow() { r.window, r.lost = max(1, distance(r.una, r.send)/2), true }
+// outstanding returns how many PSNs are.
+func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
 
-// growth is how the window goes on beyond what every peer is granted.
-type growth struct {
-	full  bool   // all of the window was outstanding
-	lost  bool   // something was: it grows slowly
-	acked uint32 // since it last grew slowly
+// regulate takes over what the congestion control says now.
+func (r *requester) regulate() { r.window, r.notBefore = max(1, r.cc.Window()), r.cc.NotBefore() }
 
-	sinceNAK uint32 // PSNs acknowledged since a NAK was last obeyed
-	vainNAKs uint8  // in a row, that found hardly anything acknowledged; it stays at maxVainNAKs
-}
-
-// widen lets as many more PSNs be outstanding as were acknowledged, up to the whole window. A window that was full, and that
-// the peer has room for, grows beyond: what is under way while both ends sleep and are woken is more than a window of rxe's.
-func (c *RC) widen(acked uint32) {
+// acked tells the congestion control that una has moved by n PSNs.
+func (c *RC) acked(now Time, n uint32) {
 	r := &c.req
-	switch {
-	case r.window < c.window:
-		r.window = min(r.window+acked, c.window)
-	case !r.full || r.window >= c.most || c.peer == peerRxe:
-	case !r.lost:
-		r.full, r.window = false, min(r.window+acked, c.most)
-	default:
-		if r.acked += acked; r.acked >= 4*r.window {
-			r.full, r.acked = false, 0
-			r.window = min(r.window+c.step(), c.most)
-		}
-	}
+	r.cc.OnAck(now, Ack{PSNs: n, Limited: r.limited, Grows: c.peer != peerRxe})
+	r.limited = false
+	r.regulate()
 }
 
-// shed answers a loss that the peer told of: it hears, but may have room for less than it was sent.
-func (c *RC) shed() {
-	r := &c.req
-	r.naked()
-	r.lost, r.acked = true, 0
-	if r.window > c.window {
-		half := r.window / 2
-		r.window = max(c.window, half-half%c.step())
-	}
+// naked tells the congestion control of a NAK that is obeyed.
+func (r *requester) naked(now Time, kind LossKind) {
+	r.cc.OnLoss(now, Loss{kind, r.outstanding()})
+	r.regulate()
 }
 
-// A NAK has everything sent again that is outstanding, so a peer that acknowledges a packet with each of its NAKs gets a
-// window of them for it. The window stays while that is a loss now and then. It is halved when maxVainNAKs NAKs in a row
-// found not more than a part of what was outstanding acknowledged since the one before.
-const (
-	maxVainNAKs = 8
-	vainPart    = 4
-)
-
-// naked counts a sequence or RNR NAK that is obeyed.
-func (r *requester) naked() {
-	used := distance(r.una, r.send)
-	if vain := vainPart*r.sinceNAK <= used; !vain {
-		r.vainNAKs = 0
-	} else if r.vainNAKs = min(r.vainNAKs+1, maxVainNAKs); r.vainNAKs == maxVainNAKs {
-		r.narrow()
+// notified takes a congestion notification packet.
+func (c *RC) notified(now Time) Verdict {
+	if !c.req.started {
+		return WrongState
 	}
-	r.sinceNAK = 0
+	c.count.CNPsTaken++
+	c.req.cc.OnCNP(now)
+	c.req.regulate()
+	return CongestionNotified
 }
-
-// step is what a window beyond c.window changes by: 64 KiB of the longest packets. A message that the window cuts
-// in two takes the host another datagram, and most long ones are multiples of that.
-func (c *RC) step() uint32 { return max(1, c.window/4) }

@@ -52,13 +52,13 @@ func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
 
 // NAKs that come after most of what was outstanding was acknowledged are losses now and then: the window stays.
 func TestNAKsWithProgressLeaveTheWindow(t *testing.T) {
-	r := requester{window: 64}
-	for i := range bth.PSN(10 * maxVainNAKs) {
-		r.una, r.send = 64*i, 64*i+64
-		r.sinceNAK = 17
-		r.naked()
-		if r.window != 64 {
-			t.Fatalf("the window is %d after NAK %d", r.window, i)
+	var r windowRules
+	r.Start(WindowLimits{Initial: 64, Max: 64})
+	for i := range 10 * maxVainNAKs {
+		r.OnAck(0, Ack{PSNs: 17})
+		r.OnLoss(0, Loss{LossSequence, 64})
+		if r.Window() != 64 {
+			t.Fatalf("the window is %d after NAK %d", r.Window(), i)
 		}
 	}
 }

@@ -7,27 +7,28 @@ type Verdict uint8
 // The verdicts. Those up to Duplicate are part of normal life, the others mean that
 // the peer, the network or the application did something wrong.
 const (
-	Accepted         Verdict = iota // executed, or moved the requester forward
-	Duplicate                       // a request seen before, or a response no longer waited for
-	OutOfSequence                   // a request or READ response ahead of the expected PSN
-	NoReceive                       // a SEND or WRITE with immediate found no receive: RNR NAK
-	RNRWait                         // the peer had no receive: the requester waits
-	SequenceNAK                     // the peer missed a packet: the requester goes back
-	RemoteError                     // the peer refused a request: the QP is in error
-	GhostResponse                   // a response to a PSN that was never sent
-	BadResponse                     // a response that does not fit its request
-	InvalidRequest                  // refused with NAK invalid request
-	AccessRefused                   // refused with NAK remote access error
-	OperationalError                // refused with NAK remote operational error
-	UnknownDuplicate                // a duplicate READ or atomic that is no longer remembered
-	WrongState                      // the queue pair's state does not take this packet
-	WrongService                    // the opcode belongs to another service type
-	ReservedSyndrome                // an AETH syndrome that the IBA reserves
-	ReplyPending                    // arrived while an error NAK waits to be sent
-	LocalError                      // the response could not be stored: the QP is in error
-	BadQKey                         // a datagram with another Q_Key than the queue pair's
-	TooLong                         // a datagram for which the receive is too small
-	NumVerdicts                     // how many verdicts there are
+	Accepted           Verdict = iota // executed, or moved the requester forward
+	Duplicate                         // a request seen before, or a response no longer waited for
+	OutOfSequence                     // a request or READ response ahead of the expected PSN
+	NoReceive                         // a SEND or WRITE with immediate found no receive: RNR NAK
+	RNRWait                           // the peer had no receive: the requester waits
+	SequenceNAK                       // the peer missed a packet: the requester goes back
+	RemoteError                       // the peer refused a request: the QP is in error
+	GhostResponse                     // a response to a PSN that was never sent
+	BadResponse                       // a response that does not fit its request
+	InvalidRequest                    // refused with NAK invalid request
+	AccessRefused                     // refused with NAK remote access error
+	OperationalError                  // refused with NAK remote operational error
+	UnknownDuplicate                  // a duplicate READ or atomic that is no longer remembered
+	WrongState                        // the queue pair's state does not take this packet
+	WrongService                      // the opcode belongs to another service type
+	ReservedSyndrome                  // an AETH syndrome that the IBA reserves
+	ReplyPending                      // arrived while an error NAK waits to be sent
+	LocalError                        // the response could not be stored: the QP is in error
+	BadQKey                           // a datagram with another Q_Key than the queue pair's
+	TooLong                           // a datagram for which the receive is too small
+	CongestionNotified                // a congestion notification packet
+	NumVerdicts                       // how many verdicts there are
 )
 
 var verdictNames = [NumVerdicts]string{
@@ -38,7 +39,7 @@ var verdictNames = [NumVerdicts]string{
 	OperationalError: "operational_error", UnknownDuplicate: "unknown_duplicate",
 	WrongState: "wrong_state", WrongService: "wrong_service",
 	ReservedSyndrome: "reserved_syndrome", ReplyPending: "reply_pending", LocalError: "local_error",
-	BadQKey: "bad_q_key", TooLong: "too_long",
+	BadQKey: "bad_q_key", TooLong: "too_long", CongestionNotified: "congestion_notified",
 }
 
 // String returns the verdict's name as used for counters.

@@ -126,6 +126,7 @@ var known = map[string]counted{
 	"refused_read_replays":   {"refused_read_replays", "Duplicate READs not answered because their responses had been sent again 16 times."},
 	"qkey_viol_cntr":         {"qkey_violations", "Datagrams with a wrong Q_Key (qkey_viol_cntr)."},
 	"oversize_datagrams":     {"oversize_datagrams", "Datagrams that were longer than their path takes."},
+	"rp_cnp_handled":         {"rp_cnp_handled", "Congestion notification packets taken by requesters."},
 	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early: there are bounds to how many are remembered, in all and of one address."},
 	"cm_displaced":           {"cm_displaced_connections", "Half-open connections that ended for another one, because their address or all had as many as there may be."},
 	"cm_unsent":              {"cm_unsent_messages", "Messages of the connection manager that could not be sent."},
