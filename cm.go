@@ -133,6 +133,10 @@ func (d *Device) cm() (*connections, error) {
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
 			CAGUID: cm.GUID(d.NodeGUID()), Secret: secret,
 			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
+			Local: func(index uint8) (gid GID, mtu MTU, ok bool) {
+				g, err := d.GID(int(index))
+				return g.GID, g.MTU, err == nil
+			},
 		}, c.event)
 		c.runs.Store(c.err == nil)
 	})

@@ -180,13 +180,13 @@ func (r *ConnRequest) event(*cm.Event) {
 // program. It runs in the manager's goroutine.
 func (c *connections) request(e *cm.Event) {
 	r := &ConnRequest{cm: c, id: e.ID, peer: e.Peer, req: e.REQ, sidr: e.SIDRREQ}
-	if reason, ari, distrust := r.check(); reason != 0 {
+	if reason, distrust := r.check(); reason != 0 {
 		// An error says that its sender has given up.
 		_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 			if distrust != nil {
 				m.Counters().Distrusted(distrust)
 			}
-			return r.decline(now, m, reason, ari, nil)
+			return r.decline(now, m, reason, nil)
 		})
 		return
 	}
@@ -200,6 +200,6 @@ func (c *connections) request(e *cm.Event) {
 	}
 	c.mu.Unlock()
 	if l == nil {
-		_ = r.refuse(cm.RejectInvalidServiceID, nil, nil)
+		_ = r.refuse(cm.RejectInvalidServiceID, nil)
 	}
 }

@@ -50,19 +50,17 @@ func (r *ConnRequest) Peer() ConnAttr {
 	}
 }
 
-// check says whether any program could accept the request, and reads who sent it. With a reason
-// that is not 0 nobody can, and distrust is what is wrong with the addresses it names, if that is it.
-func (r *ConnRequest) check() (reason RejectReason, ari []byte, distrust error) {
+// check reads the addresses and ports of the two ends, which are in the private data. With a reason
+// that is not 0 no program can accept the request, and distrust is what is wrong with the addresses,
+// if that is it.
+func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
-		return cm.RejectInvalidGID, nil, nil
+		return cm.RejectInvalidGID, nil
 	}
 	var private []byte
 	var service cm.ServiceID
 	if r.req != nil {
-		if refuse, ok := r.req.Check(r.peer.GID, g.GID, g.MTU); !ok {
-			return refuse.Reason, refuse.ARI(), r.req.CheckSender(r.peer.GID)
-		}
 		private, service = r.req.PrivateData, r.req.ServiceID
 	} else {
 		private, service = r.sidr.PrivateData, r.sidr.ServiceID
@@ -80,13 +78,13 @@ func (r *ConnRequest) check() (reason RejectReason, ari []byte, distrust error) 
 	if err != nil {
 		// So Linux refuses the addresses that it does not believe, whatever the field. An invalid
 		// GID (12) would be of this side's, and have its sender look for another path.
-		return cm.RejectConsumerDefined, nil, err
+		return cm.RejectConsumerDefined, err
 	}
 	_, port, _ := service.IP()
 	from := r.peer.GID.Addr()
 	r.remote = netip.AddrPortFrom(from.WithZone(zoneFor(from, g.Addr)), h.SourcePort)
 	r.local = netip.AddrPortFrom(g.Addr, port)
-	return 0, nil, nil
+	return 0, nil
 }
 
 // zoneFor is the zone of a link-local peer: that of the address it came to.
@@ -164,20 +162,20 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 // 136 for a datagram queue pair. The error says that it is too long, or that the request was
 // answered or has ended.
 func (r *ConnRequest) Reject(private []byte) error {
-	if err := r.refuse(cm.RejectConsumerDefined, nil, private); err != nil {
+	if err := r.refuse(cm.RejectConsumerDefined, private); err != nil {
 		return fmt.Errorf("reject %v: %w", r.remote, err)
 	}
 	return nil
 }
 
-func (r *ConnRequest) refuse(reason RejectReason, ari, private []byte) error {
-	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, ari, private) })
+func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
+	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, private) })
 }
 
 // decline is refuse with the manager in hand.
-func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, ari, private []byte) error {
+func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
 	if r.req == nil {
 		return m.Answer(now, r.id, &cm.SIDRREP{Status: cm.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
 	}
-	return m.Reject(r.id, reason, ari, private)
+	return m.Reject(r.id, reason, nil, private)
 }

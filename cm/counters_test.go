@@ -109,6 +109,64 @@ func TestCheckSaysWhyARequestCannotBeAccepted(t *testing.T) {
 	}
 }
 
+func TestARequestThatNoProgramCouldAcceptIsRefusedAndNotKept(t *testing.T) {
+	peer, local := qp.GID{15: 1}, qp.GID{15: 2}
+	for _, tt := range []struct {
+		name      string
+		change    func(*REQ)
+		index     uint8
+		verdict   Verdict
+		reason    RejectReason
+		malformed uint64
+	}{
+		{"a good one", func(*REQ) {}, 0, VerdictTaken, 0, 0},
+		{"one that nobody listens for", func(r *REQ) { r.ServiceID, r.PathMTU = IPServiceID(PortSpaceTCP, 8), 0 }, 0, VerdictNoListener, RejectInvalidServiceID, 0},
+		{"a queue pair elsewhere", func(r *REQ) { r.Primary.LocalGID[0] = 1 }, 0, VerdictRefused, RejectUnsupported, 1},
+		{"more than the link carries", func(r *REQ) { r.PathMTU = 5 }, 0, VerdictRefused, RejectInvalidMTU, 0},
+		{"an entry of the GID table that has gone", func(*REQ) {}, 1, VerdictRefused, RejectInvalidGID, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(Config{CAGUID: ourGUID, Local: func(i uint8) (qp.GID, qp.MTU, bool) { return local, 2048, i == 0 }})
+			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, 1); err != nil {
+				t.Fatal(err)
+			}
+			msg := MAD{Attribute: AttrREQ, TransactionID: 9, REQ: REQ{
+				LocalCommID: 0x22, PKey: 0xffff, PathMTU: 3, ServiceID: IPServiceID(PortSpaceTCP, 7),
+				Primary: Path{LocalGID: peer, RemoteGID: local},
+			}}
+			tt.change(&msg.REQ)
+			var b [MADLen]byte
+			if err := msg.Encode(&b); err != nil {
+				t.Fatal(err)
+			}
+			if v := m.Receive(0, Peer{GID: peer, SGIDIndex: tt.index}, b[:]); v != tt.verdict {
+				t.Fatalf("the verdict is %v", v)
+			}
+			if n := m.counters.Malformed[ReasonIPSender]; n != tt.malformed {
+				t.Errorf("%d senders are counted as not to be believed", n)
+			}
+			var o Outgoing
+			var answer MAD
+			switch sent := m.NextSend(&o); {
+			case sent != (tt.reason != 0):
+				t.Fatalf("a message was sent: %v", sent)
+			case !sent:
+				return
+			}
+			if err := answer.Decode(o.MAD[:]); err != nil {
+				t.Fatal(err)
+			}
+			r := &answer.REJ
+			if answer.Attribute != AttrREJ || answer.TransactionID != 9 || r.RemoteCommID != 0x22 || r.LocalCommID != 0 || r.Reason != tt.reason {
+				t.Errorf("the answer is %+v", answer)
+			}
+			if m.Len() != ([numStates]int{}) || m.HalfOpen() != 0 || m.Events() != 0 {
+				t.Errorf("%v are kept, %d half-open, %d events", m.Len(), m.HalfOpen(), m.Events())
+			}
+		})
+	}
+}
+
 func TestAllConnectionsAreDescribed(t *testing.T) {
 	s := runScript(t, Config{}, `
 		listen 7

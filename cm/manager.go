@@ -40,6 +40,10 @@ type Config struct {
 	// Allow says which peers may ask for anything, nil means all. A REQ of another one is
 	// refused as a program would, its SIDR_REQ likewise; all else is dropped.
 	Allow func(qp.GID) bool
+	// Local returns an entry of the GID table and the path MTU that its link carries; ok is false if
+	// there is none. With it the manager refuses a REQ that [REQ.Check] refuses, and keeps nothing of
+	// it. nil leaves the check to the program. It must not call the manager.
+	Local func(sgidIndex uint8) (gid qp.GID, mtu qp.MTU, ok bool)
 	// Patience is how long in nanoseconds a request may wait for the program's answer after
 	// the peer was last heard of, and how long at most an MRA makes this side wait; default
 	// 90 s.

@@ -36,6 +36,9 @@ func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 		m.reject(from, msg.TransactionID, &rej)
 		return VerdictNoListener
 	}
+	if !m.acceptable(from, msg) {
+		return VerdictRefused
+	}
 	if v := m.admit(now, l, from); v != VerdictTaken {
 		return v
 	}
@@ -48,6 +51,25 @@ func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	e := m.tell(c, Requested)
 	e.Listener, e.REQ = l.id, cloneREQ(r)
 	return VerdictTaken
+}
+
+// acceptable reports whether a program could accept a REQ, and refuses it if none could.
+func (m *Manager) acceptable(from Peer, msg *MAD) bool {
+	if m.cfg.Local == nil {
+		return true
+	}
+	refuse := Refusal{Reason: RejectInvalidGID}
+	gid, mtu, ok := m.cfg.Local(from.SGIDIndex)
+	if ok {
+		if refuse, ok = msg.REQ.Check(from.GID, gid, mtu); ok {
+			return true
+		}
+		if err := msg.REQ.CheckSender(from.GID); err != nil {
+			m.counters.Distrusted(err)
+		}
+	}
+	m.reject(from, msg.TransactionID, &REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: refuse.Reason, ARI: refuse.ARI()})
+	return false
 }
 
 // known finds the connection of which a peer's request is a copy, or whose communication ID it has.

@@ -16,6 +16,7 @@ const (
 	VerdictOutOfPlace                // nothing to do with it in this state
 	VerdictNotAllowed                // refused or dropped: see Config.Allow
 	VerdictNoListener                // refused: nobody listens
+	VerdictRefused                   // refused: no program could accept it, see REQ.Check
 	VerdictStale                     // refused, or an RTU dropped: the peer's queue pair belongs to another connection
 	VerdictSuspect                   // dropped: likewise, and the peer was asked for that connection
 	VerdictBacklog                   // dropped: too many wait for the program
@@ -29,7 +30,7 @@ const (
 
 var verdictNames = [NumVerdicts]string{
 	"taken", "duplicate", "malformed", "unsupported", "unknown_connection", "wrong_peer", "wrong_qpn", "out_of_place",
-	"not_allowed", "no_listener", "stale", "suspect", "backlog", "backlog_peer", "half_open_peer", "half_open",
+	"not_allowed", "no_listener", "refused", "stale", "suspect", "backlog", "backlog_peer", "half_open_peer", "half_open",
 }
 
 // String returns the verdict as a counter name, such as "no_listener".
