@@ -1,6 +1,7 @@
 package gorxe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +20,7 @@ import (
 
 // Config says what a device stands on. One of Device and Links is needed.
 type Config struct {
-	// Name is for people; empty means "gorxe0".
+	// Name is for people; empty means the name of the interface, or "gorxe0" for a device made of Links.
 	Name string
 	// Device is a network interface ("eth0"), of which every address becomes an entry of
 	// the GID table, or one local address ("192.0.2.1", "127.0.0.2"). The device listens
@@ -104,9 +105,6 @@ type Device struct {
 // Open starts a device. The error says what is wrong with which interface or address.
 func Open(cfg Config) (*Device, error) {
 	d := &Device{name: cfg.Name, log: cfg.Logger, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR, onHost: cfg.Device != ""}
-	if d.name == "" {
-		d.name = "gorxe0"
-	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -124,6 +122,7 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.name = cmp.Or(d.name, d.NetDev(), "gorxe0")
 	if cfg.Wrap != nil {
 		for i, l := range links {
 			links[i] = cfg.Wrap(l)

@@ -20,7 +20,7 @@ func (a *app) mrsCommand() *cobra.Command {
 	c := lookCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Whoever knows
 a key and is connected may use it: show this to nobody else.`,
 		`  gorxe mrs
-  gorxe mrs -d gorxe0 --json`, func(ctx context.Context) error {
+  gorxe mrs -d eth0 --json`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/mrs", f.query(), printMRs)
 		})
 	f.add(c.Flags(), true)
@@ -72,7 +72,7 @@ func (a *app) statsCommand() *cobra.Command {
 -d also what its responders have. Counters that Linux rxe has among its hw_counters have the same
 names.`,
 		`  gorxe stats
-  gorxe stats --all -d gorxe0`, func(ctx context.Context) error {
+  gorxe stats --all -d eth0`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/stats", f.query(), func(w io.Writer, s *struct{ Stats []control.Stats }) { printStats(w, s.Stats, all) })
 		})
 	f.add(c.Flags(), true)

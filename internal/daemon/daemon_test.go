@@ -128,7 +128,7 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 		if s.State != running || s.Version != "v1.2.3" || s.PID != pid || s.LogLevel != "info" || len(s.Devices) != 2 {
 			t.Errorf("%+v", s)
 		}
-		if d := s.Devices[0]; d.Name != "gorxe0" || d.MTU != 512 || len(d.Peers) != 1 || len(d.GIDs) != 1 || d.Port != "PORT_ACTIVE" || d.MaxQPs != 1048560 {
+		if d := s.Devices[0]; d.Name != "eth0" || d.MTU != 512 || len(d.Peers) != 1 || len(d.GIDs) != 1 || d.Port != "PORT_ACTIVE" || d.MaxQPs != 1048560 {
 			t.Errorf("%+v", d)
 		}
 		if d := r.opened[0]; d.Admits(netip.MustParseAddr("198.51.100.7")) {
@@ -236,7 +236,7 @@ func TestADaemonThatCannotStartLeavesNothing(t *testing.T) {
 				}
 				return open(c)
 			}
-		}, "device gorxe1 on eth1: broken"},
+		}, "device eth1 on eth1: broken"},
 		{"a part", func(r *rig) {
 			first, second := newPart(0), newPart(0)
 			second.start = broken
@@ -290,8 +290,8 @@ func TestMetricsAreServedWhereThePlanSays(t *testing.T) {
 			DisableKeepAlives: true, DisableCompression: true,
 		}}
 		for path, want := range map[string]string{
-			"/metrics":  "gorxe_port_active{device=\"gorxe0\"} 1\n",
-			"/metrics?": "gorxe_region_requests_total{device=\"gorxe0\",result=\"refused_busy_peer\"} 0\n",
+			"/metrics":  "gorxe_port_active{device=\"eth0\"} 1\n",
+			"/metrics?": "gorxe_region_requests_total{device=\"eth0\",result=\"refused_busy_peer\"} 0\n",
 			"/":         "404 page not found\n",
 		} {
 			resp, err := client.Get("http://gorxe" + path)
@@ -367,7 +367,7 @@ func TestTheLogTellsOfThePort(t *testing.T) {
 		if err := <-r.end; err != nil {
 			t.Error(err)
 		}
-		for _, want := range []string{`level=WARN msg=event device=gorxe0 event="port 1: port error"`, `level=INFO msg=event device=gorxe0 event="port 1: port active"`} {
+		for _, want := range []string{`level=WARN msg=event device=eth0 event="port 1: port error"`, `level=INFO msg=event device=eth0 event="port 1: port active"`} {
 			if !strings.Contains(r.log.String(), want) {
 				t.Errorf("the log has no %s:\n%s", want, &r.log)
 			}

@@ -183,7 +183,7 @@ func TestThisHostHasADefaultDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Devices) == 0 || len(p.Places[0].Addrs) == 0 || p.Devices[0].Name != "gorxe0" {
+	if len(p.Devices) == 0 || len(p.Places[0].Addrs) == 0 || p.Devices[0].Name != p.Devices[0].Interface {
 		t.Errorf("%+v, %+v", p.Devices, p.Places)
 	}
 }

@@ -76,8 +76,8 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 			told = append(told, fmt.Sprintln(i.Device, i.Name, i.Kind, i.Path, i.Length, i.Access, i.Peers, i.Connections, i.Error))
 		}
 		want := []string{
-			"gorxe0 ours anonymous  8 [read] [192.0.2.7/32] 0 \n", "gorxe0 scratch anonymous  1048576 [read write] [] 1 \n",
-			"gorxe1 ours anonymous  8 [read] [192.0.2.7/32] 0 \n", "gorxe1 scratch anonymous  1048576 [read write] [] 1 \n",
+			"eth0 ours anonymous  8 [read] [192.0.2.7/32] 0 \n", "eth0 scratch anonymous  1048576 [read write] [] 1 \n",
+			"eth1 ours anonymous  8 [read] [192.0.2.7/32] 0 \n", "eth1 scratch anonymous  1048576 [read write] [] 1 \n",
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("status:\n%q\nwant\n%q", told, want)

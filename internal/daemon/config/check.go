@@ -58,7 +58,10 @@ func (c *Config) checkDevices(add complain) {
 	for i := range c.Devices {
 		d := &c.Devices[i]
 		if d.Name == "" {
-			d.Name = fmt.Sprintf("gorxe%d", i)
+			d.Name = d.Interface
+			if _, taken := names[d.Name]; taken || d.Name == "" {
+				d.Name = fmt.Sprintf("gorxe%d", i)
+			}
 		}
 		if before, taken := names[d.Name]; taken {
 			add(d.At, "device %s: the name is taken by the one of %s: give another", d.Name, before)

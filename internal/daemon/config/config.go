@@ -61,7 +61,7 @@ type Trace struct {
 
 // Device is one RNIC.
 type Device struct {
-	Name      string // "" is replaced by gorxe0 and so on
+	Name      string // "" is replaced by Interface, or gorxe0 and so on
 	Interface string // this or Address
 	Address   string
 	Link      string         // kind of link

@@ -108,7 +108,7 @@ func TestAFileSaysEverything(t *testing.T) {
 	if err := got.Check(Features{Rping: true, Pingpong: true, Regions: true}); err != nil {
 		t.Error(err)
 	}
-	if got.Devices[0].Name != "gorxe0" || got.Devices[1].Name != "lo" {
+	if got.Devices[0].Name != got.Devices[0].Interface || got.Devices[1].Name != "lo" {
 		t.Errorf("devices are named %s and %s", got.Devices[0].Name, got.Devices[1].Name)
 	}
 }

@@ -88,7 +88,7 @@ var sections = []section{
 
 // deviceFields are the keys of a [[device]].
 var deviceFields = []field[Device]{
-	{"name", "", "name of the device; by default gorxe0, gorxe1 and so on", func(d *Device) Value { return text{&d.Name, nameAllowed, isName} }},
+	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address", func(d *Device) Value { return text{&d.Name, nameAllowed, isName} }},
 	{"interface", "", "network interface, of which every address becomes a GID", func(d *Device) Value { return text{p: &d.Interface, allow: "a network interface"} }},
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text{&d.Address, "an IP address of this host", isAddr}
