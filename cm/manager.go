@@ -105,8 +105,9 @@ func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
 		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[CommID]*conn{},
-		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{}, peers: map[qp.GID]*halfOpen{},
-		half: halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
+		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{},
+		peers: map[qp.GID]*halfOpen{},
+		half:  halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
 	}
 }
 

@@ -53,7 +53,10 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 
 // serveControl answers on the socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
-	return d.serve(l, d.server(&control.Server{Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters, Packets: d.packets.stream, Level: &d.level, Log: d.log}))
+	return d.serve(l, d.server(&control.Server{
+		Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters,
+		Packets: d.packets.stream, Level: &d.level, Log: d.log,
+	}))
 }
 
 func (d *Daemon) serve(l net.Listener, s *http.Server) (stop func()) {
@@ -85,7 +88,8 @@ func (d *Daemon) serveMetrics() (stop func(), err error) {
 		return nil, fmt.Errorf("metrics: %w: choose another address with --metrics-listen", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", gathered(promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)})))
+	errorLog := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
+	mux.Handle("GET /metrics", gathered(promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: errorLog})))
 	s := d.server(mux)
 	s.ReadTimeout, s.WriteTimeout = scrapeTimeout, scrapeTimeout
 	return d.serve(newBoundedListener(l, maxScrapers, maxScrapersOfHost), s), nil

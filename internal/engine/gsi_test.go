@@ -11,16 +11,22 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
+// peerAndDevice are a link of a peer and a device, at addrB and addrA of one network.
+func peerAndDevice(t *testing.T) (packet.Link, *Device) {
+	t.Helper()
+	n := packet.NewPipeNet()
+	d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openLink(t, n, addrB), d
+}
+
 // While the program does not take its events, what a peer says is not piled up for it.
 func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
-		link := openLink(t, n, addrB)
+		link, d := peerAndDevice(t)
 		defer link.Close()
-		d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var took uint64 // by the goroutine of events until Wait says that it rests
 		taken := make(chan struct{})
 		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {
@@ -87,13 +93,8 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 // A flood of messages does not take more than a part of the processor.
 func TestQueuePair1IsReadAtARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
-		link := openLink(t, n, addrB)
+		link, d := peerAndDevice(t)
 		defer link.Close()
-		d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer d.Close()
 		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {})
 		if err != nil {
