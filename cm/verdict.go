@@ -78,8 +78,8 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 }
 
 // Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],
-// [IPHeader.CheckSender] or [REQ.CheckSender] says of its addresses. It is the program that looks at it: not every
-// service has one.
+// [IPHeader.CheckSender] or [REQ.CheckSender] says of its addresses. The program reads the IP header,
+// which not every service has; the manager checks the REQ itself where it has Config.Local.
 func (c *Counters) Distrusted(err error) { c.Malformed[ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {

@@ -146,7 +146,7 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 	}
 }
 
-// errDisplaced is how a pingpong ends that is silent when another client comes.
+// errDisplaced is why a session ends that makes room for another client: see idle and hesitates.
 var errDisplaced = errors.New("it is silent, and another client came")
 
 // enter takes s among the sessions. If there are too many it returns one that could make room for it, or an error.
