@@ -30,6 +30,10 @@ func updateSmall(crc uint32, b []byte) uint32 {
 		crc = updateEight(crc, binary.LittleEndian.Uint64(b))
 		b = b[8:]
 	}
+	if len(b) >= 4 {
+		crc = updateFour(crc, binary.LittleEndian.Uint32(b))
+		b = b[4:]
+	}
 	for _, v := range b {
 		crc = crc>>8 ^ t[0][byte(crc)^v]
 	}
@@ -42,4 +46,11 @@ func updateEight(reg uint32, v uint64) uint32 {
 	lo, hi := reg^uint32(v), uint32(v>>32)
 	return t[7][byte(lo)] ^ t[6][byte(lo>>8)] ^ t[5][byte(lo>>16)] ^ t[4][lo>>24] ^
 		t[3][byte(hi)] ^ t[2][byte(hi>>8)] ^ t[1][byte(hi>>16)] ^ t[0][hi>>24]
+}
+
+// updateFour takes four bytes into the register, the first of them lowest in v.
+func updateFour(reg, v uint32) uint32 {
+	t := slicing
+	v ^= reg
+	return t[3][byte(v)] ^ t[2][byte(v>>8)] ^ t[1][byte(v>>16)] ^ t[0][v>>24]
 }

@@ -20,7 +20,7 @@ func ICRCStart(seed uint32, headers []byte) uint32 {
 	if len(headers) >= BTHLen {
 		// The congestion bits are in the first eight bytes, which are one step of the table's.
 		v := binary.LittleEndian.Uint64(headers) | 0xff<<32
-		return crc32.Update(^updateEight(^seed, v), crc32.IEEETable, headers[8:])
+		return update(^updateEight(^seed, v), headers[8:])
 	}
 	var first [BTHLen]byte
 	n := copy(first[:], headers)
@@ -30,7 +30,18 @@ func ICRCStart(seed uint32, headers []byte) uint32 {
 
 // ICRCContinue adds the next piece of the packet: payload, or pad.
 func ICRCContinue(state uint32, b []byte) uint32 {
-	return crc32.Update(state, crc32.IEEETable, b)
+	return update(state, b)
+}
+
+// update is crc32.Update with the IEEE table. The standard library takes 64 bytes and more in blocks of
+// 16, and the rest byte by byte, as it does all that is shorter than 16: those are taken here, four or
+// eight at a time.
+func update(state uint32, b []byte) uint32 {
+	if len(b) < 64 {
+		return updateSmall(state, b)
+	}
+	lead := len(b) % 16
+	return crc32.Update(updateSmall(state, b[:lead]), crc32.IEEETable, b[lead:])
 }
 
 // AppendICRC appends the ICRC to a packet, least significant byte first, as
