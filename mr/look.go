@@ -38,7 +38,7 @@ func (t *Table) Look(after uint64, dst []KeyInfo) (n int) {
 		if n == len(dst) {
 			return false
 		}
-		e := t.byIndex[index]
+		e := t.byIndex.Get(index)
 		dst[n] = e.info()
 		dst[n].Number = number
 		n++

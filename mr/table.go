@@ -3,6 +3,7 @@ package mr
 import (
 	"fmt"
 
+	"github.com/gorxe/gorxe/internal/idmap"
 	"github.com/gorxe/gorxe/internal/roster"
 )
 
@@ -19,7 +20,7 @@ const (
 // Table hands out the keys of memory regions and windows and resolves them.
 type Table struct {
 	keys    keySequence
-	byIndex map[uint32]entry
+	byIndex idmap.Map[uint32, entry]
 	order   roster.List[uint32] // the indexes in use, as they came
 	regions int
 	windows int
@@ -40,19 +41,19 @@ type entry struct {
 // enter gives e the index of a key that is free.
 func (t *Table) enter(key uint32, e entry) {
 	e.number = t.order.Add(key >> variantBits)
-	t.byIndex[key>>variantBits] = e
+	t.byIndex.Put(key>>variantBits, e)
 }
 
 // replace changes what the index of a key in use stands for.
 func (t *Table) replace(key uint32, e entry) {
-	e.number = t.byIndex[key>>variantBits].number
-	t.byIndex[key>>variantBits] = e
+	e.number = t.byIndex.Get(key >> variantBits).number
+	t.byIndex.Put(key>>variantBits, e)
 }
 
 // remove frees the index of a key.
 func (t *Table) remove(key uint32) {
-	t.order.Remove(t.byIndex[key>>variantBits].number)
-	delete(t.byIndex, key>>variantBits)
+	t.order.Remove(t.byIndex.Get(key >> variantBits).number)
+	t.byIndex.Delete(key >> variantBits)
 }
 
 // NewTable returns an empty table for at most max regions at a time: 1 to [MaxRegions];
@@ -63,10 +64,9 @@ func NewTable(secret [32]byte, max int) *Table {
 		max = DefaultMaxRegions
 	}
 	return &Table{
-		keys:    newKeySequence(secret),
-		byIndex: make(map[uint32]entry),
-		max:     min(max, MaxRegions),
-		bound:   make(map[uint32]int),
+		keys:  newKeySequence(secret),
+		max:   min(max, MaxRegions),
+		bound: make(map[uint32]int),
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 func (t *Table) newKey() uint32 {
 	for {
 		key := t.keys.key()
-		if _, used := t.byIndex[key>>variantBits]; !used && key>>variantBits != 0 {
+		if !t.byIndex.Has(key>>variantBits) && key>>variantBits != 0 {
 			return key
 		}
 	}
@@ -162,7 +162,7 @@ func (t *Table) owns(op string, r *Region) error {
 	if r == nil {
 		return fmt.Errorf("mr: %s: no region given", op)
 	}
-	e := t.byIndex[r.key>>variantBits]
+	e := t.byIndex.Get(r.key >> variantBits)
 	switch {
 	case e.region != r:
 		return fmt.Errorf("mr: %s: key %#08x is not registered here, or no longer", op, r.key)
@@ -186,7 +186,7 @@ func (r *Region) unwatched(op string) error {
 // index comes back only after 15/16 of the others, with another variant. The key of a bound window
 // gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
-	if r := t.byIndex[key>>variantBits].region; r != nil && r.key == key {
+	if r := t.byIndex.Get(key >> variantBits).region; r != nil && r.key == key {
 		return r
 	}
 	return nil

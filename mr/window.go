@@ -79,7 +79,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 	if w == nil {
 		return fmt.Errorf("mr: window: no window given")
 	}
-	if t.byIndex[w.key>>variantBits].window != w {
+	if t.byIndex.Get(w.key>>variantBits).window != w {
 		return fmt.Errorf("mr: window: key %#08x is not a window of this table, or no longer", w.key)
 	}
 	t.unbind(w)
@@ -95,7 +95,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 // written; a window of type 2 is not bound yet, one of type 1 is not zero-based. After an
 // error nothing is changed.
 func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
-	w := t.byIndex[b.Key>>variantBits].window
+	w := t.byIndex.Get(b.Key >> variantBits).window
 	if w == nil || w.key != b.Key {
 		return fmt.Errorf("mr: bind: no memory window has key %#08x", b.Key)
 	}
@@ -212,7 +212,7 @@ func (t *Table) ForgetQP(qpn uint32) {
 	if t.bound[qpn] == 0 {
 		return
 	}
-	for _, e := range t.byIndex {
+	for _, e := range t.byIndex.All {
 		if w := e.window; w != nil && w.typ == WindowType2 && w.Bound() && w.qpn == qpn {
 			t.unbind(w)
 		}

@@ -18,6 +18,7 @@ type place struct {
 var floors = []place{
 	{dir: "internal/roster", floor: -1, pure: true},
 	{dir: "internal/prp", floor: -1, pure: true},
+	{dir: "internal/idmap", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
 	{dir: "internal/pace", floor: -2},
 	{dir: "internal/xsk", floor: -1},

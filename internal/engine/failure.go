@@ -33,7 +33,7 @@ func (q *QP) failed(f Failure) {
 
 // completesInError notes that queue pair n, whose shard's lock is held, has a completion that failed.
 func (d *Device) completesInError(n bth.QPN, status qp.WCStatus) {
-	if q := d.shardOf(n).qps[n]; q != nil {
+	if q := d.shardOf(n).qps.Get(n); q != nil {
 		q.failed(Failure{Status: status})
 	}
 }

@@ -250,7 +250,7 @@ func (in *inbox) icrcRight(f *packet.Received) bool {
 
 // receive gives a packet that came by out's link to its queue pair. The lock is held.
 func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
-	q := s.qps[a.packet.DestQP]
+	q := s.qps.Get(a.packet.DestQP)
 	switch {
 	case q == nil:
 		s.count.drops[dropUnknownQPN]++

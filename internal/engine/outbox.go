@@ -43,7 +43,7 @@ func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
-	for _, q := range s.qps {
+	for _, q := range s.qps.All {
 		if q.out == o && q.heard {
 			packet.Hold(o.link, q.path.Dst)
 		}

@@ -84,8 +84,8 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 		}
 		s.ready(v.qp)
 		v.qp.close()
-		if s.timers.wheel.count != 0 || !s.out[0].empty() || len(s.qps) != 0 {
-			t.Errorf("left behind: %d deadlines, ready queue pairs %v, %d numbers", s.timers.wheel.count, !s.out[0].empty(), len(s.qps))
+		if s.timers.wheel.count != 0 || !s.out[0].empty() || s.qps.Len() != 0 {
+			t.Errorf("left behind: %d deadlines, ready queue pairs %v, %d numbers", s.timers.wheel.count, !s.out[0].empty(), s.qps.Len())
 		}
 		s.unlock()
 		v.qp.Close()

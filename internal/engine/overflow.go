@@ -73,7 +73,7 @@ func (s *shard) failUsers(now transport.Time) {
 // their numbers.
 func (s *shard) usersOf(c *CQ) []*QP {
 	var out []*QP
-	for _, q := range s.qps {
+	for _, q := range s.qps.All {
 		state := q.attr.State()
 		if (q.sendCQ == c || q.recvCQ == c) && state != qp.RESET && state != qp.ERR {
 			out = append(out, q)

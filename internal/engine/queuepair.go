@@ -99,7 +99,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 // enter gives q its machine, a number and its place in the shard. The lock is held.
 func (s *shard) enter(q *QP) error {
 	d, typ := s.dev, q.attr.Type
-	if typ == qp.GSI && s.qps[bth.GSI] != nil {
+	if typ == qp.GSI && s.qps.Has(bth.GSI) {
 		return fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
 	}
 	m, err := newMachine(&q.attr, d.keys, &d.transport, &s.early)
@@ -119,9 +119,9 @@ func (s *shard) enter(q *QP) error {
 		q.dgram = &observedDatagrams{q.dgram, o}
 	}
 	if q.attr.Num = bth.GSI; typ != qp.GSI {
-		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps[n] != nil || d.shardOf(n) != s })
+		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps.Has(n) || d.shardOf(n) != s })
 	}
-	s.qps[q.attr.Num] = q
+	s.qps.Put(q.attr.Num, q)
 	q.number, q.made = d.made.Add(1), d.now()
 	s.inOrder.Put(q.number, q)
 	return nil
@@ -171,7 +171,7 @@ func (q *QP) close() {
 	}
 	q.closed = true
 	s := q.shard
-	delete(s.qps, q.attr.Num)
+	s.qps.Delete(q.attr.Num)
 	s.inOrder.Remove(q.number)
 	s.dev.open.Add(-1)
 	s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/idmap"
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -22,7 +23,7 @@ type shard struct {
 	mu      sync.Mutex
 	keying  sync.Mutex // the right to look keys up: see lock
 	closed  bool
-	qps     map[bth.QPN]*QP
+	qps     idmap.Map[bth.QPN, *QP]
 	inOrder roster.List[*QP] // those of qps, as they were made
 	numbers qpns
 	out     []*outbox // one for each entry of the GID table, same index; never empty
@@ -47,7 +48,6 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		index:   index,
 		several: several,
 		out:     []*outbox{nowhere},
-		qps:     make(map[bth.QPN]*QP),
 		numbers: newQPNs(secret),
 		timers:  newTimers(),
 		groups:  make(map[netip.Addr]*group),
@@ -158,7 +158,11 @@ func (s *shard) close() {
 	defer s.unlock()
 	s.closed = true
 	now := s.dev.now()
-	for _, q := range s.qps {
+	open := make([]*QP, 0, s.qps.Len())
+	for _, q := range s.qps.All {
+		open = append(open, q)
+	}
+	for _, q := range open {
 		// In RESET there is nothing to flush; every other state leads to ERR.
 		if q.attr.State() != qp.RESET && q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
 			q.machine.Modified(now)

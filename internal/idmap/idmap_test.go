@@ -1,0 +1,100 @@
+package idmap
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Numbers of every kind that make searches run into each other: few, with equal low bits, with equal
+// high bits, and the largest.
+func TestAMapHoldsWhatAGoMapDoes(t *testing.T) {
+	numbers := rapid.OneOf(
+		rapid.Uint32Range(0, 40),
+		rapid.Map(rapid.Uint32Range(0, 40), func(n uint32) uint32 { return n << 20 }),
+		rapid.Map(rapid.Uint32Range(0, 40), func(n uint32) uint32 { return 1<<32 - 2 - n }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		var m Map[uint32, int]
+		want := map[uint32]int{}
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				id, v := numbers.Draw(t, "id"), rapid.Int().Draw(t, "value")
+				m.Put(id, v)
+				want[id] = v
+			},
+			"delete": func(t *rapid.T) {
+				id := numbers.Draw(t, "id")
+				m.Delete(id)
+				delete(want, id)
+			},
+			"": func(t *rapid.T) {
+				if m.Len() != len(want) {
+					t.Fatalf("Len is %d, want %d", m.Len(), len(want))
+				}
+				if got := maps.Collect(m.All); !maps.Equal(got, want) {
+					t.Fatalf("All is %v, want %v", got, want)
+				}
+				id := numbers.Draw(t, "looked up")
+				if v, there := want[id]; m.Get(id) != v || m.Has(id) != there {
+					t.Fatalf("Get(%d) is %d and Has %v, want %d and %v", id, m.Get(id), m.Has(id), v, there)
+				}
+			},
+		})
+	})
+}
+
+// A search ends at the first free slot, so the time it takes is that of what lies side by side.
+func TestRandomNumbersLieNearTheirHomes(t *testing.T) {
+	for _, numbers := range []struct {
+		name string
+		draw func() uint32
+	}{
+		{"any", func() uint32 { return rand.Uint32() >> 8 }},
+		{"of one shard of 16", func() uint32 { return rand.Uint32() >> 8 &^ 15 }},
+	} {
+		var m Map[uint32, struct{}]
+		for m.Len() < 3<<14 { // three quarters of 2^16
+			m.Put(numbers.draw(), struct{}{})
+		}
+		steps := 0
+		for i, s := range m.slots {
+			if s.tag != 0 {
+				steps += int((uint32(i) - m.home(s.tag-1)) & uint32(len(m.slots)-1))
+			}
+		}
+		if mean := float64(steps) / float64(m.Len()); mean > 3 {
+			t.Errorf("%s: values lie %.1f slots behind their homes on average, want 3 at most", numbers.name, mean)
+		}
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, n := range []int{1, 1000, 1 << 17} {
+		var m Map[uint32, *int]
+		reference := map[uint32]*int{}
+		ids := make([]uint32, n)
+		for i := range ids {
+			ids[i] = rand.Uint32() >> 8
+			m.Put(ids[i], new(int))
+			reference[ids[i]] = new(int)
+		}
+		name := map[int]string{1: "1", 1000: "1,000", 1 << 17: "131,072"}[n]
+		b.Run(name+"/Map", func(b *testing.B) {
+			for i := 0; b.Loop(); i = (i + 1) % n {
+				if m.Get(ids[i]) == nil {
+					b.Fatal("a value is missing")
+				}
+			}
+		})
+		b.Run(name+"/Go's", func(b *testing.B) {
+			for i := 0; b.Loop(); i = (i + 1) % n {
+				if reference[ids[i]] == nil {
+					b.Fatal("a value is missing")
+				}
+			}
+		})
+	}
+}
