@@ -57,8 +57,8 @@ func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
 // Join moves header, payload and trailer into one stretch of the batch's memory, where seal bytes more may be appended to the
 // trailer. Frames that are joined one after the other lie one behind the other, so that a train of them is a single piece
 // for who gathers it. That is worth the copy where the payload is short, some hundred bytes, or the copy has to be made.
-// A long payload begins at a multiple of 16, where copies are fast.
-func (f *Frame) Join(seal int) {
+// A long payload begins at a multiple of 16, where copies are fast. The result is all of the stretch but the room for the seal.
+func (f *Frame) Join(seal int) []byte {
 	n, size := len(f.Header), f.Len()+seal
 	var b []byte
 	if size > alignedCopy {
@@ -72,8 +72,8 @@ func (f *Frame) Join(seal int) {
 	}
 	end := n + copy(b[n:], f.Trailer)
 	f.Header, f.Trailer = b[:n:n], b[n:end]
-	clear(f.Payload)
-	f.Payload = f.Payload[:0]
+	f.letGo()
+	return b[:end]
 }
 
 // alignedCopy is the length in bytes of a frame whose copy gains more by alignment than a gap in the arena costs.
@@ -122,11 +122,21 @@ func (f *Frame) flatten() {
 	f.Payload = append(f.Payload[:0], flat)
 }
 
+// letGo empties the payload.
+func (f *Frame) letGo() {
+	// Nearly all have one piece at most, for which clear takes longer than a store.
+	if len(f.Payload) == 1 {
+		f.Payload[0] = nil
+	} else {
+		clear(f.Payload)
+	}
+	f.Payload = f.Payload[:0]
+}
+
 func (f *Frame) reset() {
 	f.Path = nil
 	f.Header = f.header[:0]
-	clear(f.Payload)
-	f.Payload = f.Payload[:0]
+	f.letGo()
 	f.Trailer = f.trailer[:0]
 	f.SrcPort, f.ID, f.FlagsFragment, f.Volatile, f.Seal, f.train = 0, 0, 0, false, 0, 0
 }

@@ -33,16 +33,16 @@ type core struct {
 // Counters returns the live counters of this queue pair.
 func (c *core) Counters() *Counters { return &c.count }
 
-// packetOf returns the scratch packet, cleared, with the fields all packets share.
+// packetOf returns the scratch packet with a BTH that has the fields all packets share. Extension
+// headers that the opcode does not name hold what they held before, which nobody reads.
 func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
-	c.out = bth.Packet{
-		Opcode: op,
-		MigReq: true, // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
-		PKey:   defaultPKey,
-		DestQP: c.qp.Attr.DestQPN,
-		PSN:    psn,
-	}
-	return &c.out
+	p := &c.out
+	p.Opcode, p.PSN = op, psn
+	p.Solicited, p.AckReq = false, false
+	p.MigReq = true // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
+	p.PKey = defaultPKey
+	p.DestQP = c.qp.Attr.DestQPN
+	return p
 }
 
 // transmission is the state of one call of Transmit.

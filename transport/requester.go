@@ -16,11 +16,10 @@ type requester struct {
 	cur             uint32
 	started         bool // PSNs are valid: the QP reached RTS
 
-	cc        Congestion
-	window    uint32 // PSNs that may be outstanding, as cc says
-	limited   bool   // all of them were, since cc was last told of an acknowledgement
-	notBefore Time   // when the next packet may leave, as cc says
-	paused    Time   // until when something waits for that, 0 is nothing
+	cc      Congestion
+	window  uint32 // PSNs that may be outstanding, as cc says
+	limited bool   // all of them were, since cc was last told of an acknowledgement
+	paused  Time   // until when something waits for cc to let it leave, 0 is nothing
 
 	reads    int // READ and atomic requests sent whose responses are not complete
 	sinceAck int // request packets since the last AckReq

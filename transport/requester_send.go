@@ -36,17 +36,17 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 // send emits requests as far as the congestion control, the READ limit, fences and room allow.
 func (c *RC) send(x *transmission) {
 	r := &c.req
-	if r.paused = 0; x.now < r.notBefore {
-		if r.wants(c) {
-			r.paused = r.notBefore
-		}
+	if r.paused = 0; !r.wants(c) {
+		return
+	}
+	if at := r.cc.NotBefore(); x.now < at {
+		r.paused = at
 		return
 	}
 	before := c.count.SentPackets
 	c.sendQueued(x)
 	if n := c.count.SentPackets - before; n > 0 && r.started {
 		r.cc.OnSend(x.now, uint32(n))
-		r.notBefore = r.cc.NotBefore()
 	}
 }
 

@@ -34,8 +34,8 @@ func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) |
 // outstanding returns how many PSNs are.
 func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
 
-// regulate takes over what the congestion control says now.
-func (r *requester) regulate() { r.window, r.notBefore = max(1, r.cc.Window()), r.cc.NotBefore() }
+// regulate takes over the window that the congestion control allows now.
+func (r *requester) regulate() { r.window = max(1, r.cc.Window()) }
 
 // acked tells the congestion control that una has moved by n PSNs.
 func (c *RC) acked(now Time, n uint32) {

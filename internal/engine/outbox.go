@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// burst is how many frames a batch has room for at least.
+	// burst is how many frames a batch has room for at least, and a queue pair sends at a time at most.
 	burst = 64
-	// flushFrames is how many frames leave by one link before the lock is let go.
-	flushFrames = 256
-	// pumpFrames is the same for the pump, which gives way to the receiver as often as it can.
-	pumpFrames = 64
+	// flushBytes is how many bytes leave by one link before the lock is let go, as frames are charged.
+	flushBytes = 1 << 20
+	// pumpBytes is the same for the pump, which gives way to the receiver as often as it can.
+	pumpBytes = 256 << 10
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
 	joined = 512
@@ -65,8 +65,8 @@ func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
 // transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
-// returns how many frames it held, at least 1 so that a budget comes to its end.
-func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
+// returns what it is charged, at least the least of a frame so that a budget comes to its end.
+func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 	for stuck := false; !o.batch.Full() && !stuck; {
 		q := o.pop(all)
 		if q == nil {
@@ -85,7 +85,9 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
 		}
 		had := o.batch.Len()
 		more := s.transmit(q, now, o.batch, min(q.frames(int(o.mtu)), o.batch.Cap()-had))
-		q.credit -= o.charge(had)
+		charged := o.charges(had)
+		q.charge(o.batch.Len()-had, charged)
+		bytes += charged
 		if more {
 			// It took back a frame that turned out to be impossible: asking again at once
 			// must not become a loop.
@@ -94,8 +96,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
 		}
 		s.wakeAt(q, now)
 	}
-	n := o.batch.Len()
-	if n > 0 {
+	if o.batch.Len() > 0 {
 		o.send(s, now)
 	}
 	for _, q := range o.leaving {
@@ -104,11 +105,11 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) int {
 		}
 	}
 	o.leaving = o.leaving[:0]
-	return max(n, 1)
+	return max(bytes, leastCharge)
 }
 
-// charge is what the frames of the batch from had on are charged together.
-func (o *outbox) charge(had int) (bytes int) {
+// charges is what the frames of the batch from had on are charged together.
+func (o *outbox) charges(had int) (bytes int) {
 	for i := had; i < o.batch.Len(); i++ {
 		bytes += max(o.batch.At(i).Len(), leastCharge)
 	}
@@ -147,12 +148,13 @@ func (o *outbox) send(s *shard, now transport.Time) {
 		f := b.At(i)
 		switch {
 		case len(f.Payload) == 0:
+			o.seal(f)
 		case f.Volatile || f.Len() <= joined:
-			f.Join(bth.ICRCLen)
+			o.sealJoined(f, f.Join(bth.ICRCLen))
 		default:
 			f.Rim(bth.ICRCLen)
+			o.seal(f)
 		}
-		o.seal(f)
 		s.count.txFrames++
 		s.count.txBytes += uint64(f.Len())
 	}
@@ -175,13 +177,27 @@ func (o *outbox) send(s *shard, now transport.Time) {
 // seal appends the ICRC for the addresses, the port and the identification with which
 // the link will send f.
 func (o *outbox) seal(f *packet.Frame) {
-	state := bth.ICRCStart(o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, f.Len()+bth.ICRCLen), f.Header)
+	state := bth.ICRCStart(o.seed(f, f.Len()), f.Header)
 	for _, p := range f.Payload {
 		state = bth.ICRCContinue(state, p)
 	}
 	if len(f.Trailer) > 0 {
 		state = bth.ICRCContinue(state, f.Trailer)
 	}
+	appendICRC(f, state)
+}
+
+// sealJoined is seal for a frame whose bytes lie in one stretch, which takes one pass.
+func (o *outbox) sealJoined(f *packet.Frame, all []byte) {
+	appendICRC(f, bth.ICRCStart(o.seed(f, len(all)), all))
+}
+
+// seed is that of the ICRC of f, which is of n bytes without it.
+func (o *outbox) seed(f *packet.Frame, n int) uint32 {
+	return o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, n+bth.ICRCLen)
+}
+
+func appendICRC(f *packet.Frame, state uint32) {
 	if f.Seal == transport.SealRxeFlush {
 		state = bth.ICRCContinue(state, f.Header) // as bth.ICRCRxeFlush
 	}

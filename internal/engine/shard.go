@@ -72,17 +72,18 @@ func (s *shard) ready(q *QP) {
 // flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
 // its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
 // lock is held.
-func (s *shard) flush(now transport.Time) { s.flushSome(now, flushFrames, true) }
+func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true) }
 
 // flushFresh is flush for after packets were received: queue pairs that have had their turn in this
 // round are left to the pump, or the receiver would send for them as long as packets arrive.
-func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushFrames, false) }
+func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false) }
 
-// flushSome lets so many frames leave by each link, only of fresh queue pairs or of all.
-func (s *shard) flushSome(now transport.Time, frames int, all bool) {
+// flushSome lets so many bytes leave by each link, as frames are charged, only of fresh queue pairs or
+// of all.
+func (s *shard) flushSome(now transport.Time, bytes int, all bool) {
 	s.failUsers(now)
 	for _, o := range s.out {
-		for budget := frames; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
+		for budget := bytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
 			budget -= o.transmit(s, now, all)
 		}
 	}
@@ -144,7 +145,7 @@ func (s *shard) pump() {
 		s.lock()
 		now := s.dev.now()
 		s.expire(now)
-		s.flushSome(now, pumpFrames, true)
+		s.flushSome(now, pumpBytes, true)
 		s.unlock()
 		// Who waited for the lock goes first: a received ACK is worth more than
 		// another burst.
