@@ -176,6 +176,30 @@ func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 	})
 }
 
+func TestARequestThatIsLeftWithoutAnAnswerComesAgain(t *testing.T) {
+	overLinks(t, func(t *testing.T, cfg [2]gorxe.Config) {
+		a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
+		l := b.listenAt(gorxe.PortSpaceTCP, 1)
+		out := a.dial(t.Context(), b.at(1), gorxe.DefaultConnParam())
+		r := b.next(l)
+		if err := r.Ignore(); err != nil {
+			t.Fatal(err)
+		}
+		if r.Ignore() == nil || r.Reject(nil) == nil {
+			t.Error("a request that was left without an answer is answered")
+		}
+		if _, err := b.next(l).Accept(t.Context(), b.qp, gorxe.DefaultConnParam()); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-out; d.err != nil {
+			t.Errorf("Dial = %v", d.err)
+		}
+		if n := b.dev.Counters()["cm_ignored"]; n != 1 {
+			t.Errorf("%d requests are counted as ignored, want 1", n)
+		}
+	})
+}
+
 func TestAClientHearsThatNobodyListens(t *testing.T) {
 	cfg := pipeLinks(t)
 	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)

@@ -168,6 +168,18 @@ func (r *ConnRequest) Reject(private []byte) error {
 	return nil
 }
 
+// Ignore leaves the request without an answer, as if it had been lost: the peer's host repeats it, some
+// seconds later, as a new request. It is for programs that get more requests than they can refuse:
+// those may be forged, and a refusal that is not sent reaches no third party. The error says that the
+// request was answered or has ended.
+func (r *ConnRequest) Ignore() error {
+	err := r.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error { return m.Ignore(r.id) })
+	if err != nil {
+		return fmt.Errorf("ignore %v: %w", r.remote, err)
+	}
+	return nil
+}
+
 func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, private) })
 }

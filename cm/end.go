@@ -33,6 +33,18 @@ func (m *Manager) Withdraw(id CommID) error {
 	return nil
 }
 
+// Ignore forgets a request, as if it had been lost: its peer repeats it, which is then a new one, until
+// its retries are spent.
+func (m *Manager) Ignore(id CommID) error {
+	c, err := m.lookup(id, "Ignore", StateREQRcvd, StateSIDRREQRcvd)
+	if err != nil {
+		return err
+	}
+	m.counters.Ignored++
+	m.remove(c)
+	return nil
+}
+
 // A DREQ is answered by a connection manager without asking a program, so its sender need not
 // wait as long as that of a REQ, nor ask as often.
 const dreqRetries = 7

@@ -829,6 +829,25 @@ func TestConversations(t *testing.T) {
 			ready #3
 			> A RTU #3 0x22
 			refused withdraw #3`},
+		{"a request that is left without an answer comes again as a new one", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			ignore #1
+			state #1 gone
+			< REQ 0x22
+			event REQUESTED #2 qpn=0x33
+			accept #2
+			> A REP #2 0x22
+			refused ignore #2`},
+		{"a request for a service ID is left without an answer", `
+			listen 7 udp
+			< SIDR_REQ 0x22
+			event SIDR_REQUESTED #1
+			ignore #1
+			state #1 gone
+			< SIDR_REQ 0x22
+			event SIDR_REQUESTED #2`},
 		{"the passive side may disconnect before the RTU", `
 			listen 7
 			< REQ 0x22

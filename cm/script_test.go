@@ -17,7 +17,7 @@ import (
 //
 //	listen PORT [udp] [gid=1] [backlog=2]   the program listens, unlisten ends the first listener
 //	connect | resolve                       the program connects, or asks for a service ID
-//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | withdraw #1 | answer #1 | data #1
+//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | withdraw #1 | ignore #1 | answer #1 | data #1
 //	refused CALL #1                         a call of the program that must fail
 //	< REQ 0x22 [port=7] [qpn=..] [guid=..] [from=B] ...   a message arrives from peer A
 //	< REP 0x22 #1                           the sender's communication ID, then the receiver's
@@ -252,6 +252,8 @@ func (s *script) call(f []string) error {
 		err = s.m.Cancel(s.now, id)
 	case "withdraw":
 		err = s.m.Withdraw(id)
+	case "ignore":
+		err = s.m.Ignore(id)
 	case "answer":
 		err = s.m.Answer(s.now, id, &SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
 	case "data":

@@ -54,6 +54,8 @@ type Counters struct {
 	Forgotten uint64
 	// Displaced counts half-open connections that were displaced: see Config.MaxHalfOpen.
 	Displaced uint64
+	// Ignored counts requests that the program left without an answer: see [Manager.Ignore].
+	Ignored uint64
 }
 
 // Each calls f for each counter with its name, such as "cm_rx_msgs_req": those that Linux has
@@ -75,6 +77,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	}
 	f("cm_forgotten", c.Forgotten)
 	f("cm_displaced", c.Displaced)
+	f("cm_ignored", c.Ignored)
 }
 
 // Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/pace"
 	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/rping"
 )
@@ -21,9 +22,10 @@ const (
 
 // pingers are the rping clients of a device.
 type pingers struct {
-	mu     sync.Mutex
-	places *places.Places
-	counts pingerCounts
+	mu      sync.Mutex
+	places  *places.Places
+	answers pace.Bucket // for those that are refused
+	counts  pingerCounts
 }
 
 // pingerCounts say what became of clients.
@@ -37,18 +39,20 @@ type pingerCounts struct {
 
 func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
 
-// enter gives a client of host a place, nil if there is none. giveUp is called if another takes it.
-func (p *pingers) enter(host netip.Addr, giveUp func()) *places.Place {
+// enter gives a client of host a place, nil if there is none: then answered says whether it is told.
+// giveUp is called if another takes the place.
+func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	place, refusal := p.places.Enter(time.Now(), host, giveUp)
+	now := time.Now()
+	place, refusal := p.places.Enter(now, host, giveUp)
 	switch refusal {
 	case places.Full:
 		p.counts.busy++
 	case places.HostFull:
 		p.counts.busyPeer++
 	}
-	return place
+	return place, place != nil || p.answers.TakeIfThere(places.Answers(), now)
 }
 
 // connected keeps a place for its client, which is connected. It returns false if another has it.

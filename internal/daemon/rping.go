@@ -60,19 +60,24 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *gorxe.Listener, s *rpi
 			return
 		}
 		host := r.RemoteGID().Addr()
-		log := d.PeerLog().With("service", "rping", "peer", r.Remote().String())
 		asking, giveUp := context.WithCancelCause(ctx)
-		place := c.enter(host, func() { giveUp(places.ErrTaken) })
+		place, answered := c.enter(host, func() { giveUp(places.ErrTaken) })
 		if place == nil {
 			giveUp(nil)
-			// It is the clients who decide how often this happens: they are counted.
-			log.Debug("refused: too many clients", "most", maxPingers, "most_of_a_host", maxPingersOfHost)
+			// The clients decide how often this happens: they are counted, and few of them logged.
+			refuse := r.Ignore
+			if answered {
+				d.PeerLog().Debug("refused: too many clients", "service", "rping", "peer", r.Remote().String(),
+					"most", maxPingers, "most_of_a_host", maxPingersOfHost)
+				refuse = func() error { return r.Reject(nil) }
+			}
 			// An error says that it has given up itself.
-			_ = r.Reject(nil)
+			_ = refuse()
 			continue
 		}
 		p.serving.Go(func() {
 			defer giveUp(nil)
+			log := d.PeerLog().With("service", "rping", "peer", r.Remote().String())
 			log.Debug("asks")
 			s := *s
 			s.Connected = func() bool { return c.connected(place) }

@@ -11,12 +11,19 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/pace"
 )
 
 // Grace is how long a client that is not connected keeps its place at least, which is the time to go
 // on with its request. It bounds how often a service accepts requests in vain: each place once in
 // that time.
 const Grace = 100 * time.Millisecond
+
+// Answers is how often a service answers the requests that it refuses. It leaves the others without an
+// answer: their senders repeat them, and one whose address stands on requests that are not its own gets
+// less for them.
+func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
 // ErrTaken is for the error of a request whose place was taken.
 var ErrTaken = errors.New("another client took its place")

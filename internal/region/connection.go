@@ -194,6 +194,14 @@ func (s *Server) leave(x *exported, at *place) {
 }
 
 func (s *Server) refuse(r *gorxe.ConnRequest, why Refusal, text error) {
+	s.mu.Lock()
+	answered := s.answers.TakeIfThere(places.Answers(), time.Now())
+	s.mu.Unlock()
+	if !answered {
+		// As below.
+		_ = r.Ignore()
+		return
+	}
 	s.opts.Log.Debug("a request for a region is refused", "peer", r.RemoteGID().Addr(), "reason", text)
 	// An error says that the client has given up.
 	_ = r.Reject([]byte{byte(why)})

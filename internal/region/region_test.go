@@ -427,6 +427,40 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// A refusal goes to the address that stands on the request, which may be a third party's.
+func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, packet.FaultConfig{})
+		attacker := rawcm.New(w.link("192.0.2.66"), w.at.Addr())
+		id := uint32(0)
+		ask := func(requests int) {
+			for range requests {
+				id++
+				m := attacker.REQ(id, Port)
+				m.REQ.PrivateData = append(m.REQ.PrivateData, request("none")...)
+				if err := errors.Join(attacker.Put(m), attacker.Flush()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		}
+		counts := func() (refused, ignored uint64) {
+			c := w.server.dev.Counters()
+			return c["cm_tx_msgs_rej"], c["cm_ignored"]
+		}
+		burst := places.Answers().Burst
+		ask(burst + 20)
+		if refused, ignored := counts(); refused != uint64(burst) || ignored != 20 {
+			t.Errorf("%d requests are refused and %d ignored, want %d and 20", refused, ignored, burst)
+		}
+		time.Sleep(5 * places.Answers().Interval)
+		ask(20)
+		if refused, ignored := counts(); refused != uint64(burst)+5 || ignored != 35 {
+			t.Errorf("%d requests are refused and %d ignored, want %d and 35", refused, ignored, burst+5)
+		}
+	})
+}
+
 // Requests that bear the address of a host which never sent them take its places, and give them up to
 // those that it sends.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {

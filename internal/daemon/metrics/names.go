@@ -129,6 +129,7 @@ var known = map[string]counted{
 	"rp_cnp_handled":         {"rp_cnp_handled", "Congestion notification packets taken by requesters."},
 	"cm_forgotten":           {"cm_forgotten_connections", "Ended connections that were forgotten early: there are bounds to how many are remembered, in all and of one address."},
 	"cm_displaced":           {"cm_displaced_connections", "Half-open connections that ended for another one, because their address or all had as many as there may be."},
+	"cm_ignored":             {"cm_ignored_requests", "Requests for connections that the program left without an answer: it refuses only so many a second."},
 	"cm_unsent":              {"cm_unsent_messages", "Messages of the connection manager that could not be sent."},
 	"cm_foreign":             {"cm_foreign_datagrams", "Datagrams to the connection manager that did not come from one."},
 	"link_tx_calls":          {"link_send_calls", "Calls into the host to send."},

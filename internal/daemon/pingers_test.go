@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/places"
+)
+
+// A refusal goes to the address that stands on the request, which may be a third party's.
+func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, host := newPingers(), netip.MustParseAddr("192.0.2.66")
+		told := func(requests int) (n int) {
+			for range requests {
+				place, answered := p.enter(host, func() {})
+				if place != nil {
+					t.Fatal("there is a place")
+				}
+				if answered {
+					n++
+				}
+			}
+			return n
+		}
+		for range maxPingersOfHost {
+			if place, _ := p.enter(host, func() {}); place == nil {
+				t.Fatal("there is no place")
+			}
+		}
+		rate := places.Answers()
+		if n := told(rate.Burst + 20); n != rate.Burst {
+			t.Errorf("%d are told at once, want %d", n, rate.Burst)
+		}
+		time.Sleep(5 * rate.Interval)
+		if n := told(20); n != 5 {
+			t.Errorf("%d are told in 5 times %v, want 5", n, rate.Interval)
+		}
+	})
+}
