@@ -46,9 +46,7 @@ func (q *QP) State() State { return q.Attr.State }
 // or SQD, or SQE or ERR where the request will be flushed, and its type must know the
 // opcode. Sizes are the affair of [SendQueue.Push].
 func (q *QP) CheckPost(wr *SendWR) error {
-	switch q.Attr.State {
-	case RTS, SQD, SQE, ERR:
-	default:
+	if !q.takesSends() {
 		return fmt.Errorf("qp: %w: cannot post a send in state %v; move the queue pair to RTS first", ErrBadState, q.Attr.State)
 	}
 	if !wr.Opcode.Valid() {
@@ -71,6 +69,16 @@ func (q *QP) CheckPost(wr *SendWR) error {
 		return q.checkReceiver(wr)
 	}
 	return nil
+}
+
+// takesSends reports whether send requests may be posted in the state the queue pair is in. In SQE and
+// ERR they are flushed.
+func (q *QP) takesSends() bool {
+	switch q.Attr.State {
+	case RTS, SQD, SQE, ERR:
+		return true
+	}
+	return false
 }
 
 // checkReceiver says whether the request names a receiver that a datagram can be sent to.

@@ -25,9 +25,10 @@ type SendWQE struct {
 	Flags      SendFlags
 	Opcode     WROpcode
 
-	Started  bool    // FirstPSN and Packets hold
-	FirstPSN bth.PSN // of the request
-	Packets  uint32  // PSNs the request takes
+	Refused  WCStatus // other than WCSuccess: the request fails with it when its turn comes
+	Started  bool     // FirstPSN and Packets hold
+	FirstPSN bth.PSN  // of the request
+	Packets  uint32   // PSNs the request takes
 }
 
 // SendQueue holds send work requests from their posting to their completion, in order.
@@ -41,6 +42,8 @@ type SendQueue struct {
 	maxInline  int
 	sigAll     bool
 	full       *fullError
+	source     SendSource // nil where the program of this process posts
+	fetched    SendWR     // scratch for what comes from source
 }
 
 // NewSendQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
@@ -93,7 +96,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 	w.Flush = wr.Flush
 	w.keep(wr)
-	w.Started, w.FirstPSN, w.Packets = false, 0, 0
+	w.Refused, w.Started, w.FirstPSN, w.Packets = WCSuccess, false, 0, 0
 	w.SG = room(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {
 		w.SG[i] = Segment{Addr: s.Addr, Length: s.Length, LKey: s.LKey}
@@ -150,6 +153,7 @@ func (q *SendQueue) Pop() {
 // Reset removes all requests without a completion, as the RESET state demands.
 func (q *SendQueue) Reset() {
 	for q.head != q.tail {
+		q.Retire()
 		q.Pop()
 	}
 }

@@ -9,6 +9,8 @@ import (
 // signaled leaves no completion; an unsuccessful one always does.
 func (c *core) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
+	// Its place is free before the program learns that it is complete: it may post another at once.
+	c.qp.SQ.Retire()
 	if status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll {
 		c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
 		if status == qp.WCSuccess {

@@ -135,6 +135,9 @@ func (c *RC) sent(now Time, n uint32) {
 // startWQE gives w its PSNs, from psn on, and looks up its memory. A local fault is found here,
 // before anything of the message has left.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
+	if w.Refused != qp.WCSuccess {
+		return w.Refused
+	}
 	if usesReadSlot(w) && c.qp.Attr.MaxRdAtomic == 0 {
 		return qp.WCLocQPOpErr
 	}

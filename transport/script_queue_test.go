@@ -12,6 +12,8 @@ import (
 //	srq depth=8 limit=2  receives come from an SRQ
 //	srq-limit 2          arms the limit of the SRQ
 //	ring                 receives come from a source of the caller
+//	sends depth=2        sends come from a source of the caller, to a send queue of that depth
+//	retired 3            how many places of it are free again
 //	recv-len 3           how many receives are left in the source
 //	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
 //	modify timeout=20    changes attributes alone, or with a state before them
@@ -28,6 +30,14 @@ func (s *script) queueStep(verb, rest string) bool {
 		s.armSRQ(int(fields([]string{"n=" + rest}).num("n")))
 	case "ring":
 		s.qp.Recv = &foreignRing{pd: s.qp.PD}
+	case "sends":
+		s.sends = &sendRing{}
+		s.qp.SQ = qp.NewSendQueue(int(f.num("depth")), 4, false)
+		s.qp.SQ.SetSource(s.sends)
+	case "retired":
+		if n := fields([]string{"n=" + rest}).num("n"); n != uint64(s.sends.consumer) {
+			s.fatalf("%d are", s.sends.consumer)
+		}
 	case "recv-len":
 		if got := s.qp.Recv.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
 			s.fatalf("there are %d", got)

@@ -48,6 +48,7 @@ type script struct {
 	got     []string // packets, completions and events not asked for yet
 	verdict Verdict
 	line    string
+	sends   *sendRing // nil where requests are pushed
 	keyed
 }
 
@@ -67,6 +68,9 @@ type scripted interface {
 type completions struct{ s *script }
 
 func (c completions) Complete(wc *qp.WC) {
+	if r := c.s.sends; r != nil && r.consumer != r.fetched-uint32(c.s.qp.SQ.Len())+1 {
+		c.s.t.Errorf("%s: a program that polls now finds %d places free", c.s.line, r.consumer)
+	}
 	l := fmt.Sprintf("wc %d %s", wc.WRID, wc.Status.Name())
 	if wc.Status == qp.WCSuccess {
 		l += fmt.Sprintf(" %s", wc.Opcode)
@@ -267,6 +271,7 @@ func (s *script) transmit() {
 
 // burst lets the machine send at most n packets and reports whether it has more.
 func (s *script) burst(n int) (more bool) {
+	s.refill()
 	more = s.rc.Transmit(s.now, nil, s.batch, n)
 	for i := range s.batch.Len() {
 		f := s.batch.At(i)
@@ -322,6 +327,18 @@ func (s *script) post(words []string) {
 		s.address(&wr, f)
 	}
 	s.postMemory(&wr, f)
+	if s.sends != nil {
+		switch words[0] {
+		case "junk":
+			wr.Opcode = junk
+		case "bad-flush":
+			wr.Opcode = qp.WRFlush
+		}
+		if !s.sends.Push(&wr) {
+			s.fatalf("the ring is full")
+		}
+		return
+	}
 	if err := s.qp.SQ.Push(&wr); err != nil {
 		s.fatalf("%v", err)
 	}

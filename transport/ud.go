@@ -61,6 +61,10 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 	link, _ := c.Link()
 	for c.state == qp.RTS && c.cur != c.qp.SQ.Tail() {
 		w := c.qp.SQ.At(c.cur)
+		if w.Refused != qp.WCSuccess {
+			c.failAt(w.Refused)
+			break
+		}
 		ah, _ := w.AH.(*AH)
 		if ah == nil || udOps[w.Opcode] == 0 {
 			c.failAt(qp.WCLocQPOpErr)

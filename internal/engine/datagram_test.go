@@ -44,13 +44,19 @@ func (e *end) newDatagramQP(qkey uint32) *QP {
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	e.startDatagrams(q, qkey)
+	return q
+}
+
+// startDatagrams takes a queue pair for datagrams to RTS.
+func (e *end) startDatagrams(q *QP, qkey uint32) {
+	e.t.Helper()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		needs, _, _ := qp.Requirements(qp.UD, st-1, st)
 		if err := q.Modify(&qp.Attr{State: st, Port: 1, QKey: qkey, SQPSN: e.psn}, needs|qp.AttrState); err != nil {
 			e.t.Fatal(err)
 		}
 	}
-	return q
 }
 
 func (e *end) ah(link uint8, to netip.Addr) *transport.AH {

@@ -72,6 +72,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 		if q == nil {
 			break
 		}
+		q.refill()
 		if !o.serves(q) {
 			s.ready(q)
 			continue
@@ -100,7 +101,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 		o.send(s, now)
 	}
 	for _, q := range o.leaving {
-		if q.sent.Sent(now) {
+		if q.sent.Sent(now) || q.refill() {
 			s.ready(q)
 		}
 	}

@@ -25,7 +25,7 @@ type QP struct {
 	attr      qp.QP
 	sendCQ    *CQ
 	recvCQ    *CQ
-	rq        *qp.RecvQueue // the queue pair's own receive queue, nil if it takes receives from srq
+	rq        *qp.RecvQueue // the queue pair's own receive queue, nil if it takes receives from elsewhere
 	srq       *SRQ          // nil if it has a receive queue of its own
 	closed    bool
 	rekeys    bool           // work requests are outstanding, perhaps, that change keys
@@ -59,6 +59,11 @@ type QPInit struct {
 	SRQ            *SRQ // nil means that the queue pair has its own receive queue
 	Cap            qp.Cap
 	SigAll         bool
+
+	// Where work requests come from if the program does not post them by PostSend and PostRecv: its
+	// doorbell is QP.Doorbell. Receives may not be given together with SRQ.
+	Sends    qp.SendSource
+	Receives qp.RecvSource
 }
 
 // CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
@@ -71,13 +76,19 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
 		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ, Events: (*qpSink)(q),
 	}
-	if q.srq != nil {
+	switch {
+	case q.srq != nil:
 		q.attr.Recv = q.srq.queue
-	} else {
+	case init.Receives != nil:
+		q.attr.Recv = init.Receives
+	default:
 		q.rq = qp.NewRecvQueue(init.PD, init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
 		q.attr.Recv = q.rq
 	}
 	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
+	if init.Sends != nil {
+		q.attr.SQ.SetSource(init.Sends)
+	}
 	q.observe(d.observer)
 
 	s.lock()
@@ -277,9 +288,11 @@ func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
 
 // postSend is PostSend with the lock held.
 func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
-	s := q.shard
 	if err := q.usable(); err != nil {
 		return 0, err
+	}
+	if q.attr.SQ.Sourced() {
+		return 0, errSourced
 	}
 	busy := q.attr.SQ.Len() >= pipelined
 	if q.attr.SQ.Len() == 0 {
@@ -297,15 +310,21 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 	}
 	if n > 0 {
 		q.machine.Posted()
-		s.ready(q)
-		if busy {
-			s.failUsers(s.dev.now())
-			s.wakePump()
-		} else {
-			s.flush(s.dev.now())
-		}
+		q.begin(busy)
 	}
 	return n, err
+}
+
+// begin sends what was posted, or leaves it to the pump if the queue pair was busy.
+func (q *QP) begin(busy bool) {
+	s := q.shard
+	s.ready(q)
+	if busy {
+		s.failUsers(s.dev.now())
+		s.wakePump()
+	} else {
+		s.flush(s.dev.now())
+	}
 }
 
 // PostRecv queues receive work requests; the result is as that of PostSend.
@@ -315,6 +334,9 @@ func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	defer s.unlock()
 	if err := q.usable(); err != nil {
 		return 0, err
+	}
+	if q.rq == nil && q.srq == nil {
+		return 0, errSourced
 	}
 	for _, wr := range wrs {
 		if err = q.attr.CheckPostRecv(); err != nil {

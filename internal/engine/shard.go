@@ -57,6 +57,7 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 
 // ready queues q for a turn to transmit. The lock is held.
 func (s *shard) ready(q *QP) {
+	q.refill()
 	if q.dgram != nil && q.list == nil {
 		link, ok := q.dgram.Link()
 		if !ok {
