@@ -8,6 +8,7 @@ type CQ struct {
 	head, tail uint32
 	depth      int
 	overflowed bool
+	armed      notice
 }
 
 // NewCQ returns a queue for depth completions; depth is taken into 1 to [MaxDepth].
@@ -23,18 +24,26 @@ func (c *CQ) Depth() int { return c.depth }
 // error, as after IBV_EVENT_CQ_ERR: those it holds can be polled, no more are taken.
 func (c *CQ) Overflowed() bool { return c.overflowed }
 
-// Complete appends a copy of wc, unless the queue is full or has overflowed before.
-func (c *CQ) Complete(wc *WC) {
+// Complete is Push for those who poll: nobody is told.
+func (c *CQ) Complete(wc *WC) { c.Push(wc) }
+
+// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports whether the
+// program has asked to be told of it by [CQ.Arm], also of one that was lost: then it is told of that.
+func (c *CQ) Push(wc *WC) (notify bool) {
+	if notify = c.armed.due(wc); notify {
+		c.armed = noticeNone
+	}
 	n := c.Len()
 	if c.overflowed || n == c.depth {
 		c.overflowed = true
-		return
+		return notify
 	}
 	if n == len(c.ring) {
 		c.grow()
 	}
 	*c.at(c.tail) = *wc
 	c.tail++
+	return notify
 }
 
 // Poll moves the oldest completions to dst, as many as fit, and returns how many.

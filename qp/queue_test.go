@@ -292,3 +292,31 @@ func TestQueueSizesOutOfRangeAreTakenIn(t *testing.T) {
 		t.Errorf("len %d, head %d after popping one of one twice", q.Len(), q.Head())
 	}
 }
+
+// The rules of ibv_req_notify_cq(3).
+func TestACompletionIsToldOfOnceWhereItWasAskedFor(t *testing.T) {
+	plain, solicited, failed := qp.WC{}, qp.WC{Solicited: true}, qp.WC{Status: qp.WCWRFlushErr}
+	for name, c := range map[string]struct {
+		arm  []bool // solicited only
+		adds []qp.WC
+		want []bool
+	}{
+		"not asked":                     {nil, []qp.WC{plain, solicited, failed}, []bool{false, false, false}},
+		"any":                           {[]bool{false}, []qp.WC{plain, plain}, []bool{true, false}},
+		"solicited":                     {[]bool{true}, []qp.WC{plain, solicited, solicited}, []bool{false, true, false}},
+		"an error counts as solicited":  {[]bool{true}, []qp.WC{plain, failed, failed}, []bool{false, true, false}},
+		"any is not lowered":            {[]bool{false, true}, []qp.WC{plain, solicited}, []bool{true, false}},
+		"solicited is raised to any":    {[]bool{true, false}, []qp.WC{plain, solicited}, []bool{true, false}},
+		"one that finds the queue full": {[]bool{true}, []qp.WC{plain, plain, plain, plain, solicited}, []bool{false, false, false, false, true}},
+	} {
+		cq := qp.NewCQ(4)
+		for _, solicitedOnly := range c.arm {
+			cq.Arm(solicitedOnly)
+		}
+		for i := range c.adds {
+			if got := cq.Push(&c.adds[i]); got != c.want[i] {
+				t.Errorf("%s: completion %d is told: %v", name, i, got)
+			}
+		}
+	}
+}

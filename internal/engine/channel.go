@@ -5,23 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/gorxe/gorxe/qp"
 )
-
-// notify says which completion makes an event on the CQ's completion channel.
-type notify uint8
-
-const (
-	notifyNone      notify = iota
-	notifySolicited        // the next solicited receive, or completion in error
-	notifyNext             // the next completion
-)
-
-// fires is true when wc makes an event.
-func (n notify) fires(wc *qp.WC) bool {
-	return n == notifyNext || n == notifySolicited && (wc.Solicited || wc.Status != qp.WCSuccess)
-}
 
 // CompChannel is a completion channel: it tells which of its CQs got a completion that
 // somebody asked to be told of.
@@ -53,7 +37,7 @@ func (ch *CompChannel) CreateCQ(depth int) (*CQ, error) {
 		return nil, fmt.Errorf("completion channel: %w", ErrClosed)
 	}
 	c := newCQ(ch.dev, depth)
-	c.channel = ch
+	c.channel, c.notify = ch, func() { ch.add(c) }
 	if err := ch.dev.enter(c); err != nil {
 		return nil, err
 	}
@@ -180,12 +164,9 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 		return ErrClosed
 	case c.channel == nil:
 		return errNoChannel
-	case c.queue.Overflowed():
+	case c.store.Overflowed():
 		return ErrCQOverflow
-	case !solicitedOnly:
-		c.armed = notifyNext
-	case c.armed == notifyNone:
-		c.armed = notifySolicited
 	}
+	c.queue.Arm(solicitedOnly)
 	return nil
 }

@@ -28,9 +28,10 @@ type CQ struct {
 	Owner any // for the caller's use, set before the first event
 
 	mu      sync.Mutex
-	queue   *qp.CQ // guarded by mu
-	waiting int    // guarded by mu: waiters that found nothing and did not poll again yet
-	armed   notify // guarded by mu: what is to be told on channel
+	store   qp.CompletionStore // guarded by mu
+	queue   *qp.CQ             // store, nil where another process takes the completions from it
+	waiting int                // guarded by mu: waiters that found nothing and did not poll again yet
+	notify  func()             // called when store says that the program is to be told, with no lock of c
 
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
@@ -50,7 +51,8 @@ type CQ struct {
 }
 
 func newCQ(d *Device, depth int) *CQ {
-	return &CQ{dev: d, queue: qp.NewCQ(depth), token: newToken(), done: make(chan struct{})}
+	queue := qp.NewCQ(depth)
+	return &CQ{dev: d, store: queue, queue: queue, notify: func() {}, token: newToken(), done: make(chan struct{})}
 }
 
 // Complete adds a completion. Machines call it with their shard's lock held.
@@ -59,17 +61,14 @@ func (c *CQ) Complete(wc *qp.WC) {
 		c.dev.completesInError(wc.QPN, wc.Status)
 	}
 	c.mu.Lock()
-	c.queue.Complete(wc)
-	wake, lost, tell := c.waiting > 0, c.queue.Overflowed(), c.armed.fires(wc)
-	if tell {
-		c.armed = notifyNone
-	}
+	tell := c.store.Push(wc)
+	wake, lost := c.waiting > 0, c.store.Overflowed()
 	c.mu.Unlock()
 	if wake {
 		c.token.wake()
 	}
 	if tell {
-		c.channel.add(c)
+		c.notify()
 	}
 	if lost {
 		c.dev.lostCompletion(c)
@@ -84,20 +83,21 @@ func (c *CQ) Resize(depth int) error {
 	switch {
 	case c.closed:
 		return ErrClosed
-	case c.queue.Overflowed():
+	case c.store.Overflowed():
 		return ErrCQOverflow
 	}
-	return c.queue.Resize(depth)
+	return c.store.Resize(depth)
 }
 
 // Depth is how many completions the queue holds.
 func (c *CQ) Depth() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.queue.Depth()
+	return c.store.Depth()
 }
 
-// Poll moves up to len(dst) completions to dst and returns how many. It does not wait for one, but
+// Poll moves up to len(dst) completions to dst and returns how many: none of a store that another
+// process takes them from. It does not wait for one, but
 // when there is none it looks whether packets have come, and deals with them: see drive. No lock of
 // the device may be held.
 func (c *CQ) Poll(dst []qp.WC) int {
@@ -116,6 +116,9 @@ func (c *CQ) Poll(dst []qp.WC) int {
 }
 
 func (c *CQ) poll(dst []qp.WC) int {
+	if c.queue == nil {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.queue.Poll(dst)
@@ -127,6 +130,9 @@ func (c *CQ) poll(dst []qp.WC) int {
 func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if len(dst) == 0 {
 		return 0, errors.New("waiting for completions needs room for at least one")
+	}
+	if c.queue == nil {
+		return 0, errors.New("another process takes the completions of this queue: there is nothing to wait for")
 	}
 	for waited := false; ; waited = true {
 		c.mu.Lock()
@@ -180,7 +186,7 @@ func (c *CQ) hold() error {
 	switch {
 	case c.closed:
 		return ErrClosed
-	case c.queue.Overflowed():
+	case c.store.Overflowed():
 		return ErrCQOverflow
 	}
 	c.users++
@@ -222,6 +228,18 @@ func (c *CQ) end() bool {
 // CreateCQ makes a queue that holds up to depth completions.
 func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	c := newCQ(d, depth)
+	if err := d.enter(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// CreateCQOver makes a queue whose completions go to a store from which another process takes them.
+// notify is called whenever the store says that the process has asked to be told: with the lock of a
+// shard held, so it must not block or call the device.
+func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, error) {
+	c := newCQ(d, 1)
+	c.store, c.queue, c.notify = store, nil, notify
 	if err := d.enter(c); err != nil {
 		return nil, err
 	}

@@ -119,8 +119,8 @@ func (d *Device) LookCQs(after uint64, dst []CQInfo) (n int) {
 		}
 		c.mu.Lock()
 		dst[n] = CQInfo{
-			Number: number, Len: c.queue.Len(), Depth: c.queue.Depth(), Users: c.users,
-			Waiting: c.waiting, Channel: c.channel != nil, Overflowed: c.queue.Overflowed(),
+			Number: number, Len: c.store.Len(), Depth: c.store.Depth(), Users: c.users,
+			Waiting: c.waiting, Channel: c.channel != nil, Overflowed: c.store.Overflowed(),
 		}
 		c.mu.Unlock()
 		n++
