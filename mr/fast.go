@@ -56,7 +56,7 @@ func (t *Table) FreeFast(f *FastRegion) error {
 	if f == nil {
 		return fmt.Errorf("mr: fast region: no region given")
 	}
-	if t.byIndex.Get(f.key>>variantBits).fast != f {
+	if t.entry(f.key).fast != f {
 		return fmt.Errorf("mr: fast region: key %#08x is not registered here, or no longer", f.key)
 	}
 	if err := t.invalidateFast(f); err != nil {
@@ -71,7 +71,7 @@ func (t *Table) FreeFast(f *FastRegion) error {
 // [Table.Register] it demands that the region is invalid now, of the same domain, and made
 // for that many bytes. After an error nothing is changed.
 func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
-	f := t.byIndex.Get(q.Key >> variantBits).fast
+	f := t.entry(q.Key).fast
 	switch {
 	case f == nil || f.key != q.Key:
 		return fmt.Errorf("mr: fast register: no fast region has key %#08x", q.Key)

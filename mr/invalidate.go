@@ -18,7 +18,7 @@ func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 }
 
 func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
-	e := t.byIndex.Get(key >> variantBits)
+	e := t.entry(key)
 	switch w, f := e.window, e.fast; {
 	case w != nil && w.key == key:
 		if err := w.mayInvalidate(pd, mayUnbind); err != nil {

@@ -160,7 +160,7 @@ func TestKeysModel(t *testing.T) {
 				}
 				key := pick(t, keys)
 				qpn := rapid.Uint32Range(1, 3).Draw(t, "qpn")
-				e := m.t.byIndex.Get(key >> variantBits)
+				e := m.t.entry(key)
 				allowed := e.fast != nil && (!m.open[key] || m.holders(key) == 0) ||
 					e.window != nil && e.window.typ == WindowType2 && m.open[key] && m.qpn[e.window] == qpn
 				if allowed {

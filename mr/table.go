@@ -20,7 +20,7 @@ const (
 // Table hands out the keys of memory regions and windows and resolves them.
 type Table struct {
 	keys    keySequence
-	byIndex idmap.Map[uint32, entry]
+	byIndex idmap.Map[uint32, *entry]
 	order   roster.List[uint32] // the indexes in use, as they came
 	regions int
 	windows int
@@ -41,18 +41,27 @@ type entry struct {
 // enter gives e the index of a key that is free.
 func (t *Table) enter(key uint32, e entry) {
 	e.number = t.order.Add(key >> variantBits)
-	t.byIndex.Put(key>>variantBits, e)
+	t.byIndex.Put(key>>variantBits, &e)
+}
+
+// entry returns what the index of a key stands for, the zero entry if it is free.
+func (t *Table) entry(key uint32) entry {
+	if e := t.byIndex.Get(key >> variantBits); e != nil {
+		return *e
+	}
+	return entry{}
 }
 
 // replace changes what the index of a key in use stands for.
 func (t *Table) replace(key uint32, e entry) {
-	e.number = t.byIndex.Get(key >> variantBits).number
-	t.byIndex.Put(key>>variantBits, e)
+	at := t.byIndex.Get(key >> variantBits)
+	e.number = at.number
+	*at = e
 }
 
 // remove frees the index of a key.
 func (t *Table) remove(key uint32) {
-	t.order.Remove(t.byIndex.Get(key >> variantBits).number)
+	t.order.Remove(t.entry(key).number)
 	t.byIndex.Delete(key >> variantBits)
 }
 
@@ -162,7 +171,7 @@ func (t *Table) owns(op string, r *Region) error {
 	if r == nil {
 		return fmt.Errorf("mr: %s: no region given", op)
 	}
-	e := t.byIndex.Get(r.key >> variantBits)
+	e := t.entry(r.key)
 	switch {
 	case e.region != r:
 		return fmt.Errorf("mr: %s: key %#08x is not registered here, or no longer", op, r.key)
@@ -186,8 +195,8 @@ func (r *Region) unwatched(op string) error {
 // index comes back only after 15/16 of the others, with another variant. The key of a bound window
 // gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
-	if r := t.byIndex.Get(key >> variantBits).region; r != nil && r.key == key {
-		return r
+	if e := t.byIndex.Get(key >> variantBits); e != nil && e.region != nil && e.region.key == key {
+		return e.region
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 	if w == nil {
 		return fmt.Errorf("mr: window: no window given")
 	}
-	if t.byIndex.Get(w.key>>variantBits).window != w {
+	if t.entry(w.key).window != w {
 		return fmt.Errorf("mr: window: key %#08x is not a window of this table, or no longer", w.key)
 	}
 	t.unbind(w)
@@ -95,7 +95,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 // written; a window of type 2 is not bound yet, one of type 1 is not zero-based. After an
 // error nothing is changed.
 func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
-	w := t.byIndex.Get(b.Key >> variantBits).window
+	w := t.entry(b.Key).window
 	if w == nil || w.key != b.Key {
 		return fmt.Errorf("mr: bind: no memory window has key %#08x", b.Key)
 	}
