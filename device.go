@@ -329,22 +329,3 @@ func (d *Device) Counters() map[string]uint64 {
 	}
 	return m
 }
-
-// AllocPD makes a protection domain: regions and queue pairs of different domains do not
-// reach each other.
-func (d *Device) AllocPD() *PD {
-	return &PD{dev: d, pd: &mr.PD{ID: d.pds.Add(1)}}
-}
-
-// PD is a protection domain.
-type PD struct {
-	dev *Device
-	pd  *mr.PD
-}
-
-// ID tells the domain apart from the others of its device: 1 for the first, and none comes
-// twice.
-func (p *PD) ID() uint32 { return p.pd.ID }
-
-// Device returns the device the domain is on.
-func (p *PD) Device() *Device { return p.dev }

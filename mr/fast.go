@@ -44,6 +44,9 @@ func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 	if t.regions >= t.max {
 		return nil, t.fullError("fast region")
 	}
+	if err := pd.Hold(); err != nil {
+		return nil, err
+	}
 	f := &FastRegion{pd: pd, max: max, key: t.newKey()}
 	t.enter(f.key, entry{fast: f})
 	t.regions++
@@ -64,6 +67,7 @@ func (t *Table) FreeFast(f *FastRegion) error {
 	}
 	t.remove(f.key)
 	t.regions--
+	f.pd.Release()
 	return nil
 }
 

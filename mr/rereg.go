@@ -49,6 +49,9 @@ func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := pd.Hold(); err != nil {
+		return nil, err
+	}
 	if n.key = r.key; q.Change&ChangeTranslation != 0 {
 		t.remove(r.key)
 		n.key = t.newKey()
@@ -57,5 +60,6 @@ func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 		t.replace(n.key, entry{region: n})
 	}
 	r.end()
+	r.pd.Release()
 	return n, nil
 }

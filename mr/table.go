@@ -7,10 +7,6 @@ import (
 	"github.com/gorxe/gorxe/internal/roster"
 )
 
-// PD is a protection domain: a region can be reached only through a queue pair of the
-// same PD. Domains are told apart by pointer; ID is for people.
-type PD struct{ ID uint32 }
-
 // Limits on the regions of a table that may be registered at one time.
 const (
 	DefaultMaxRegions = 1 << 19
@@ -94,6 +90,9 @@ func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access)
 	if t.regions >= t.max {
 		return nil, t.fullError("register")
 	}
+	if err := pd.Hold(); err != nil {
+		return nil, err
+	}
 	r.key = t.newKey()
 	t.enter(r.key, entry{region: r})
 	t.regions++
@@ -163,6 +162,7 @@ func (t *Table) Deregister(r *Region) error {
 	t.remove(r.key)
 	t.regions--
 	r.end()
+	r.pd.Release()
 	return nil
 }
 

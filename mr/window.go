@@ -68,6 +68,9 @@ func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
 	if t.windows >= MaxWindows {
 		return nil, fmt.Errorf("mr: window: all %d windows are in use; deallocate one", MaxWindows)
 	}
+	if err := pd.Hold(); err != nil {
+		return nil, err
+	}
 	w := &Window{typ: typ, pd: pd, key: t.newKey()}
 	t.enter(w.key, entry{window: w})
 	t.windows++
@@ -85,6 +88,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 	t.unbind(w)
 	t.remove(w.key)
 	t.windows--
+	w.pd.Release()
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -248,7 +249,7 @@ func TestStrangersAreDropped(t *testing.T) {
 			n := packet.NewPipeNet()
 			other := netip.MustParseAddr("192.0.2.77")
 			d := openDevice(t, 1, openLink(t, n, addrA), openLink(t, n, other))
-			v := &victim{end: &end{t: t, dev: d}}
+			v := &victim{end: &end{t: t, dev: d, pd: &mr.PD{}}}
 			cq, err := d.CreateCQ(16)
 			if err != nil {
 				t.Fatal(err)

@@ -117,7 +117,11 @@ func (s *shard) enter(q *QP) error {
 	if err != nil {
 		return err
 	}
+	if err := q.attr.PD.Hold(); err != nil {
+		return err
+	}
 	if err := q.holdQueues(); err != nil {
+		q.attr.PD.Release()
 		return err
 	}
 	if q.machine = m; d.observer != nil {
@@ -197,6 +201,7 @@ func (q *QP) close() {
 	s.count.left(q)
 	q.sendCQ.release()
 	q.recvCQ.release()
+	q.attr.PD.Release()
 	if q.srq != nil {
 		q.srq.users--
 	}

@@ -36,6 +36,9 @@ func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 	if d.srqs.Len() >= d.maxSRQ {
 		return nil, fmt.Errorf("all %d shared receive queues of the device are in use: close one", d.maxSRQ)
 	}
+	if err := pd.Hold(); err != nil {
+		return nil, err
+	}
 	s.number = d.srqs.Add(s)
 	return s, nil
 }
@@ -103,6 +106,7 @@ func (s *SRQ) Close() error {
 		return fmt.Errorf("the shared receive queue is in use: close its queue pairs first (it serves %d)", s.users)
 	}
 	s.closed = true
+	s.queue.PD().Release()
 	s.dev.srqs.Remove(s.number)
 	s.dev.events.forget(s)
 	return nil
