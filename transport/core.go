@@ -53,6 +53,13 @@ type transmission struct {
 	dst  *packet.Batch
 	left int
 	full bool // something could be sent but there was no room
+	stage
+}
+
+// ahead is how many bytes of a message, of which left are to be sent, the packet whose frame was taken
+// and those that may follow in this call can carry.
+func (x *transmission) ahead(left uint64, mtu uint32) uint64 {
+	return min(left, uint64(x.left+1)*uint64(mtu))
 }
 
 // frame returns the next frame with the header of p, or nil when there is no room.

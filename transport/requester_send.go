@@ -185,7 +185,11 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if f == nil {
 		return 0
 	}
-	if !payload(f, w, off, n) {
+	ahead := n
+	if !at.repair {
+		ahead = min(x.ahead(w.Length-off, c.mtu), uint64(room)*uint64(c.mtu))
+	}
+	if !x.payload(f, w, off, n, ahead) {
 		// The region went away under the message: the frame must not leave.
 		x.dst.Drop()
 		c.failAt(at.index, qp.WCLocProtErr)

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -23,57 +22,6 @@ func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Faul
 		}
 	}
 	return mr.OK
-}
-
-// payload hangs n bytes from offset off of w's message onto f; false when a region is
-// gone.
-func payload(f *packet.Frame, w *qp.SendWQE, off, n uint64) bool {
-	if w.Flags&qp.Inline == 0 {
-		return gather(f, w.SG, off, n)
-	}
-	if n > 0 {
-		f.Payload = append(f.Payload, w.Inline[off:off+n])
-	}
-	return true
-}
-
-// gather hangs n bytes from offset off of the message onto f, without a copy where
-// the memory is addressable. It fails when a region is gone.
-func gather(f *packet.Frame, sg []qp.Segment, off, n uint64) bool {
-	for i := range sg {
-		if n == 0 {
-			return true
-		}
-		s := &sg[i]
-		if off >= uint64(s.Length) {
-			off -= uint64(s.Length)
-			continue
-		}
-		take := min(uint64(s.Length)-off, n)
-		if !attach(f, s.Region, s.Addr+off, take) {
-			return false
-		}
-		n -= take
-		off = 0
-	}
-	return n == 0
-}
-
-// attach hangs n bytes of a region at addr onto f.
-func attach(f *packet.Frame, region *mr.Region, addr, n uint64) bool {
-	if region == nil || !region.Valid() {
-		return false
-	}
-	if b := region.View(addr, n); b != nil {
-		f.Payload = append(f.Payload, b)
-		return true
-	}
-	b := f.Alloc(int(n))
-	if region.Read(b, addr) != nil {
-		return false
-	}
-	f.Payload = append(f.Payload, b)
-	return true
 }
 
 // scatter copies b to offset off of the message described by sg. Whose memory that is

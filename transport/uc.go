@@ -105,7 +105,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	if f == nil {
 		return false
 	}
-	if !payload(f, w, off, n) {
+	if !x.payload(f, w, off, n, x.ahead(w.Length-off, c.mtu)) {
 		x.dst.Drop()
 		c.failAt(qp.WCLocProtErr)
 		return false

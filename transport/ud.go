@@ -105,7 +105,7 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 	if f == nil {
 		return false
 	}
-	if !payload(f, w, 0, w.Length) {
+	if !x.payload(f, w, 0, w.Length, w.Length) {
 		x.dst.Drop()
 		c.failAt(qp.WCLocProtErr)
 		return false
