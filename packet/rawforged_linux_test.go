@@ -152,3 +152,28 @@ func TestRawFramesAreUnderstoodByAPlainSocket(t *testing.T) {
 		}
 	}
 }
+
+// What AF_XDP takes the kernel's IP stack has not seen, which drops packets under the host's own addresses.
+func TestXDPTakesNothingUnderTheHostsOwnAddresses(t *testing.T) {
+	hosts := testnet.Connect(t, rawCable)
+	var l Link
+	testnet.In(t, hosts.Right, func() (err error) {
+		l, err = ListenXDP(netip.MustParsePrefix(rawCable.Right[0]).Addr(), XDPOptions{})
+		return err
+	})
+	defer l.Close()
+	f := newForger(t, hosts)
+	f.send(l.Local(), "ready", nil)
+	for next(t, l) != "ready" {
+	}
+	f.send(l.Local(), "from itself", func(h *encap.Header) { h.Src = l.Local() })
+	f.send(l.Local(), "from a loopback address", func(h *encap.Header) { h.Src = netip.MustParseAddr("127.9.9.9") })
+	f.send(l.Local(), "from all hosts", func(h *encap.Header) { h.Src = netip.MustParseAddr("255.255.255.255") })
+	f.send(l.Local(), "good", nil)
+	if got := next(t, l); got != "good" {
+		t.Errorf("received what was sent %s", got)
+	}
+	if s := l.(Counted).Stats(); s.RxMalformed != 3 {
+		t.Errorf("%+v", s)
+	}
+}

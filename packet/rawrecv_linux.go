@@ -96,7 +96,12 @@ func (s *rawSocket) takeFrames(rb *RecvBatch, st *udpRecv) {
 // forged is true for a frame from another host that claims to be from this one, as far as the address alone shows it. The kernel's IP
 // stack drops such packets, but is not asked here.
 func (s *rawSocket) forged(msg *Received, index int32) bool {
-	return index != loopbackIndex && (msg.Src == s.bare || msg.Src.IsLoopback()) || !isHost(msg.Src)
+	return forged(msg.Src, s.bare, index)
+}
+
+// forged is true for the source of a packet that came by the interface with an index to our address.
+func forged(src, ours netip.Addr, index int32) bool {
+	return index != loopbackIndex && (src == ours || src.IsLoopback()) || !isHost(src)
 }
 
 // isHost is false for addresses that no host sends from, whatever its network: the kernel's IP

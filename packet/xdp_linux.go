@@ -24,7 +24,8 @@ import (
 //
 // There is a UDP socket beside it, which owns the port, and carries what XDP does not: multicast groups, what goes to this host
 // itself or by another interface, the first packet to a host whose Ethernet address is not known, and what comes in VLANs or
-// in fragments or with IP options. So frames look as those of [ListenUDP] do: the same source port, DF and identification 0. They
+// in fragments or with IP options. A VLAN's tag that the driver takes out of the frame, as network cards and veth pairs do
+// with rx-vlan-offload, is not seen: such a frame is taken like one without. So frames look as those of [ListenUDP] do: the same source port, DF and identification 0. They
 // carry no UDP checksum.
 //
 // Frames are longer than a buffer from a path MTU of 4096 on; kernels from 6.6 on join several. Otherwise the link says

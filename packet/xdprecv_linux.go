@@ -132,8 +132,13 @@ func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 			l.stats.rxMalformed.Add(1)
 			continue
 		}
-		if d.Dst != l.bare || !isHost(d.Src) {
-			// It waited in a socket that was another address's before, or nobody is to be answered.
+		if d.Dst != l.bare {
+			// It waited in a socket that was another address's before.
+			continue
+		}
+		if forged(d.Src, l.bare, int32(l.index)) {
+			// The kernel's IP stack drops such packets, and has not seen this one.
+			l.stats.rxMalformed.Add(1)
 			continue
 		}
 		bytes += len(d.Data)
