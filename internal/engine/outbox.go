@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// burst is how many frames a batch has room for at least, and a queue pair sends at a time at most.
+	// burst is how many frames a batch has room for at least.
 	burst = 64
 	// flushBytes is how many bytes leave by one link before the lock is let go, as frames are charged.
 	flushBytes = 1 << 20
@@ -85,9 +85,9 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			o.leaving = append(o.leaving, q)
 		}
 		had := o.batch.Len()
-		more := s.transmit(q, now, o.batch, min(q.frames(int(o.mtu)), o.batch.Cap()-had))
+		more := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
 		charged := o.charges(had)
-		q.charge(o.batch.Len()-had, charged)
+		q.credit -= charged
 		bytes += charged
 		if more {
 			// It took back a frame that turned out to be impossible: asking again at once
@@ -107,6 +107,15 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 	}
 	o.leaving = o.leaving[:0]
 	return max(bytes, leastCharge)
+}
+
+// longest is how long a frame of the queue pair is at most, in bytes.
+func (q *QP) longest() int {
+	mtu := int(q.attr.Attr.PathMTU)
+	if mtu == 0 {
+		mtu = 4096 // of datagrams each has its own
+	}
+	return mtu + packet.HeaderRoom + packet.TrailerRoom
 }
 
 // charges is what the frames of the batch from had on are charged together.

@@ -31,7 +31,6 @@ type turn struct {
 	next   *QP        // in list
 	round  uint32     // credit is of this round
 	credit int        // bytes that it may still send in it; what it sent too much is owed
-	size   int        // mean of its last frames, in bytes as they were charged; 0 before the first
 }
 
 // empty reports whether no queue pair is ready.
@@ -96,23 +95,8 @@ func (t *turns) remove(q *QP) {
 	}
 }
 
-// frames is how many frames the queue pair may send now, 1 to burst, if they are as long as its last
-// ones. The first are taken to be of the longest size.
-func (t *turn) frames(longest int) int {
-	size := t.size
-	if size == 0 {
-		size = max(longest, leastCharge)
-	}
-	return min(max(1, t.credit/size), burst)
-}
-
-// charge takes from the queue pair's credit what its frames are charged together.
-func (t *turn) charge(frames, bytes int) {
-	if frames > 0 {
-		t.credit -= bytes
-		t.size = bytes / frames
-	}
-}
+// frames is how many frames of at most so many bytes the queue pair may send now, at least one.
+func (t *turn) frames(longest int) int { return max(1, t.credit/max(longest, leastCharge)) }
 
 // readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.
 type readyList struct {
