@@ -1,15 +1,52 @@
 package engine
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+)
+
+// admission is the hosts that may talk to a device, as ranges of addresses in ascending order that do
+// not touch: a stranger is found out in the logarithm of their number. Without any, all hosts may.
+type admission []addressRange
+
+type addressRange struct{ first, last netip.Addr }
+
+func newAdmission(peers []netip.Prefix) (a admission) {
+	for _, p := range peers {
+		a = append(a, addressRange{p.Masked().Addr(), lastOf(p)})
+	}
+	slices.SortFunc(a, func(x, y addressRange) int {
+		return cmp.Or(x.first.Compare(y.first), y.last.Compare(x.last)) // the longer first
+	})
+	merged := a[:0]
+	for _, r := range a {
+		// Two prefixes are apart, or one holds the other.
+		if n := len(merged); n == 0 || merged[n-1].last.Less(r.first) {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}
+
+// lastOf returns the last address of a prefix.
+func lastOf(p netip.Prefix) netip.Addr {
+	b := p.Addr().AsSlice()
+	for i := p.Bits(); i < 8*len(b); i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	last, _ := netip.AddrFromSlice(b)
+	return last
+}
+
+// has reports whether a host is among them.
+func (a admission) has(host netip.Addr) bool {
+	host = host.Unmap().WithZone("")
+	i, found := slices.BinarySearchFunc(a, host, func(r addressRange, h netip.Addr) int { return r.first.Compare(h) })
+	return len(a) == 0 || found || i > 0 && !a[i-1].last.Less(host)
+}
 
 // Admits is true for a host that may talk to the device. Packets of others are dropped
 // before anything is computed for them, except those to QP1: the connection manager has an
 // answer for them. No connection leads to them.
-func (d *Device) Admits(peer netip.Addr) bool {
-	for _, p := range d.peers {
-		if p.Contains(peer.Unmap().WithZone("")) {
-			return true
-		}
-	}
-	return len(d.peers) == 0
-}
+func (d *Device) Admits(peer netip.Addr) bool { return d.peers.has(peer) }

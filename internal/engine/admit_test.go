@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
@@ -19,7 +22,7 @@ func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, packet.NewPipeNet())
 		defer v.close()
-		v.dev.peers = []netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")}
+		v.dev.peers = newAdmission([]netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")})
 		for _, opcode := range []bth.Opcode{bth.RCWriteOnly, bth.UDSendOnly} {
 			p := v.valid()
 			p.Opcode = opcode
@@ -50,7 +53,7 @@ func TestAdmits(t *testing.T) {
 	if !d.Admits(addrC) {
 		t.Error("a device without a list refuses a peer")
 	}
-	d.peers = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("fe80::/64")}
+	d.peers = newAdmission([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("fe80::/64")})
 	got := map[string]bool{}
 	for _, a := range []string{"192.0.2.1", "192.0.2.66", "::ffff:192.0.2.2", "fe80::1%eth0", "fe80:1::1", "2001:db8::1"} {
 		got[a] = d.Admits(netip.MustParseAddr(a))
@@ -59,6 +62,29 @@ func TestAdmits(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestAdmitsWhatAnyOfThePrefixesHolds(t *testing.T) {
+	addresses := rapid.Custom(func(t *rapid.T) netip.Addr {
+		b := []byte{10, 0, rapid.ByteRange(0, 3).Draw(t, "third"), rapid.Byte().Draw(t, "fourth")}
+		if rapid.Bool().Draw(t, "IPv6") {
+			b = append(bytes.Repeat([]byte{0xfd}, 12), b...)
+		}
+		a, _ := netip.AddrFromSlice(b)
+		return a
+	})
+	prefixes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) netip.Prefix {
+		a := addresses.Draw(t, "address")
+		return netip.PrefixFrom(a, a.BitLen()-rapid.IntRange(0, 12).Draw(t, "host bits"))
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		peers := prefixes.Draw(t, "peers")
+		host := addresses.Draw(t, "host")
+		want := len(peers) == 0 || slices.ContainsFunc(peers, func(p netip.Prefix) bool { return p.Contains(host) })
+		if got := newAdmission(peers).has(host); got != want {
+			t.Fatalf("%v is admitted: %v", host, got)
+		}
+	})
 }
 
 func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +45,7 @@ type Device struct {
 	maxSRQ    int
 	gids      []*gid // the GID table, changed with linking and every shard's lock held, read with any of them
 	maxMTU    qp.MTU // 0 for any
-	peers     []netip.Prefix
+	peers     admission
 	spin      time.Duration
 	observer  Observer
 	guid      uint64
@@ -97,7 +96,7 @@ func Open(cfg Config) (*Device, error) {
 	secret := secrets{cfg.Seed}
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		maxMTU: cfg.MTU, peers: slices.Clone(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
+		maxMTU: cfg.MTU, peers: newAdmission(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
 		start: time.Now(), guid: secret.guid(),
 		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
 		done: make(chan struct{}), events: newEvents(),
