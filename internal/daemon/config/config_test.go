@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -167,6 +168,33 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("of a file too large: %v", err)
+	}
+}
+
+// A file that does not end is read no further than the limit.
+func TestAnEndlessFileIsTooLong(t *testing.T) {
+	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("Load = %v", err)
+	}
+}
+
+func TestAKeyOfManyPartsIsRefused(t *testing.T) {
+	for _, part := range []string{"a.", "a . ", `"a".`} {
+		_, err := Parse("x", []byte("drain = \"1s\"\n"+strings.Repeat(part, 50_000)+"z = 1\n"))
+		if err == nil || err.Error() != "x:2: a key has more than 32 parts" {
+			t.Errorf("Parse of %q again and again = %.100v", part, err)
+		}
+	}
+}
+
+func TestManyPeersAreRead(t *testing.T) {
+	var b strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&b, "%q,", netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+	}
+	c, err := Parse("x", []byte("[[device]]\ninterface = \"eth0\"\npeers = ["+b.String()+"]\n"))
+	if err != nil || len(c.Devices) != 1 || len(c.Devices[0].Peers) != 60_000 {
+		t.Errorf("%d devices, %v", len(c.Devices), err)
 	}
 }
 

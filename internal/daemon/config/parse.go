@@ -1,10 +1,13 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +17,9 @@ import (
 
 // maxFile is the longest file that is read, in bytes.
 const maxFile = 1 << 20
+
+// longKey finds keys of more parts than there is any use for: some thousands take the parser seconds.
+var longKey = regexp.MustCompile(`(?:["']?[A-Za-z0-9_-]+["']?[ \t]*\.[ \t]*){32}`)
 
 // A Problem is something wrong in a file or a flag.
 type Problem struct {
@@ -26,7 +32,12 @@ func (p *Problem) Error() string { return p.At + ": " + p.Text }
 // Load reads a file over the defaults. The error joins all that is wrong, each a [*Problem],
 // where the file can be read.
 func Load(file string) (Config, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return Default(), err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return Default(), err
 	}
@@ -37,7 +48,10 @@ func Load(file string) (Config, error) {
 func Parse(file string, data []byte) (Config, error) {
 	c := Default()
 	if len(data) > maxFile {
-		return c, &Problem{file, fmt.Sprintf("the file has %d bytes, the limit is %d", len(data), maxFile)}
+		return c, &Problem{file, fmt.Sprintf("the file is too long: the limit is %d bytes", maxFile)}
+	}
+	if at := longKey.FindIndex(data); at != nil {
+		return c, &Problem{place(file, 1+bytes.Count(data[:at[0]], []byte("\n"))), "a key has more than 32 parts"}
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {

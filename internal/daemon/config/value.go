@@ -100,7 +100,7 @@ func (v choices) Set(s string) error {
 		return refused(v, s)
 	}
 	if !slices.Contains(*v.p, s) {
-		*v.p = append(slices.Clip(*v.p), s)
+		*v.p = append(*v.p, s)
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ type prefixes struct{ p *[]netip.Prefix }
 
 func (v prefixes) Set(s string) error {
 	if p, err := netip.ParsePrefix(s); err == nil && !p.Addr().Is4In6() {
-		*v.p = append(slices.Clip(*v.p), p.Masked())
+		*v.p = append(*v.p, p.Masked())
 		return nil
 	}
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		*v.p = append(slices.Clip(*v.p), netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+		*v.p = append(*v.p, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
 		return nil
 	}
 	return refused(v, s)
