@@ -162,7 +162,7 @@ func (p *pcapng) addInterface(b []byte) error {
 	err := p.options(b[interfaceLen:], func(code uint16, v []byte) {
 		switch {
 		case code == optName:
-			i.name = text(v)
+			i.name = text(v[:min(len(v), maxName)])
 		case code == optOffset && len(v) == 8:
 			i.offset = int64(p.order.u64(v))
 		case code == optResolution && len(v) == 1:
@@ -292,6 +292,10 @@ func (i *captureInterface) time(ts uint64) time.Time {
 func tooShort(what string, got, want int) error {
 	return fmt.Errorf("the block of %s has a body of %d bytes, and needs %d: the file is damaged here", what, got, want)
 }
+
+// maxName is how many bytes of an interface's name are kept: those of Linux have 15, and a file may
+// have 65,536 interfaces.
+const maxName = 256
 
 // text is the value of an option for people, whatever the writer put there.
 func text(v []byte) string {

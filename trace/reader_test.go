@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -340,6 +341,21 @@ func TestADamagedFileIsReadUpToTheDamage(t *testing.T) {
 				t.Errorf("%d frames, %v, want %d and %q", len(got), err, tt.frames, tt.want)
 			}
 		})
+	}
+}
+
+// A file may describe 65,536 interfaces, whose names are kept as long as it is read.
+func TestLongNamesOfInterfacesAreCut(t *testing.T) {
+	o := binary.LittleEndian
+	name := bytes.Repeat([]byte("n"), 60_000)
+	file := slices.Concat(
+		block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff)),
+		block(o, 1, words(o, 1, 0), option(o, 2, name...)),
+		block(o, 6, words(o, 0, 0, 0, 3, 3), padded("abc")),
+	)
+	got, err := frames(t, bytes.NewReader(file))
+	if err != nil || len(got) != 1 || got[0].Interface != string(name[:256]) {
+		t.Errorf("%d frames, %v, the name has %d bytes, want 256", len(got), err, len(got[0].Interface))
 	}
 }
 
