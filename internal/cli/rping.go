@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -143,6 +146,17 @@ func (p *rpingParams) print(a *app, head string) func(text []byte) {
 	return func(text []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(a.stdout, "%s%s\n", head, text)
+		fmt.Fprintf(a.stdout, "%s%s\n", head, printable(text))
 	}
+}
+
+// printable is the text of a peer with a question mark for everything that is no visible character or
+// space: a terminal obeys some of that.
+func printable(text []byte) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, string(text))
 }
