@@ -168,10 +168,10 @@ func (r *ConnRequest) Reject(private []byte) error {
 	return nil
 }
 
-// Ignore leaves the request without an answer, as if it had been lost: the peer's host repeats it, some
-// seconds later, as a new request. It is for programs that get more requests than they can refuse:
-// those may be forged, and a refusal that is not sent reaches no third party. The error says that the
-// request was answered or has ended.
+// Ignore leaves the request without an answer, as if it had been lost: the peer's host repeats it some
+// seconds later, as a new request. A program that receives a flood of requests ignores most of them:
+// they may be forged, and each refusal would go to the forged address. The error says that the request
+// was answered or has ended.
 func (r *ConnRequest) Ignore() error {
 	err := r.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error { return m.Ignore(r.id) })
 	if err != nil {

@@ -4,9 +4,9 @@ package qp
 // ring in memory that another process shares. Calls must not block, and do not overlap.
 type CompletionStore interface {
 	// Push appends a copy of wc. A store without room for it is in error from then on, as after
-	// IBV_EVENT_CQ_ERR: it takes no more. notify reports that the program has asked to be told of this
-	// one; it has to ask again for another. In a ring the program finds wc before notify is decided, so a
-	// program that asks and then looks misses none.
+	// IBV_EVENT_CQ_ERR: it takes no more. notify reports that the program has asked for a notification
+	// of wc; each request is for one notification. A ring makes wc visible to the program before it
+	// decides notify, so a program that asks and then polls misses no completion.
 	Push(wc *WC) (notify bool)
 	// Len returns the number of completions that wait.
 	Len() int
@@ -18,7 +18,7 @@ type CompletionStore interface {
 	Resize(depth int) error
 }
 
-// notice says which completion a program wants to be told of (IBA 11.4.2.2).
+// notice is the kind of completion that the program requested a notification of (IBA 11.4.2.2).
 type notice uint8
 
 const (
@@ -32,9 +32,9 @@ func (n notice) due(wc *WC) bool {
 	return n == noticeNext || n == noticeSolicited && (wc.Solicited || wc.Status != WCSuccess)
 }
 
-// Arm asks for the next completion to be told of, or with solicitedOnly the next that is a receive whose
-// sender asked for it or that is in error. Completions that are in the queue already do not count. A
-// request for any completion is not made less by one for solicited ones.
+// Arm requests a notification of the next completion or, with solicitedOnly, of the next completion
+// that is solicited or in error. Completions that are in the queue already do not count. A request for
+// solicited completions does not replace an earlier one for any completion (IBA 11.4.2.2).
 func (c *CQ) Arm(solicitedOnly bool) {
 	switch {
 	case !solicitedOnly:

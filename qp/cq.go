@@ -24,11 +24,11 @@ func (c *CQ) Depth() int { return c.depth }
 // error, as after IBV_EVENT_CQ_ERR: those it holds can be polled, no more are taken.
 func (c *CQ) Overflowed() bool { return c.overflowed }
 
-// Complete is Push for those who poll: nobody is told.
+// Complete is Push without its result, for a queue that is only polled.
 func (c *CQ) Complete(wc *WC) { c.Push(wc) }
 
-// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports whether the
-// program has asked to be told of it by [CQ.Arm], also of one that was lost: then it is told of that.
+// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports whether
+// [CQ.Arm] has asked for a notification of wc; a completion that is lost notifies too.
 func (c *CQ) Push(wc *WC) (notify bool) {
 	if notify = c.armed.due(wc); notify {
 		c.armed = noticeNone

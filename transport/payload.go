@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// payload hangs n bytes from offset off of w's message onto f; false when a region is gone. The packets
-// that follow may take as many bytes more as ahead is beyond n.
+// payload hangs n bytes from offset off of w's message onto f and returns false when a region is
+// gone. ahead is n and the bytes behind them that the next packets of this call can carry.
 func (x *transmission) payload(f *packet.Frame, w *qp.SendWQE, off, n, ahead uint64) bool {
 	if w.Flags&qp.Inline == 0 {
 		return x.gather(f, w.SG, off, n, ahead)
@@ -49,28 +49,30 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	}
 	b := region.View(addr, n)
 	if b == nil {
-		if b = x.stage.bytes(region, addr, n); b == nil {
-			if b = x.stage.fill(f, region, addr, n, ahead); b == nil {
-				return false
-			}
-		}
+		b = x.stage.bytes(region, addr, n)
+	}
+	if b == nil {
+		b = x.stage.fill(f, region, addr, n, ahead)
+	}
+	if b == nil {
+		return false
 	}
 	f.Payload = append(f.Payload, b)
 	return true
 }
 
-// maxStage is how many bytes are read of memory at a time that this process cannot reach by pointer: a
-// call costs as much as some thousand bytes.
+// maxStage is the largest read, in bytes, of memory that this process cannot reach by pointer. One
+// call costs as much as copying some thousand bytes.
 const maxStage = 64 << 10
 
-// stage is what was read of such memory for the packets of one batch.
+// stage is a staging buffer: bytes of such memory, read for packets of one call of Transmit.
 type stage struct {
 	region *mr.Region
 	addr   uint64
 	read   []byte
 }
 
-// bytes returns n bytes of the region at addr, nil if they were not read.
+// bytes returns n bytes of the region at addr, nil if the stage does not hold them.
 func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	off, have := addr-s.addr, uint64(len(s.read)) // off is huge where addr is the lower
 	if s.region != region || off >= have || n > have-off {
@@ -79,18 +81,15 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	return s.read[off : off+n : off+n]
 }
 
-// fill reads ahead bytes of the region at addr, or as many as go into a stage, and returns the first n of
-// them: those alone are read if the others cannot be. nil means that not even those can.
+// fill reads ahead bytes of the region at addr, at most maxStage of them and at least n, or n if that
+// fails, and returns the first n. It returns nil if even those cannot be read.
 func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) []byte {
-	if ahead = min(ahead, max(n, maxStage)); ahead > n {
-		if b := f.Alloc(int(ahead)); region.Read(b, addr) == nil {
-			*s = stage{region, addr, b}
-			return b[:n:n]
+	b := f.Alloc(int(max(n, min(ahead, maxStage))))
+	if region.Read(b, addr) != nil {
+		if b = b[:n]; region.Read(b, addr) != nil {
+			return nil
 		}
 	}
-	b := f.Alloc(int(n))
-	if region.Read(b, addr) != nil {
-		return nil
-	}
-	return b
+	*s = stage{region, addr, b}
+	return b[:n:n]
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// farMemory is memory without a pointer to it, which notes what is read of it.
+// farMemory is memory without a pointer to it; it notes the length of each read.
 type farMemory struct {
 	mr.Memory
 	reads []int
@@ -121,7 +121,8 @@ func TestNoMoreIsReadThanMayLeave(t *testing.T) {
 	w := newPumpOver(mtu, far, mr.Bytes(make([]byte, 1<<20)))
 	key := w.reg[0].LKey()
 	err := w.qp[0].SQ.Push(&qp.SendWR{
-		Opcode: qp.WRWrite, RKey: w.reg[1].RKey(), SGList: []qp.SGE{{Length: mtu / 2, LKey: key}, {Length: packets*mtu - mtu/2, LKey: key}},
+		Opcode: qp.WRWrite, RKey: w.reg[1].RKey(),
+		SGList: []qp.SGE{{Length: mtu / 2, LKey: key}, {Addr: mtu / 2, Length: packets*mtu - mtu/2, LKey: key}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/pace"
 	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/rping"
 )
@@ -22,10 +21,9 @@ const (
 
 // pingers are the rping clients of a device.
 type pingers struct {
-	mu      sync.Mutex
-	places  *places.Places
-	answers pace.Bucket // for those that are refused
-	counts  pingerCounts
+	mu     sync.Mutex
+	places *places.Places
+	counts pingerCounts
 }
 
 // pingerCounts say what became of clients.
@@ -39,8 +37,8 @@ type pingerCounts struct {
 
 func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
 
-// enter gives a client of host a place, nil if there is none: then answered says whether it is told.
-// giveUp is called if another takes the place.
+// enter gives a client of host a place, nil if there is none: answered is false if that request is to
+// be ignored. giveUp is called if another client takes the place.
 func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +50,7 @@ func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, an
 	case places.HostFull:
 		p.counts.busyPeer++
 	}
-	return place, place != nil || p.answers.TakeIfThere(places.Answers(), now)
+	return place, place != nil || p.places.MayAnswer(now)
 }
 
 // connected keeps a place for its client, which is connected. It returns false if another has it.

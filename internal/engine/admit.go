@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// admission is the hosts that may talk to a device, as ranges of addresses in ascending order that do
-// not touch: a stranger is found out in the logarithm of their number. Without any, all hosts may.
+// admission holds the addresses of the hosts that may talk to a device: ranges in ascending order,
+// disjoint, so that a look-up is a binary search. An empty admission is all hosts.
 type admission []addressRange
 
 type addressRange struct{ first, last netip.Addr }
@@ -39,11 +39,13 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// has reports whether a host is among them.
-func (a admission) has(host netip.Addr) bool {
+// has reports whether a host may talk to the device.
+func (a admission) has(host netip.Addr) bool { return len(a) == 0 || a.holds(host) }
+
+func (a admission) holds(host netip.Addr) bool {
 	host = host.Unmap().WithZone("")
 	i, found := slices.BinarySearchFunc(a, host, func(r addressRange, h netip.Addr) int { return r.first.Compare(h) })
-	return len(a) == 0 || found || i > 0 && !a[i-1].last.Less(host)
+	return found || i > 0 && !a[i-1].last.Less(host)
 }
 
 // Admits is true for a host that may talk to the device. Packets of others are dropped

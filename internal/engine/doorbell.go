@@ -8,9 +8,9 @@ import (
 
 var errSourced = errors.New("the queue pair takes its work requests from a source: put them there, and ring the doorbell")
 
-// Doorbell tells that there are work requests in the sources of the queue pair. Sends are fetched and,
-// unless many are outstanding, sent in the caller; receives are taken when messages come, and flushed
-// now if the queue pair has failed.
+// Doorbell announces work requests in the sources of the queue pair. It fetches sends and transmits
+// them in the caller's goroutine unless many are outstanding. Receives are taken when messages arrive,
+// or flushed now if the queue pair is in ERR.
 func (q *QP) Doorbell() error {
 	q.shard.lock()
 	defer q.shard.unlock()
@@ -23,12 +23,12 @@ func (q *QP) Doorbell() error {
 	return nil
 }
 
-// flushRounds is how often a full queue of requests is fetched and flushed at a time. A source that
-// holds still more is looked at again when its doorbell rings.
+// flushRounds bounds the send queues full of requests that one call of refill flushes. What the source
+// holds beyond that is flushed when its doorbell rings.
 const flushRounds = 4
 
-// refill fetches sends as far as the send queue has room, which requests that have completed may have
-// made, and reports whether there were any. The lock is held.
+// refill fetches sends while the send queue has room, and reports whether there were any. The lock is
+// held.
 func (q *QP) refill() (got bool) {
 	if !q.attr.SQ.Sourced() {
 		return false

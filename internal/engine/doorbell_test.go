@@ -12,7 +12,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sharedRing is a source of sends or receives with so many places as a program shares it with the device.
+// sharedRing is a source of sends or receives: a ring of fixed length that a program shares with the
+// device.
 type sharedRing[WR any] struct {
 	mu                          sync.Mutex
 	places                      []WR
@@ -95,8 +96,8 @@ func (r *recvRing) Len() int     { return r.producer - r.fetched }
 func (r *recvRing) Depth() int   { return len(r.places) }
 func (r *recvRing) Reset()       { r.fetched, r.consumer = r.producer, r.producer }
 
-// newSourcedPair is a pair of which a's queue pair takes its sends and b's its receives from a ring of
-// so many places, beside a send queue of depth.
+// newSourcedPair returns two connected queue pairs. That of a takes its sends and that of b its receives
+// from a ring of the given number of places; depth is that of the send queue.
 func newSourcedPair(t *testing.T, places, depth int) (a, b *end, sends *sendRing, receives *recvRing) {
 	t.Helper()
 	a, b = newPair(t, 1<<16, usualRetry, nil)

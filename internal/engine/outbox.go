@@ -65,7 +65,7 @@ func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
 // transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
-// returns what it is charged, at least the least of a frame so that a budget comes to its end.
+// returns its charge in bytes: at least leastCharge, so that every call uses some of a budget.
 func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 	for stuck := false; !o.batch.Full() && !stuck; {
 		q := o.pop(all)

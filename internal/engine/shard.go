@@ -79,8 +79,8 @@ func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true) }
 // round are left to the pump, or the receiver would send for them as long as packets arrive.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false) }
 
-// flushSome lets so many bytes leave by each link, as frames are charged, only of fresh queue pairs or
-// of all.
+// flushSome sends up to bytes, counted as frames are charged, by each link: of all queue pairs, or only
+// of the fresh ones.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool) {
 	s.failUsers(now)
 	for _, o := range s.out {

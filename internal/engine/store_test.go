@@ -37,7 +37,8 @@ func (r *storeRing) Resize(depth int) error {
 	return nil
 }
 
-// storedPair is a pair of which a's queue pair completes into a store of so many places.
+// storedPair returns two connected queue pairs; that of a completes into a store of the given number of
+// places.
 func storedPair(t *testing.T, places int) (a, b *end, store *storeRing) {
 	t.Helper()
 	a, b = newPair(t, 4096, usualRetry, nil)

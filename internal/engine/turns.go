@@ -95,7 +95,8 @@ func (t *turns) remove(q *QP) {
 	}
 }
 
-// frames is how many frames of at most so many bytes the queue pair may send now, at least one.
+// frames returns the number of frames of at most longest bytes that the queue pair may send now, at
+// least 1.
 func (t *turn) frames(longest int) int { return max(1, t.credit/max(longest, leastCharge)) }
 
 // readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.

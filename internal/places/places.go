@@ -20,9 +20,8 @@ import (
 // that time.
 const Grace = 100 * time.Millisecond
 
-// Answers is how often a service answers the requests that it refuses. It leaves the others without an
-// answer: their senders repeat them, and one whose address stands on requests that are not its own gets
-// less for them.
+// Answers is the rate at which a service answers requests that it refuses. It ignores the others: their
+// senders repeat them, and a third party whose address was forged receives fewer answers.
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
 // ErrTaken is for the error of a request whose place was taken.
@@ -34,6 +33,7 @@ type Places struct {
 	total       int
 	hosts       map[netip.Addr]int // of total, none of 0
 	asking      []*Place           // those that are not connected, oldest first
+	answers     pace.Bucket        // of the rate Answers
 }
 
 // Place is that of one client.
@@ -70,6 +70,9 @@ const (
 	Full                    // as many clients as there may be
 	HostFull                // as many as one host may have
 )
+
+// MayAnswer reports whether a request that is refused now is answered, and counts the answer.
+func (p *Places) MayAnswer(now time.Time) bool { return p.answers.TakeIfThere(Answers(), now) }
 
 // Enter gives a client of host a place. giveUp is called if another takes it before the client is
 // connected. The other waits until the client has left, so that there never are more than the bounds.

@@ -195,10 +195,10 @@ func (s *Server) leave(x *exported, at *place) {
 
 func (s *Server) refuse(r *gorxe.ConnRequest, why Refusal, text error) {
 	s.mu.Lock()
-	answered := s.answers.TakeIfThere(places.Answers(), time.Now())
+	answered := s.places.MayAnswer(time.Now())
 	s.mu.Unlock()
 	if !answered {
-		// As below.
+		// An error says that the client has given up.
 		_ = r.Ignore()
 		return
 	}

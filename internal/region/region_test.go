@@ -427,7 +427,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A refusal goes to the address that stands on the request, which may be a third party's.
+// A refusal goes to the source address of the request, which may be forged.
 func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, packet.FaultConfig{})

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/pace"
 	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/mr"
 )
@@ -56,7 +55,6 @@ type Server struct {
 	closed  bool
 	regions map[string]*exported
 	places  *places.Places
-	answers pace.Bucket // to requests that are refused
 	counts  Counts
 }
 
