@@ -16,6 +16,7 @@ import (
 	"github.com/gorxe/gorxe/internal/daemon"
 	"github.com/gorxe/gorxe/internal/daemon/control"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/trace/text"
 )
 
 // Exit codes.
@@ -73,13 +74,14 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// oneLine returns the text of err as one line, without the names of packages that the reader need not know.
+// oneLine returns the text of err as one line that is safe to print, without the names of packages that
+// the reader need not know.
 func oneLine(err error) string {
-	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	message := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	for _, name := range []string{"capture: ", "packet: ", "engine: ", "transport: ", "qp: ", "mr: ", "cm: "} {
-		text = strings.ReplaceAll(strings.TrimPrefix(text, name), ": "+name, ": ")
+		message = strings.ReplaceAll(strings.TrimPrefix(message, name), ": "+name, ": ")
 	}
-	return text
+	return text.Plain(message)
 }
 
 // finalError is an error that an interruption has not caused, and does not excuse.

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -170,5 +172,23 @@ func TestOneLineOfAJoinedError(t *testing.T) {
 	err := usagef("eth0: %w\n%w", errTest, errTest)
 	if got := oneLine(err); got != "eth0: test; test" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Names of interfaces and regions in an error come from a file, the data of a ping from a peer.
+func TestTextFromElsewhereIsPrintedWithoutControlCharacters(t *testing.T) {
+	const hostile, plain = "e\x1b]0;owned\a\u202eth", "e\ufffd]0;owned\ufffd\ufffdth"
+	if got := oneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+": no such device" {
+		t.Errorf("an error is printed as %q", got)
+	}
+	var out, errs bytes.Buffer
+	a := &app{stdout: &out, stderr: &errs}
+	(&listError{fmt.Errorf("interface %s: no such device", hostile)}).print(a)
+	if want := "gorxe: interface " + plain + ": no such device\n"; errs.String() != want {
+		t.Errorf("a list of errors is printed as %q", errs.String())
+	}
+	(&rpingParams{verbose: true}).print(a, "ping data: ")([]byte(hostile))
+	if want := "ping data: " + plain + "\n"; out.String() != want {
+		t.Errorf("a ping is printed as %q", out.String())
 	}
 }

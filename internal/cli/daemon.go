@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/daemon"
 	"github.com/gorxe/gorxe/internal/daemon/config"
+	"github.com/gorxe/gorxe/trace/text"
 )
 
 func (a *app) daemonCommand() *cobra.Command {
@@ -82,6 +83,6 @@ func (e *listError) Unwrap() error { return e.err }
 
 func (e *listError) print(a *app) {
 	for _, line := range config.Lines(e.err) {
-		fmt.Fprintln(a.stderr, "gorxe: "+line)
+		fmt.Fprintln(a.stderr, "gorxe: "+text.Plain(line))
 	}
 }

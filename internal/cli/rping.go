@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/rping"
+	"github.com/gorxe/gorxe/trace/text"
 )
 
 // rpingParams are rping's flags.
@@ -143,20 +141,9 @@ func (p *rpingParams) print(a *app, head string) func(text []byte) {
 		return nil
 	}
 	var mu sync.Mutex
-	return func(text []byte) {
+	return func(ping []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(a.stdout, "%s%s\n", head, printable(text))
+		fmt.Fprintf(a.stdout, "%s%s\n", head, text.Plain(string(ping)))
 	}
-}
-
-// printable is the text of a peer with a question mark for everything that is no visible character or
-// space: a terminal obeys some of that.
-func printable(text []byte) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, string(text))
 }

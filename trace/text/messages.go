@@ -70,10 +70,10 @@ func (t *Messages) remarks(m *trace.Message) string {
 		r = append(r, t.paint.warn("no answer in the capture"))
 	}
 	if m.WR != "" {
-		r = append(r, string(appendPlain(nil, m.WR)))
+		r = append(r, Plain(m.WR))
 	}
 	if m.WC != "" {
-		r = append(r, string(appendPlain([]byte("→ "), m.WC)))
+		r = append(r, "→ "+Plain(m.WC))
 	}
 	return strings.Join(r, "; ")
 }

@@ -4,8 +4,6 @@ package text
 import (
 	"io"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/fields"
@@ -95,34 +93,5 @@ func (w *Writer) stop() {
 
 func (w *Writer) s(s string) { w.b = append(w.b, s...) }
 
-// plain writes text that others made, such as a comment of the capture; see [appendPlain].
+// plain writes text of a peer or a file, such as a comment of the capture; see [Plain].
 func (w *Writer) plain(s string) { w.b = appendPlain(w.b, s) }
-
-// appendPlain appends text that others made without what a terminal would take for commands, and
-// without what has no picture of its own, such as a change of the direction of writing.
-func appendPlain(b []byte, s string) []byte {
-	done := 0
-	for i := 0; i < len(s); {
-		r, n := rune(s[i]), 1
-		if r >= ' ' && r < 0x7f {
-			i++
-			continue
-		}
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
-		}
-		if unicode.IsGraphic(r) && (r != utf8.RuneError || n > 1) {
-			i += n
-			continue
-		}
-		b = append(b, s[done:i]...)
-		if r == '\n' || r == '\r' || r == '\t' {
-			b = append(b, ' ')
-		} else {
-			b = append(b, "\ufffd"...)
-		}
-		i += n
-		done = i
-	}
-	return append(b, s[done:]...)
-}
