@@ -12,10 +12,9 @@ import (
 const (
 	// burst is how many frames a batch has room for at least.
 	burst = 64
-	// flushBytes is how many bytes leave by one link before the lock is let go, as frames are charged.
+	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
+	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
 	flushBytes = 1 << 20
-	// pumpBytes is the same for the pump, which gives way to the receiver as often as it can.
-	pumpBytes = 256 << 10
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
 	joined = 512
