@@ -149,6 +149,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	out := s.out[in.index]
 	if s == in.shard {
 		s.count.received.add(&in.count)
+		s.crowded = len(in.rb.Frames) >= crowd
 		if !in.to.IsMulticast() {
 			out.batches.Add(1)
 		}

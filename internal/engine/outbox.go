@@ -15,6 +15,12 @@ const (
 	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
 	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
 	flushBytes = 1 << 20
+	// crowdedBytes is the bound for the pump of a shard that is crowded: the receiver gets the lock after
+	// each of them, and takes packets as fast as they come.
+	crowdedBytes = 64 << 10
+	// crowd is the number of frames in a batch received that makes a shard crowded: half of what the UDP
+	// link takes at a time.
+	crowd = 32
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
 	joined = 512

@@ -32,6 +32,7 @@ type shard struct {
 	groups  map[netip.Addr]*group
 	early   transport.EarlyPool
 	lost    lostCQs
+	crowded bool // the last batch received was large, so more packets wait probably
 
 	leftGroups packet.Stats // of memberships that are over
 
@@ -73,17 +74,18 @@ func (s *shard) ready(q *QP) {
 // flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
 // its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
 // lock is held.
-func (s *shard) flush(now transport.Time) { s.flushSome(now, true) }
+func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true) }
 
 // flushFresh is flush for after packets were received: queue pairs that have had their turn in this
 // round are left to the pump, or the receiver would send for them as long as packets arrive.
-func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, false) }
+func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false) }
 
-// flushSome sends up to flushBytes by each link: of all queue pairs, or only of the fresh ones.
-func (s *shard) flushSome(now transport.Time, all bool) {
+// flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
+// fresh ones.
+func (s *shard) flushSome(now transport.Time, bytes int, all bool) {
 	s.failUsers(now)
 	for _, o := range s.out {
-		for budget := flushBytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
+		for budget := bytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
 			budget -= o.transmit(s, now, all)
 		}
 	}
@@ -145,7 +147,11 @@ func (s *shard) pump() {
 		s.lock()
 		now := s.dev.now()
 		s.expire(now)
-		s.flush(now)
+		bytes := flushBytes
+		if s.crowded {
+			bytes = crowdedBytes
+		}
+		s.flushSome(now, bytes, true)
 		s.unlock()
 		// Who waited for the lock goes first: a received ACK is worth more than
 		// another burst.
