@@ -200,6 +200,53 @@ func TestARequestThatIsLeftWithoutAnAnswerComesAgain(t *testing.T) {
 	})
 }
 
+// The program gives up while the RTU is on its way: whichever comes first, nothing stays established.
+func TestAnAcceptThatIsGivenUpLeavesNoConnection(t *testing.T) {
+	cfg := pipeLinks(t)
+	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
+	l := b.listenAt(gorxe.PortSpaceTCP, 1)
+	for i := range 100 {
+		a.qp, _ = a.newQP()
+		b.qp, _ = b.newQP()
+		out := a.dial(t.Context(), b.at(1), gorxe.DefaultConnParam())
+		r := b.next(l)
+		ctx, giveUp := context.WithCancel(t.Context())
+		accepted := make(chan *gorxe.Conn, 1)
+		go func() {
+			c, _ := r.Accept(ctx, b.qp, gorxe.DefaultConnParam())
+			accepted <- c
+		}()
+		var atA *gorxe.Conn
+		if i%2 == 0 {
+			atA = (<-out).conn
+			giveUp()
+		} else {
+			giveUp()
+			atA = (<-out).conn
+		}
+		if atB := <-accepted; atB != nil {
+			if err := atB.Disconnect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if atA != nil {
+			select {
+			case <-atA.Done():
+			case <-time.After(20 * time.Second):
+				t.Fatalf("connection %d: the peer was not told", i)
+			}
+		}
+		for info := range b.dev.CMs() {
+			if info.State == "ESTABLISHED" {
+				t.Fatalf("connection %d: %+v is left", i, info)
+			}
+		}
+		if err := errors.Join(a.qp.Close(), b.qp.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAClientHearsThatNobodyListens(t *testing.T) {
 	cfg := pipeLinks(t)
 	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)

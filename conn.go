@@ -147,13 +147,16 @@ func (c *Conn) begin() {
 	}
 }
 
-// cancel gives up what is not established. After end, nothing is asked any more.
+// cancel gives up what is not established. After end, nothing is asked any more. The peer's answer may
+// have established the connection meanwhile: then it is disconnected.
 func (c *Conn) cancel() {
 	var id cm.CommID
 	// An error says that it has ended by itself.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		id = c.id
-		return m.Cancel(now, id)
+		if id = c.id; m.Cancel(now, id) == nil {
+			return nil
+		}
+		return m.Disconnect(now, id, nil)
 	})
 	c.cm.forget(id)
 }
