@@ -80,13 +80,16 @@ func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true) }
 // round are left to the pump, or the receiver would send for them as long as packets arrive.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false) }
 
-// flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
-// fresh ones.
+// flushSome sends up to bytes, as frames are charged, by each link, and for flushTime: of all queue
+// pairs, or only of the fresh ones.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool) {
 	s.failUsers(now)
 	for _, o := range s.out {
 		for budget := bytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
 			budget -= o.transmit(s, now, all)
+			if s.dev.now()-now > flushTime {
+				break
+			}
 		}
 	}
 	// Datagrams move on from one outbox to another, also to one that had its turn.
