@@ -178,12 +178,29 @@ func TestAnEndlessFileIsTooLong(t *testing.T) {
 	}
 }
 
-func TestAKeyOfManyPartsIsRefused(t *testing.T) {
-	for _, part := range []string{"a.", "a . ", `"a".`} {
-		_, err := Parse("x", []byte("drain = \"1s\"\n"+strings.Repeat(part, 50_000)+"z = 1\n"))
-		if err == nil || err.Error() != "x:2: a key has more than 32 parts" {
-			t.Errorf("Parse of %q again and again = %.100v", part, err)
+func TestAKeyOfManyLevelsIsRefused(t *testing.T) {
+	long := strings.Repeat("k", 100)
+	for _, text := range []string{
+		strings.Repeat("a.", 50_000) + "z = 1\n",
+		strings.Repeat("a . ", 50_000) + "z = 1\n",
+		strings.Repeat(`"a".`, 50_000) + "z = 1\n",
+		strings.Repeat(`"a b".`, 50_000) + "z = 1\n",
+		strings.Repeat(`"".`, 50_000) + "z = 1\n",
+		"[" + strings.Repeat("a.", 50_000) + "z]\n",
+		"[[" + strings.Repeat("a.", 50_000) + "z]]\n",
+		strings.Repeat(long+" = {", 9_000) + "z = 1" + strings.Repeat("}", 9_000) + "\n",
+		"a = " + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "\n",
+		"a = {b = " + strings.Repeat("[", 20) + "{" + strings.Repeat("c.", 20) + "d = 1}" + strings.Repeat("]", 20) + "}\n",
+	} {
+		_, err := Parse("x", []byte("drain = \"1s\"\n"+text))
+		if err == nil || err.Error() != "x:2: a key or value has more than 32 levels" {
+			t.Errorf("Parse of %.40q... = %.100v", text, err)
 		}
+	}
+	// Dots elsewhere are no levels.
+	dots := strings.Repeat("a.", 100)
+	if _, err := Parse("x", []byte("# "+dots+"\n[[device]]\ninterface = \"eth0\" # "+dots+"\n")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,13 +1,11 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +15,6 @@ import (
 
 // maxFile is the longest file that is read, in bytes.
 const maxFile = 1 << 20
-
-// longKey finds keys of more parts than there is any use for: some thousands take the parser seconds.
-var longKey = regexp.MustCompile(`(?:["']?[A-Za-z0-9_-]+["']?[ \t]*\.[ \t]*){32}`)
 
 // A Problem is something wrong in a file or a flag.
 type Problem struct {
@@ -50,8 +45,8 @@ func Parse(file string, data []byte) (Config, error) {
 	if len(data) > maxFile {
 		return c, &Problem{file, fmt.Sprintf("the file is too long: the limit is %d bytes", maxFile)}
 	}
-	if at := longKey.FindIndex(data); at != nil {
-		return c, &Problem{place(file, 1+bytes.Count(data[:at[0]], []byte("\n"))), "a key has more than 32 parts"}
+	if line, deep := deepKey(data); deep {
+		return c, &Problem{place(file, line), fmt.Sprintf("a key or value has more than %d levels", maxLevels)}
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {

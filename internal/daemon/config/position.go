@@ -85,13 +85,64 @@ func (w *walker) inside(path string, n *unstable.Node) {
 	}
 }
 
+// maxLevels is the largest number of levels of a key with its value: parts of the key, lists and tables.
+// There is no use for more, and some thousands take the parser seconds, and their paths gigabytes.
+const maxLevels = 32
+
+// deepKey returns the line of the first key that has more levels, with its value or alone. What is no
+// TOML is for the parser that comes next to report.
+func deepKey(data []byte) (line int, deep bool) {
+	var p unstable.Parser
+	p.Reset(data)
+	for p.NextExpression() {
+		n := p.Expression()
+		switch n.Kind {
+		case unstable.Table, unstable.ArrayTable, unstable.KeyValue:
+			if !fits(n, maxLevels) {
+				key := n.Key()
+				key.Next()
+				return lineAt(lineEnds(data), key.Node()), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// fits reports whether a key with its value, or a value, has no more levels than left.
+func fits(n *unstable.Node, left int) bool {
+	if n.Kind == unstable.Table || n.Kind == unstable.ArrayTable || n.Kind == unstable.KeyValue {
+		for it := n.Key(); it.Next(); {
+			left--
+		}
+	}
+	if left < 0 {
+		return false
+	}
+	switch n.Kind {
+	case unstable.KeyValue:
+		return fits(n.Value(), left)
+	case unstable.InlineTable, unstable.Array:
+		for it := n.Children(); it.Next(); {
+			if !fits(it.Node(), left-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // note keeps the line of n, the first that has the path.
 func (w *walker) note(path string, n *unstable.Node) {
 	if _, known := w.lines[path]; known || n.Raw.Length == 0 {
 		return
 	}
-	before, _ := slices.BinarySearch(w.ends, int(n.Raw.Offset))
-	w.lines[path] = before + 1
+	w.lines[path] = lineAt(w.ends, n)
+}
+
+// lineAt is the line that a node begins in.
+func lineAt(ends []int, n *unstable.Node) int {
+	before, _ := slices.BinarySearch(ends, int(n.Raw.Offset))
+	return before + 1
 }
 
 // lineEnds are the places of all line feeds.
