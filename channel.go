@@ -2,6 +2,7 @@ package gorxe
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gorxe/gorxe/internal/engine"
 )
@@ -10,13 +11,30 @@ import (
 // many completion queues. A program with one queue for each waiter needs none: [CQ.Wait]
 // does the same in one call.
 type CompChannel struct {
-	dev *Device
+	ctx *Context
 	ch  *engine.CompChannel
+	own *ownership
 }
 
-// CreateCompChannel makes a completion channel. Queues get on it by [OnChannel].
+// CreateCompChannel makes a completion channel of the device's own context. Queues get on it by
+// [OnChannel].
 func (d *Device) CreateCompChannel() *CompChannel {
-	return &CompChannel{dev: d, ch: d.engine.CreateCompChannel()}
+	// The device's own context is not closed and has no limits.
+	ch, _ := d.own.CreateCompChannel()
+	return ch
+}
+
+// CreateCompChannel makes a completion channel of the context. Queues get on it by [OnChannel].
+func (c *Context) CreateCompChannel() (*CompChannel, error) {
+	ch := &CompChannel{ctx: c}
+	err := c.own(objectChannel, func(o *ownership) (func() error, error) {
+		ch.ch, ch.own = c.dev.engine.CreateCompChannel(), o
+		return ch.Close, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("completion channel: %w", err)
+	}
+	return ch, nil
 }
 
 // Wait returns the queue of the next event, as ibv_get_cq_event: one event for each
@@ -32,4 +50,4 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 }
 
 // Close ends every Wait. It refuses while queues are on the channel.
-func (ch *CompChannel) Close() error { return ch.ch.Close() }
+func (ch *CompChannel) Close() error { return ch.own.ended(ch.ch.Close()) }

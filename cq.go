@@ -18,11 +18,12 @@ var (
 
 // CQ is a completion queue.
 type CQ struct {
-	dev *Device
+	ctx *Context
 	cq  *engine.CQ
+	own *ownership
 }
 
-// A CQOption changes how [Device.CreateCQ] makes a queue.
+// A CQOption changes how [Context.CreateCQ] makes a queue.
 type CQOption func(*cqOptions)
 
 type cqOptions struct{ channel *CompChannel }
@@ -38,7 +39,14 @@ func OnChannel(ch *CompChannel) CQOption {
 // A completion that finds the queue full is lost, and the queue is in error: it raises
 // [EventCQErr], and every queue pair that completes into it goes to ERR with
 // [EventQPFatal].
+//
+// The queue is of the device's own context.
 func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
+	return d.own.CreateCQ(depth, opts...)
+}
+
+// CreateCQ makes a completion queue of the context; see [Device.CreateCQ].
+func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if depth < 1 || depth > maxCQE {
 		return nil, fmt.Errorf("a completion queue of depth %d: it must be 1 to %d", depth, maxCQE)
 	}
@@ -46,19 +54,26 @@ func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	create := d.engine.CreateCQ
+	create := c.dev.engine.CreateCQ
 	if ch := o.channel; ch != nil {
-		if ch.dev != d {
-			return nil, errors.New("a completion queue on a completion channel of another device")
+		if ch.ctx != c {
+			return nil, errors.New("a completion queue on a completion channel of another device or context")
 		}
 		create = ch.ch.CreateCQ
 	}
-	cq, err := create(depth)
+	out := &CQ{ctx: c}
+	err := c.own(objectCQ, func(o *ownership) (func() error, error) {
+		cq, err := create(depth)
+		if err != nil {
+			return nil, err
+		}
+		out.cq, out.own = cq, o
+		cq.Owner = out
+		return out.Close, nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("completion queue: %w", err)
 	}
-	out := &CQ{dev: d, cq: cq}
-	cq.Owner = out
 	return out, nil
 }
 
@@ -86,5 +101,5 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicit
 
 // Close destroys the queue and ends every Wait. It refuses while queue pairs use it.
 func (c *CQ) Close() error {
-	return c.cq.Close()
+	return c.own.ended(c.cq.Close())
 }

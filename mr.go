@@ -13,7 +13,8 @@ type Memory = mr.Memory
 
 // MR is a registered memory region.
 type MR struct {
-	dev    *Device
+	ctx    *Context
+	own    *ownership
 	region atomic.Pointer[mr.Region]
 }
 
@@ -74,12 +75,19 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	case o.randomIOVA:
 		iova = randomIOVA(iova)
 	}
-	r, err := p.dev.engine.Register(p.pd, mem, iova, length, access)
+	m := &MR{ctx: p.ctx}
+	err := p.ctx.own(objectMR, func(o *ownership) (func() error, error) {
+		r, err := p.dev.engine.Register(p.pd, mem, iova, length, access)
+		if err != nil {
+			return nil, err
+		}
+		m.own = o
+		m.region.Store(r)
+		return m.Dereg, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	m := &MR{dev: p.dev}
-	m.region.Store(r)
 	return m, nil
 }
 
@@ -123,5 +131,5 @@ func (m *MR) LoadUint64(off int) uint64 {
 // Dereg ends the region. When it returns nothing reads or writes its memory any more; work
 // that still names it ends in an error. A region that memory windows are bound to is refused.
 func (m *MR) Dereg() error {
-	return m.dev.engine.Deregister(m.region.Load())
+	return m.own.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
 }

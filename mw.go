@@ -9,18 +9,24 @@ import (
 // MW is a memory window: a key to a part of a region, which is given to a peer and taken
 // back without a new registration.
 type MW struct {
-	dev    *Device
+	ctx    *Context
+	own    *ownership
 	window *mr.Window
 }
 
 // AllocMW makes a memory window that opens nothing yet. One of type 1 is bound by
 // [QP.BindMW]; one of type 2 by a WRBindMW work request, see [MW.Bind].
 func (p *PD) AllocMW(typ MWType) (*MW, error) {
-	w, err := p.dev.engine.AllocWindow(p.pd, typ)
+	w := &MW{ctx: p.ctx}
+	err := p.ctx.own(objectMW, func(o *ownership) (func() error, error) {
+		window, err := p.dev.engine.AllocWindow(p.pd, typ)
+		w.window, w.own = window, o
+		return w.Dealloc, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &MW{dev: p.dev, window: w}, nil
+	return w, nil
 }
 
 // Type returns the type the window was made with.
@@ -28,13 +34,13 @@ func (w *MW) Type() MWType { return w.window.Type() }
 
 // RKey returns the key the window has now. A bind changes its low byte when it is executed.
 func (w *MW) RKey() uint32 {
-	key, _ := w.dev.engine.WindowKey(w.window)
+	key, _ := w.ctx.dev.engine.WindowKey(w.window)
 	return key
 }
 
 // Bound is true while the window's key opens memory.
 func (w *MW) Bound() bool {
-	_, bound := w.dev.engine.WindowKey(w.window)
+	_, bound := w.ctx.dev.engine.WindowKey(w.window)
 	return bound
 }
 
@@ -49,7 +55,7 @@ func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 }
 
 // Dealloc ends the window. When it returns no peer reaches memory through it.
-func (w *MW) Dealloc() error { return w.dev.engine.DeallocWindow(w.window) }
+func (w *MW) Dealloc() error { return w.own.ended(w.ctx.dev.engine.DeallocWindow(w.window)) }
 
 // BindInfo says what [QP.BindMW] binds a window to, as ibv_mw_bind.
 type BindInfo struct {
@@ -70,8 +76,8 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 		Bind: &Bind{Addr: info.Addr, Length: info.Length, Access: info.Access},
 	}
 	switch {
-	case w.dev != q.dev || info.MR != nil && info.MR.dev != q.dev:
-		return 0, &PostError{Err: errors.New("bind: window, region and queue pair are not on one device")}
+	case w.ctx != q.ctx || info.MR != nil && info.MR.ctx != q.ctx:
+		return 0, &PostError{Err: errors.New("bind: window, region and queue pair are not on one device and in one context")}
 	case info.MR != nil:
 		wr.Bind.LKey = info.MR.LKey()
 	case info.Length != 0:
@@ -87,29 +93,35 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 // WRLocalInv or a peer's SEND with invalidate takes the memory back, at the cost of a work
 // request and without waiting.
 type FastMR struct {
-	dev    *Device
+	ctx    *Context
+	own    *ownership
 	region *mr.FastRegion
 }
 
 // AllocFastMR makes a fast region for up to maxLen bytes that has no memory yet.
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
-	f, err := p.dev.engine.AllocFast(p.pd, maxLen)
+	f := &FastMR{ctx: p.ctx}
+	err := p.ctx.own(objectMR, func(o *ownership) (func() error, error) {
+		region, err := p.dev.engine.AllocFast(p.pd, maxLen)
+		f.region, f.own = region, o
+		return f.Dereg, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &FastMR{dev: p.dev, region: f}, nil
+	return f, nil
 }
 
 // Key returns the key the region has now, for local work requests and for peers. A
 // registration changes its low byte when it is executed.
 func (f *FastMR) Key() uint32 {
-	key, _ := f.dev.engine.FastKey(f.region)
+	key, _ := f.ctx.dev.engine.FastKey(f.region)
 	return key
 }
 
 // Registered is true while the region has memory.
 func (f *FastMR) Registered() bool {
-	_, registered := f.dev.engine.FastKey(f.region)
+	_, registered := f.ctx.dev.engine.FastKey(f.region)
 	return registered
 }
 
@@ -128,7 +140,7 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 
 // Dereg ends the region, registered or not. When it returns nothing reaches memory through
 // it. A region that memory windows are bound to is refused.
-func (f *FastMR) Dereg() error { return f.dev.engine.FreeFast(f.region) }
+func (f *FastMR) Dereg() error { return f.own.ended(f.ctx.dev.engine.FreeFast(f.region)) }
 
 // IncRKey returns key with the next value of its low byte, which belongs to the owner of a
 // window or a fast region. It is ibv_inc_rkey.

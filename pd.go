@@ -1,17 +1,38 @@
 package gorxe
 
-import "github.com/gorxe/gorxe/mr"
+import (
+	"fmt"
 
-// AllocPD makes a protection domain: regions and queue pairs of different domains do not
-// reach each other.
+	"github.com/gorxe/gorxe/mr"
+)
+
+// AllocPD makes a protection domain of the device's own context: regions and queue pairs of different
+// domains do not reach each other.
 func (d *Device) AllocPD() *PD {
-	return &PD{dev: d, pd: &mr.PD{ID: d.pds.Add(1)}}
+	// The device's own context is not closed and has no limits.
+	p, _ := d.own.AllocPD()
+	return p
+}
+
+// AllocPD makes a protection domain of the context. What is made in the domain is the context's too.
+func (c *Context) AllocPD() (*PD, error) {
+	p := &PD{ctx: c, dev: c.dev}
+	err := c.own(objectPD, func(o *ownership) (func() error, error) {
+		p.pd, p.own = &mr.PD{ID: c.dev.pds.Add(1)}, o
+		return p.Dealloc, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("protection domain: %w", err)
+	}
+	return p, nil
 }
 
 // PD is a protection domain.
 type PD struct {
-	dev *Device
+	ctx *Context
+	dev *Device // ctx's
 	pd  *mr.PD
+	own *ownership
 }
 
 // ID tells the domain apart from the others of its device: 1 for the first, and none comes
@@ -24,4 +45,4 @@ func (p *PD) Device() *Device { return p.dev }
 // Dealloc ends the domain, as ibv_dealloc_pd: nothing can be made in it any more. It refuses one that
 // has regions, memory windows, queue pairs or shared receive queues. Address handles are no obstacle:
 // no queue pair is left that could use them. Deallocating again does nothing.
-func (p *PD) Dealloc() error { return p.pd.Dealloc() }
+func (p *PD) Dealloc() error { return p.own.ended(p.pd.Dealloc()) }

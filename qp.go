@@ -23,8 +23,10 @@ var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE
 
 // QP is a queue pair.
 type QP struct {
-	dev  *Device
+	ctx  *Context
+	dev  *Device // ctx's
 	qp   *engine.QP
+	own  *ownership
 	conn atomic.Pointer[Conn] // that it belongs to, if any
 }
 
@@ -51,12 +53,19 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 		create.SRQ = init.SRQ.srq
 		create.Cap.MaxRecvWR, create.Cap.MaxRecvSGE = 0, 0
 	}
-	q, err := p.dev.engine.CreateQP(create)
+	out := &QP{ctx: p.ctx, dev: p.dev}
+	err := p.ctx.own(objectQP, func(o *ownership) (func() error, error) {
+		q, err := p.dev.engine.CreateQP(create)
+		if err != nil {
+			return nil, err
+		}
+		out.qp, out.own = q, o
+		q.Owner = out
+		return out.Close, nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("queue pair: %w", err)
 	}
-	out := &QP{dev: p.dev, qp: q}
-	q.Owner = out
 	return out, nil
 }
 
@@ -67,11 +76,11 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 	if init.SendCQ == nil {
 		return errors.New("SendCQ is nil: make one with Device.CreateCQ")
 	}
-	if init.SendCQ.dev != p.dev || init.RecvCQ.dev != p.dev {
-		return errors.New("its completion queues are on another device than its protection domain")
+	if init.SendCQ.ctx != p.ctx || init.RecvCQ.ctx != p.ctx {
+		return errors.New("its completion queues are on another device or in another context than its protection domain")
 	}
-	if init.SRQ != nil && init.SRQ.dev != p.dev {
-		return errors.New("its shared receive queue is on another device than its protection domain")
+	if init.SRQ != nil && init.SRQ.ctx != p.ctx {
+		return errors.New("its shared receive queue is on another device or in another context than its protection domain")
 	}
 	for _, c := range []struct {
 		name       string
@@ -163,5 +172,6 @@ func (q *QP) Close() error {
 		c.leave()
 	}
 	q.qp.Close()
+	q.own.giveUp()
 	return nil
 }

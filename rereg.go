@@ -11,8 +11,8 @@ type ReregOption func(*rereg)
 
 type rereg struct {
 	mr.Rereg
-	dev  *Device // of the new domain
-	iova uint64  // of the new memory, where not zero-based
+	ctx  *Context // of the new domain
+	iova uint64   // of the new memory, where not zero-based
 }
 
 // ReregAccess gives the region other rights (IBV_REREG_MR_CHANGE_ACCESS).
@@ -22,7 +22,7 @@ func ReregAccess(access Access) ReregOption {
 
 // ReregPD moves the region to another protection domain (IBV_REREG_MR_CHANGE_PD).
 func ReregPD(p *PD) ReregOption {
-	return func(r *rereg) { r.Change, r.PD, r.dev = r.Change|mr.ChangePD, p.pd, p.dev }
+	return func(r *rereg) { r.Change, r.PD, r.ctx = r.Change|mr.ChangePD, p.pd, p.ctx }
 }
 
 // ReregBuf gives the region another buffer, with the buffer's addresses unless the region is
@@ -43,8 +43,8 @@ func (m *MR) Rereg(opts ...ReregOption) error {
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if r.Change&mr.ChangePD != 0 && r.dev != m.dev {
-		return errors.New("reregister: the protection domain is on another device")
+	if r.Change&mr.ChangePD != 0 && r.ctx != m.ctx {
+		return errors.New("reregister: the protection domain is on another device or in another context")
 	}
 	old := m.region.Load()
 	access := old.Access()
@@ -54,7 +54,7 @@ func (m *MR) Rereg(opts ...ReregOption) error {
 	if access&ZeroBased == 0 {
 		r.IOVA = r.iova
 	}
-	n, err := m.dev.engine.Reregister(old, &r.Rereg)
+	n, err := m.ctx.dev.engine.Reregister(old, &r.Rereg)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,9 @@ type SRQInitAttr struct {
 // tells by [EventQPLastWQEReached] that it will complete no other receive. One that is
 // closed, or moved to RESET, while a message is arriving takes its receive with it.
 type SRQ struct {
-	dev *Device
+	ctx *Context
 	srq *engine.SRQ
+	own *ownership
 }
 
 // CreateSRQ makes a shared receive queue. Its receives name memory of this protection
@@ -34,12 +35,19 @@ func (p *PD) CreateSRQ(init SRQInitAttr) (*SRQ, error) {
 	if init.MaxSGE < 0 || init.MaxSGE > maxSRQSGE {
 		return nil, fmt.Errorf("shared receive queue: size MaxSGE is %d: it must be 0 to %d", init.MaxSGE, maxSRQSGE)
 	}
-	s, err := p.dev.engine.CreateSRQ(p.pd, SRQAttr(init))
+	out := &SRQ{ctx: p.ctx}
+	err := p.ctx.own(objectSRQ, func(o *ownership) (func() error, error) {
+		s, err := p.dev.engine.CreateSRQ(p.pd, SRQAttr(init))
+		if err != nil {
+			return nil, err
+		}
+		out.srq, out.own = s, o
+		s.Owner = out
+		return out.Close, nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("shared receive queue: %w", err)
 	}
-	out := &SRQ{dev: p.dev, srq: s}
-	s.Owner = out
 	return out, nil
 }
 
@@ -65,4 +73,4 @@ func (s *SRQ) Query() SRQAttr { return s.srq.Query() }
 
 // Close destroys the queue; receives that are in it end without a completion. It refuses
 // while queue pairs use it.
-func (s *SRQ) Close() error { return s.srq.Close() }
+func (s *SRQ) Close() error { return s.own.ended(s.srq.Close()) }

@@ -271,13 +271,22 @@ func (d *Device) forget(c *CQ) {
 }
 
 func (d *Device) closeCQs() {
+	var ended []*CQ
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.cqs.After(0, func(_ uint64, c *CQ) bool {
 		c.mu.Lock()
-		c.end()
+		if c.end() {
+			ended = append(ended, c)
+		}
 		c.mu.Unlock()
 		return true
 	})
 	d.cqs, d.cqOver = roster.List[*CQ]{}, true
+	d.mu.Unlock()
+	// A channel's lock is taken before the device's.
+	for _, c := range ended {
+		if c.channel != nil {
+			c.channel.drop(c)
+		}
+	}
 }

@@ -1,0 +1,233 @@
+package gorxe_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gorxe/gorxe"
+)
+
+// client holds one object of each kind in a context of its own.
+type client struct {
+	ctx     *gorxe.Context
+	pd      *gorxe.PD
+	channel *gorxe.CompChannel
+	cq      *gorxe.CQ
+	srq     *gorxe.SRQ
+	mr      *gorxe.MR
+	fast    *gorxe.FastMR
+	mw      *gorxe.MW
+	qp      *gorxe.QP
+	info    gorxe.ConnInfo
+	buf     []byte
+}
+
+func newClient(t *testing.T, dev *gorxe.Device, limits gorxe.ContextLimits) *client {
+	t.Helper()
+	c := &client{ctx: dev.OpenContext(limits), buf: make([]byte, 4096)}
+	var errs [9]error
+	c.pd, errs[0] = c.ctx.AllocPD()
+	c.channel, errs[1] = c.ctx.CreateCompChannel()
+	c.cq, errs[2] = c.ctx.CreateCQ(64, gorxe.OnChannel(c.channel))
+	c.srq, errs[3] = c.pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+	c.mr, errs[4] = c.pd.RegMR(c.buf, gorxe.LocalWrite|gorxe.RemoteWrite|gorxe.MWBind)
+	c.fast, errs[5] = c.pd.AllocFastMR(64)
+	c.mw, errs[6] = c.pd.AllocMW(gorxe.MWType1)
+	if c.qp, errs[7] = c.pd.CreateQP(gorxe.QPInitAttr{SendCQ: c.cq, SRQ: c.srq, Cap: testCap}); c.qp != nil {
+		c.info, errs[8] = c.qp.Local(0, 100)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// write sends a WRITE of one byte to another client and returns its status.
+func (c *client) write(t *testing.T, to *client) gorxe.WCStatus {
+	t.Helper()
+	err := c.qp.PostSend(&gorxe.SendWR{
+		Opcode: gorxe.WRWrite, Flags: gorxe.Signaled, SGList: []gorxe.SGE{c.mr.SGE(0, 1)},
+		RemoteAddr: to.mr.Addr(), RKey: to.mr.RKey(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wc := make([]gorxe.WC, 1)
+	if _, err := c.cq.Wait(t.Context(), wc); err != nil {
+		t.Fatal(err)
+	}
+	return wc[0].Status
+}
+
+func TestCloseOfAContextEndsItsObjectsAndNoOthers(t *testing.T) {
+	cfg := pipeLinks(t)
+	dev, peer := openNode(t, cfg[0], 8).dev, openNode(t, cfg[1], 8).dev
+	var local, remote [2]*client
+	for i := range local {
+		local[i], remote[i] = newClient(t, dev, gorxe.ContextLimits{}), newClient(t, peer, gorxe.ContextLimits{})
+		connectQPs(t, local[i].qp, remote[i].qp, local[i].info, remote[i].info)
+		if s := remote[i].write(t, local[i]); s != gorxe.WCSuccess {
+			t.Fatalf("a WRITE ended with %v", s.Name())
+		}
+	}
+	keys := func() map[uint32]bool {
+		all := map[uint32]bool{}
+		for m := range dev.MRs() {
+			all[m.Key] = true
+		}
+		return all
+	}
+	before, ended := keys(), []uint32{local[0].mr.RKey(), local[0].fast.Key(), local[0].mw.RKey()}
+	for range 2 {
+		if err := local[0].ctx.Close(); err != nil {
+			t.Fatalf("Close = %v", err)
+		}
+	}
+	gone := local[0]
+	for what, err := range map[string]error{
+		"a post":                       gone.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRWrite}),
+		"a post to the SRQ":            gone.srq.PostRecv(&gorxe.RecvWR{}),
+		"a wait for a completion":      second(gone.cq.Wait(t.Context(), make([]gorxe.WC, 1))),
+		"a wait for a CQ":              second(gone.channel.Wait(t.Context())),
+		"a domain":                     second(gone.ctx.AllocPD()),
+		"a completion queue":           second(gone.ctx.CreateCQ(1)),
+		"a completion channel":         second(gone.ctx.CreateCompChannel()),
+		"a region":                     second(gone.pd.RegMR(gone.buf, gorxe.LocalWrite)),
+		"a region for registration":    second(gone.pd.AllocFastMR(64)),
+		"a window":                     second(gone.pd.AllocMW(gorxe.MWType1)),
+		"a shared receive queue":       second(gone.pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: 1})),
+		"a queue pair with another CQ": second(gone.pd.CreateQP(gorxe.QPInitAttr{SendCQ: gone.cq})),
+	} {
+		if !errors.Is(err, gorxe.ErrClosed) {
+			t.Errorf("after Close, %s: %v, want ErrClosed", what, err)
+		}
+	}
+	after := keys()
+	for _, k := range ended {
+		delete(before, k)
+	}
+	if !maps.Equal(before, after) {
+		t.Errorf("keys %v are left, want %v", slices.Collect(maps.Keys(after)), slices.Collect(maps.Keys(before)))
+	}
+	if s := remote[1].write(t, local[1]); s != gorxe.WCSuccess {
+		t.Errorf("a WRITE to the other context ended with %v", s.Name())
+	}
+	if s := local[1].write(t, remote[1]); s != gorxe.WCSuccess {
+		t.Errorf("a WRITE of the other context ended with %v", s.Name())
+	}
+	if err := errors.Join(dev.Close(), local[1].ctx.Close()); err != nil {
+		t.Errorf("Close of the device, then of a context: %v", err)
+	}
+}
+
+// second returns the error of a call with two results.
+func second[T any](_ T, err error) error { return err }
+
+func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
+	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	full := newClient(t, dev, gorxe.ContextLimits{MaxPD: 1, MaxCQ: 1, MaxSRQ: 1, MaxQP: 1, MaxMR: 2, MaxMW: 1})
+	more := map[string]func() error{
+		"all 1 protection domains":    func() error { return second(full.ctx.AllocPD()) },
+		"all 1 completion queues":     func() error { return second(full.ctx.CreateCQ(1)) },
+		"all 1 shared receive queues": func() error { return second(full.pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: 1})) },
+		"all 1 queue pairs":           func() error { return second(full.pd.CreateQP(gorxe.QPInitAttr{SendCQ: full.cq})) },
+		"all 2 memory regions":        func() error { return second(full.pd.RegMR(full.buf, gorxe.LocalWrite)) },
+		"all 1 memory windows":        func() error { return second(full.pd.AllocMW(gorxe.MWType1)) },
+	}
+	for want, create := range more {
+		says(t, create(), want, "of the context are in use")
+	}
+	says(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
+	// An object that ended makes room, once.
+	for range 2 {
+		_ = full.mr.Dereg()
+	}
+	if err := more["all 2 memory regions"](); err != nil {
+		t.Error(err)
+	}
+	says(t, more["all 2 memory regions"](), "all 2 memory regions")
+	// One that could not be made takes none.
+	if err := full.qp.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		says(t, second(full.pd.CreateQP(gorxe.QPInitAttr{SendCQ: full.cq, Cap: gorxe.QPCap{MaxSendWR: -1}})), "MaxSendWR")
+	}
+	if err := more["all 1 queue pairs"](); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {
+	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	a, b := newClient(t, dev, gorxe.ContextLimits{}), newClient(t, dev, gorxe.ContextLimits{})
+	_, bind := a.qp.BindMW(b.mw, gorxe.BindInfo{MR: a.mr, Length: 1})
+	for what, err := range map[string]error{
+		"a CQ for sends":    second(a.pd.CreateQP(gorxe.QPInitAttr{SendCQ: b.cq, RecvCQ: a.cq})),
+		"a CQ for receives": second(a.pd.CreateQP(gorxe.QPInitAttr{SendCQ: a.cq, RecvCQ: b.cq})),
+		"an SRQ":            second(a.pd.CreateQP(gorxe.QPInitAttr{SendCQ: a.cq, SRQ: b.srq})),
+		"a channel":         second(a.ctx.CreateCQ(1, gorxe.OnChannel(b.channel))),
+		"a domain":          a.mr.Rereg(gorxe.ReregPD(b.pd)),
+		"a window":          bind,
+	} {
+		if err == nil {
+			t.Errorf("%s of another context is taken", what)
+		} else {
+			says(t, err, "context")
+		}
+	}
+}
+
+// Nothing that is made while the context is closed outlives it.
+func TestCloseOfAContextMeetsObjectsBeingMade(t *testing.T) {
+	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	objects := func() (n int) {
+		for range dev.QPs() {
+			n++
+		}
+		for range dev.MRs() {
+			n++
+		}
+		for range dev.CQs() {
+			n++
+		}
+		return n
+	}
+	before := objects()
+	for range 20 {
+		ctx := dev.OpenContext(gorxe.ContextLimits{})
+		var making sync.WaitGroup
+		begun := make(chan struct{}, 4)
+		for range cap(begun) {
+			making.Go(func() {
+				pd, err := ctx.AllocPD()
+				begun <- struct{}{}
+				for err == nil {
+					_, err = pd.RegMR(make([]byte, 8), gorxe.LocalWrite)
+					if err == nil {
+						var cq *gorxe.CQ
+						if cq, err = ctx.CreateCQ(1); err == nil {
+							_, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq})
+						}
+					}
+				}
+				if !errors.Is(err, gorxe.ErrClosed) {
+					t.Errorf("objects were made until %v, want ErrClosed", err)
+				}
+			})
+		}
+		for range cap(begun) {
+			<-begun
+		}
+		if err := ctx.Close(); err != nil {
+			t.Fatal(err)
+		}
+		making.Wait()
+		if n := objects(); n != before {
+			t.Fatalf("%d objects are left, want %d", n, before)
+		}
+	}
+}
