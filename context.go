@@ -32,7 +32,7 @@ type Context struct {
 	closed   bool // guarded by creating
 
 	mu    sync.Mutex
-	owned [objectKinds]map[*ownership]struct{} // guarded by mu
+	owned [objectKinds]map[*ownership]struct{} // guarded by mu; nil in the device's own context, which ends nothing
 }
 
 // objectKind is a kind of object, in the order in which Close ends them: each uses only kinds that
@@ -131,6 +131,9 @@ func (c *Context) own(k objectKind, create func(*ownership) (end func() error, e
 func (c *Context) enter(o *ownership) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.owned[o.kind] == nil {
+		return nil
+	}
 	if limit := c.limits[o.kind]; limit > 0 && len(c.owned[o.kind]) >= limit {
 		return fmt.Errorf("all %d %s of the context are in use: end one, or open the context with a higher limit", limit, objectNames[o.kind])
 	}

@@ -3,6 +3,7 @@ package gorxe_test
 import (
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -159,6 +160,23 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 	if err := more["all 1 queue pairs"](); err != nil {
 		t.Error(err)
 	}
+}
+
+// A domain that is in no use costs nothing once the program has let go of it.
+func TestTheDeviceKeepsNoListOfItsOwnDomains(t *testing.T) {
+	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	collected := make(chan struct{})
+	runtime.AddCleanup(dev.AllocPD(), func(done chan struct{}) { close(done) }, collected)
+	for range 1000 {
+		runtime.GC()
+		select {
+		case <-collected:
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+	t.Error("a domain without users is kept")
 }
 
 func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {

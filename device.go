@@ -106,7 +106,7 @@ type Device struct {
 // Open starts a device. The error says what is wrong with which interface or address.
 func Open(cfg Config) (*Device, error) {
 	d := &Device{name: cfg.Name, log: cfg.Logger, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR, onHost: cfg.Device != ""}
-	d.own = d.OpenContext(ContextLimits{})
+	d.own = &Context{dev: d}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
