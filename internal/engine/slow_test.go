@@ -35,11 +35,5 @@ func TestAFlushThatTakesLongIsLeftToThePump(t *testing.T) {
 			t.Errorf("%d packets left with the lock held, want one batch of %d", sent, batch)
 		}
 		s.unlock()
-		synctest.Wait()
-		s.lock()
-		if sent := s.count.txFrames; sent < queuePairs*packets {
-			t.Errorf("%d packets left in all, want %d", sent, queuePairs*packets)
-		}
-		s.unlock()
 	})
 }
