@@ -16,9 +16,9 @@ const (
 	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
 	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
 	flushBytes = 1 << 20
-	// flushTime bounds the time that memory may take meanwhile: that of a file may wait for a disk at each
-	// page. At least one batch leaves.
-	flushTime = transport.Time(time.Millisecond)
+	// pumpTime bounds the time that the pump holds the lock beyond one batch: memory of a file may wait
+	// for a disk at each page.
+	pumpTime = transport.Time(time.Millisecond)
 	// crowdedBytes is the bound for the pump of a shard that is crowded: the receiver gets the lock after
 	// each of them, and takes packets as fast as they come.
 	crowdedBytes = 64 << 10

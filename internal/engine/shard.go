@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -74,20 +75,20 @@ func (s *shard) ready(q *QP) {
 // flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
 // its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
 // lock is held.
-func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true) }
+func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, math.MaxInt64) }
 
 // flushFresh is flush for after packets were received: queue pairs that have had their turn in this
 // round are left to the pump, or the receiver would send for them as long as packets arrive.
-func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false) }
+func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
-// flushSome sends up to bytes, as frames are charged, by each link, and for flushTime: of all queue
-// pairs, or only of the fresh ones.
-func (s *shard) flushSome(now transport.Time, bytes int, all bool) {
+// flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
+// fresh ones. It begins no batch after more than most.
+func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
 		for budget := bytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
 			budget -= o.transmit(s, now, all)
-			if s.dev.now()-now > flushTime {
+			if s.dev.now()-now > most {
 				break
 			}
 		}
@@ -154,7 +155,7 @@ func (s *shard) pump() {
 		if s.crowded {
 			bytes = crowdedBytes
 		}
-		s.flushSome(now, bytes, true)
+		s.flushSome(now, bytes, true, pumpTime)
 		s.unlock()
 		// Who waited for the lock goes first: a received ACK is worth more than
 		// another burst.
