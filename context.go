@@ -135,7 +135,8 @@ func (c *Context) enter(o *ownership) error {
 		return nil
 	}
 	if limit := c.limits[o.kind]; limit > 0 && len(c.owned[o.kind]) >= limit {
-		return fmt.Errorf("all %d %s of the context are in use: end one, or open the context with a higher limit", limit, objectNames[o.kind])
+		return fmt.Errorf("all %d %s of the context are in use: end one, or open the context with a higher limit",
+			limit, objectNames[o.kind])
 	}
 	c.owned[o.kind][o] = struct{}{}
 	return nil

@@ -62,7 +62,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"nothing given", gorxe.Config{}, []string{"Device", "Links"}},
 		{"both given", gorxe.Config{Device: "lo", Links: []packet.Link{small}}, []string{"Device", "Links", "one"}},
 		{"no such interface", gorxe.Config{Device: "nosuch0"}, []string{"nosuch0", "there are"}},
-		{"no network", gorxe.Config{Device: "lo", Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}}}, []string{"Peers", "number 1"}},
+		{"no network", gorxe.Config{
+			Device: "lo", Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}},
+		}, []string{"Peers", "number 1"}},
 		{"not our address", gorxe.Config{Device: "203.0.113.77"}, []string{"203.0.113.77", "not an address of this host"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -95,14 +95,10 @@ func deepKey(data []byte) (line int, deep bool) {
 	var p unstable.Parser
 	p.Reset(data)
 	for p.NextExpression() {
-		n := p.Expression()
-		switch n.Kind {
-		case unstable.Table, unstable.ArrayTable, unstable.KeyValue:
-			if !fits(n, maxLevels) {
-				key := n.Key()
-				key.Next()
-				return lineAt(lineEnds(data), key.Node()), true
-			}
+		if n := p.Expression(); !fits(n, maxLevels) {
+			key := n.Key()
+			key.Next()
+			return lineAt(lineEnds(data), key.Node()), true
 		}
 	}
 	return 0, false
