@@ -30,6 +30,7 @@ type conn struct {
 	rest        int64     // ns of timewait
 	gap         int64     // ns between the last REP or RTU and the next
 	patience    Time      // by which MRAs may still lengthen the wait for the RTU
+	heard       bool      // a packet has come for its queue pair: the peer has sent its RTU
 	until       Time      // when the wait for an answer to the REP ends, here or at the peer
 	probes      uint8     // DREQs sent to ask whether the peer still knows the connection
 	probe       uint64    // transaction ID of these, 0 before the first

@@ -254,6 +254,19 @@ func TestConversations(t *testing.T) {
 			> A REP #1 0x22
 			< RTU 0x22 #1
 			event ESTABLISHED #1`},
+		{"an MRA that was overtaken by data does not delay the REP that asks for the RTU", `
+			listen 7
+			< REQ 0x22
+			event REQUESTED #1 qpn=0x33
+			accept #1
+			> A REP #1 0x22
+			data #1
+			< MRA 0x22 #1 t=22
+			advance 10ms
+			> A REP #1 0x22
+			advance 1s
+			< RTU 0x22 #1
+			event ESTABLISHED #1`},
 		{"an MRA for the last REP has it sent once more", `
 			listen 7
 			< REQ 0x22

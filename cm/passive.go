@@ -135,8 +135,11 @@ func (m *Manager) CommEst(now Time, id CommID) {
 	c := m.conns[id]
 	switch {
 	case c == nil:
-	case c.state == StateREPSent && c.left > 0:
-		m.setTimer(c, min(c.deadline, now+rtuLate))
+	case c.state == StateREPSent:
+		c.heard = true
+		if c.left > 0 {
+			m.setTimer(c, min(c.deadline, now+rtuLate))
+		}
 	case c.state == StateEstablished:
 		m.stop(c)
 	}

@@ -43,6 +43,10 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 			}
 			c.until += wait
 			c.left = max(c.left, 1)
+			if c.heard {
+				// The data overtook the MRA: the RTU was sent, and the REP goes on asking for it.
+				return VerdictTaken
+			}
 		}
 		m.setTimer(c, now+wait)
 	case refused:
