@@ -19,7 +19,7 @@ const GRHLen = transport.GRHLen
 // multicast group. A HopLimit of 0 or 1 means 64. There is nothing to destroy: a handle
 // that nobody names is gone.
 func (p *PD) CreateAH(av AddressVector) (*AH, error) {
-	ah, err := p.dev.engine.CreateAH(p.pd, av)
+	ah, err := p.ctx.dev.engine.CreateAH(p.pd, av)
 	if err != nil {
 		return nil, fmt.Errorf("address handle: %w", err)
 	}
@@ -38,7 +38,7 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 	if len(buf) < GRHLen {
 		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d", len(buf), GRHLen)
 	}
-	av, err := p.dev.engine.ReplyVector((*transport.GRH)(buf))
+	av, err := p.ctx.dev.engine.ReplyVector((*transport.GRH)(buf))
 	if err != nil {
 		return nil, fmt.Errorf("address handle: %w", err)
 	}

@@ -11,25 +11,24 @@ import (
 // many completion queues. A program with one queue for each waiter needs none: [CQ.Wait]
 // does the same in one call.
 type CompChannel struct {
-	ctx *Context
-	ch  *engine.CompChannel
-	own *ownership
+	owned
+	ch *engine.CompChannel
 }
 
 // CreateCompChannel makes a completion channel of the device's own context. Queues get on it by
 // [OnChannel].
 func (d *Device) CreateCompChannel() *CompChannel {
 	// The device's own context is not closed and has no limits.
-	ch, _ := d.own.CreateCompChannel()
+	ch, _ := d.ctx.CreateCompChannel()
 	return ch
 }
 
 // CreateCompChannel makes a completion channel of the context. Queues get on it by [OnChannel].
 func (c *Context) CreateCompChannel() (*CompChannel, error) {
-	ch := &CompChannel{ctx: c}
-	err := c.own(objectChannel, func(o *ownership) (func() error, error) {
-		ch.ch, ch.own = c.dev.engine.CreateCompChannel(), o
-		return ch.Close, nil
+	ch := &CompChannel{}
+	err := c.add(objectChannel, &ch.owned, ch.Close, func() error {
+		ch.ch = c.dev.engine.CreateCompChannel()
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("completion channel: %w", err)
@@ -50,4 +49,4 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 }
 
 // Close ends every Wait. It refuses while queues are on the channel.
-func (ch *CompChannel) Close() error { return ch.own.ended(ch.ch.Close()) }
+func (ch *CompChannel) Close() error { return ch.ended(ch.ch.Close()) }

@@ -18,7 +18,7 @@ type ConnInfo struct {
 // Local returns what to tell the peer: this queue pair, at the entry gidIndex of the GID
 // table, starting with psn.
 func (q *QP) Local(gidIndex int, psn PSN) (ConnInfo, error) {
-	g, err := q.dev.GID(gidIndex)
+	g, err := q.ctx.dev.GID(gidIndex)
 	if err != nil {
 		return ConnInfo{}, err
 	}
@@ -66,7 +66,7 @@ func DefaultConnAttr() ConnAttr {
 // [QP.Local] gave and the peer was told, remote what the peer told. On success the peer may
 // not have connected yet: what is sent before it has is sent again.
 func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
-	index, err := q.dev.gidIndex(local.GID)
+	index, err := q.ctx.dev.gidIndex(local.GID)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,9 @@ type Context struct {
 	creating sync.RWMutex
 	closed   bool // guarded by creating
 
-	mu    sync.Mutex
-	owned [objectKinds]map[*ownership]struct{} // guarded by mu; nil in the device's own context, which ends nothing
+	mu sync.Mutex
+	// objects are guarded by mu. They are nil in the device's own context, which ends nothing.
+	objects [objectKinds]map[*owned]struct{}
 }
 
 // objectKind is a kind of object, in the order in which Close ends them: each uses only kinds that
@@ -56,8 +57,8 @@ var objectNames = [objectKinds]string{
 	objectPD: "protection domains",
 }
 
-// ownership is the place of an object in its context.
-type ownership struct {
+// owned is the part of every object that ties it to its context.
+type owned struct {
 	ctx  *Context
 	kind objectKind
 	end  func() error // ends the object
@@ -69,8 +70,8 @@ func (d *Device) OpenContext(limits ContextLimits) *Context {
 		objectPD: limits.MaxPD, objectCQ: limits.MaxCQ, objectSRQ: limits.MaxSRQ, objectQP: limits.MaxQP,
 		objectMR: limits.MaxMR, objectMW: limits.MaxMW,
 	}}
-	for k := range c.owned {
-		c.owned[k] = map[*ownership]struct{}{}
+	for k := range c.objects {
+		c.objects[k] = map[*owned]struct{}{}
 	}
 	return c
 }
@@ -97,60 +98,58 @@ func (c *Context) Close() error {
 	return errors.Join(errs...)
 }
 
-func (c *Context) all(k objectKind) []*ownership {
+func (c *Context) all(k objectKind) []*owned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*ownership, 0, len(c.owned[k]))
-	for o := range c.owned[k] {
+	all := make([]*owned, 0, len(c.objects[k]))
+	for o := range c.objects[k] {
 		all = append(all, o)
 	}
 	return all
 }
 
-// own makes an object by create, which returns what ends it, and enters it. The object keeps the
-// ownership and gives it up when it has ended.
-func (c *Context) own(k objectKind, create func(*ownership) (end func() error, err error)) error {
+// add makes an object by create and enters it. The object gives itself up when end, which Close
+// calls, has ended it.
+func (c *Context) add(k objectKind, o *owned, end, create func() error) error {
 	c.creating.RLock()
 	defer c.creating.RUnlock()
 	if c.closed {
 		return fmt.Errorf("context: %w", engine.ErrClosed)
 	}
-	o := &ownership{ctx: c, kind: k}
+	*o = owned{ctx: c, kind: k, end: end}
 	if err := c.enter(o); err != nil {
 		return err
 	}
-	end, err := create(o)
-	if err != nil {
+	if err := create(); err != nil {
 		o.giveUp()
 		return err
 	}
-	o.end = end
 	return nil
 }
 
-func (c *Context) enter(o *ownership) error {
+func (c *Context) enter(o *owned) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owned[o.kind] == nil {
+	if c.objects[o.kind] == nil {
 		return nil
 	}
-	if limit := c.limits[o.kind]; limit > 0 && len(c.owned[o.kind]) >= limit {
+	if limit := c.limits[o.kind]; limit > 0 && len(c.objects[o.kind]) >= limit {
 		return fmt.Errorf("all %d %s of the context are in use: end one, or open the context with a higher limit",
 			limit, objectNames[o.kind])
 	}
-	c.owned[o.kind][o] = struct{}{}
+	c.objects[o.kind][o] = struct{}{}
 	return nil
 }
 
 // giveUp takes the object out of its context. Doing so again does nothing.
-func (o *ownership) giveUp() {
+func (o *owned) giveUp() {
 	o.ctx.mu.Lock()
-	delete(o.ctx.owned[o.kind], o)
+	delete(o.ctx.objects[o.kind], o)
 	o.ctx.mu.Unlock()
 }
 
 // ended gives the object up if it has ended without an error, which it returns.
-func (o *ownership) ended(err error) error {
+func (o *owned) ended(err error) error {
 	if err == nil {
 		o.giveUp()
 	}

@@ -18,9 +18,8 @@ var (
 
 // CQ is a completion queue.
 type CQ struct {
-	ctx *Context
-	cq  *engine.CQ
-	own *ownership
+	owned
+	cq *engine.CQ
 }
 
 // A CQOption changes how [Context.CreateCQ] makes a queue.
@@ -42,7 +41,7 @@ func OnChannel(ch *CompChannel) CQOption {
 //
 // The queue is of the device's own context.
 func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
-	return d.own.CreateCQ(depth, opts...)
+	return d.ctx.CreateCQ(depth, opts...)
 }
 
 // CreateCQ makes a completion queue of the context; see [Device.CreateCQ].
@@ -61,15 +60,14 @@ func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 		}
 		create = ch.ch.CreateCQ
 	}
-	out := &CQ{ctx: c}
-	err := c.own(objectCQ, func(o *ownership) (func() error, error) {
+	out := &CQ{}
+	err := c.add(objectCQ, &out.owned, out.Close, func() error {
 		cq, err := create(depth)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.cq, out.own = cq, o
-		cq.Owner = out
-		return out.Close, nil
+		out.cq, cq.Owner = cq, out
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("completion queue: %w", err)
@@ -100,6 +98,4 @@ func (c *CQ) Depth() int { return c.cq.Depth() }
 func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicitedOnly) }
 
 // Close destroys the queue and ends every Wait. It refuses while queue pairs use it.
-func (c *CQ) Close() error {
-	return c.own.ended(c.cq.Close())
-}
+func (c *CQ) Close() error { return c.ended(c.cq.Close()) }

@@ -94,7 +94,7 @@ type Device struct {
 	maxMR   int
 	skipped atomic.Pointer[[]error]
 	pds     atomic.Uint32
-	own     *Context // of objects that are made by methods of the device
+	ctx     *Context // of objects that are made by methods of the device
 
 	onHost      bool // its addresses are the host's: it was opened by Config.Device
 	choices     linkChoices
@@ -106,7 +106,7 @@ type Device struct {
 // Open starts a device. The error says what is wrong with which interface or address.
 func Open(cfg Config) (*Device, error) {
 	d := &Device{name: cfg.Name, log: cfg.Logger, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR, onHost: cfg.Device != ""}
-	d.own = &Context{dev: d}
+	d.ctx = &Context{dev: d}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}

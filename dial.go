@@ -32,7 +32,7 @@ func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnP
 }
 
 func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *ConnParam) (*Conn, error) {
-	if q.dev != d {
+	if q.ctx.dev != d {
 		return nil, errors.New("the queue pair is on another device")
 	}
 	if q.qp.Type() != RC {

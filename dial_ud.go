@@ -34,7 +34,7 @@ func (p *PD) DialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 }
 
 func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) (*UDPeer, error) {
-	d := p.dev
+	d := p.ctx.dev
 	if len(private) > DialUDPrivateLen {
 		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(private), DialUDPrivateLen)
 	}

@@ -13,8 +13,7 @@ type Memory = mr.Memory
 
 // MR is a registered memory region.
 type MR struct {
-	ctx    *Context
-	own    *ownership
+	owned
 	region atomic.Pointer[mr.Region]
 }
 
@@ -75,15 +74,14 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	case o.randomIOVA:
 		iova = randomIOVA(iova)
 	}
-	m := &MR{ctx: p.ctx}
-	err := p.ctx.own(objectMR, func(o *ownership) (func() error, error) {
-		r, err := p.dev.engine.Register(p.pd, mem, iova, length, access)
+	m := &MR{}
+	err := p.ctx.add(objectMR, &m.owned, m.Dereg, func() error {
+		r, err := p.ctx.dev.engine.Register(p.pd, mem, iova, length, access)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m.own = o
 		m.region.Store(r)
-		return m.Dereg, nil
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -131,5 +129,5 @@ func (m *MR) LoadUint64(off int) uint64 {
 // Dereg ends the region. When it returns nothing reads or writes its memory any more; work
 // that still names it ends in an error. A region that memory windows are bound to is refused.
 func (m *MR) Dereg() error {
-	return m.own.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
+	return m.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
 }

@@ -9,19 +9,17 @@ import (
 // MW is a memory window: a key to a part of a region, which is given to a peer and taken
 // back without a new registration.
 type MW struct {
-	ctx    *Context
-	own    *ownership
+	owned
 	window *mr.Window
 }
 
 // AllocMW makes a memory window that opens nothing yet. One of type 1 is bound by
 // [QP.BindMW]; one of type 2 by a WRBindMW work request, see [MW.Bind].
 func (p *PD) AllocMW(typ MWType) (*MW, error) {
-	w := &MW{ctx: p.ctx}
-	err := p.ctx.own(objectMW, func(o *ownership) (func() error, error) {
-		window, err := p.dev.engine.AllocWindow(p.pd, typ)
-		w.window, w.own = window, o
-		return w.Dealloc, err
+	w := &MW{}
+	err := p.ctx.add(objectMW, &w.owned, w.Dealloc, func() (err error) {
+		w.window, err = p.ctx.dev.engine.AllocWindow(p.pd, typ)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +53,7 @@ func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 }
 
 // Dealloc ends the window. When it returns no peer reaches memory through it.
-func (w *MW) Dealloc() error { return w.own.ended(w.ctx.dev.engine.DeallocWindow(w.window)) }
+func (w *MW) Dealloc() error { return w.ended(w.ctx.dev.engine.DeallocWindow(w.window)) }
 
 // BindInfo says what [QP.BindMW] binds a window to, as ibv_mw_bind.
 type BindInfo struct {
@@ -93,18 +91,16 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 // WRLocalInv or a peer's SEND with invalidate takes the memory back, at the cost of a work
 // request and without waiting.
 type FastMR struct {
-	ctx    *Context
-	own    *ownership
+	owned
 	region *mr.FastRegion
 }
 
 // AllocFastMR makes a fast region for up to maxLen bytes that has no memory yet.
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
-	f := &FastMR{ctx: p.ctx}
-	err := p.ctx.own(objectMR, func(o *ownership) (func() error, error) {
-		region, err := p.dev.engine.AllocFast(p.pd, maxLen)
-		f.region, f.own = region, o
-		return f.Dereg, err
+	f := &FastMR{}
+	err := p.ctx.add(objectMR, &f.owned, f.Dereg, func() (err error) {
+		f.region, err = p.ctx.dev.engine.AllocFast(p.pd, maxLen)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -140,7 +136,7 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 
 // Dereg ends the region, registered or not. When it returns nothing reaches memory through
 // it. A region that memory windows are bound to is refused.
-func (f *FastMR) Dereg() error { return f.own.ended(f.ctx.dev.engine.FreeFast(f.region)) }
+func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.engine.FreeFast(f.region)) }
 
 // IncRKey returns key with the next value of its low byte, which belongs to the owner of a
 // window or a fast region. It is ibv_inc_rkey.

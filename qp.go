@@ -23,10 +23,8 @@ var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE
 
 // QP is a queue pair.
 type QP struct {
-	ctx  *Context
-	dev  *Device // ctx's
+	owned
 	qp   *engine.QP
-	own  *ownership
 	conn atomic.Pointer[Conn] // that it belongs to, if any
 }
 
@@ -53,15 +51,14 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 		create.SRQ = init.SRQ.srq
 		create.Cap.MaxRecvWR, create.Cap.MaxRecvSGE = 0, 0
 	}
-	out := &QP{ctx: p.ctx, dev: p.dev}
-	err := p.ctx.own(objectQP, func(o *ownership) (func() error, error) {
-		q, err := p.dev.engine.CreateQP(create)
+	out := &QP{}
+	err := p.ctx.add(objectQP, &out.owned, out.Close, func() error {
+		q, err := p.ctx.dev.engine.CreateQP(create)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.qp, out.own = q, o
-		q.Owner = out
-		return out.Close, nil
+		out.qp, q.Owner = q, out
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("queue pair: %w", err)
@@ -172,6 +169,6 @@ func (q *QP) Close() error {
 		c.leave()
 	}
 	q.qp.Close()
-	q.own.giveUp()
+	q.giveUp()
 	return nil
 }

@@ -111,7 +111,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	switch {
 	case r.req == nil:
 		return nil, errors.New("the peer asks for a datagram queue pair: use AcceptUD")
-	case q.dev != r.cm.dev:
+	case q.ctx.dev != r.cm.dev:
 		return nil, errors.New("the queue pair is on another device")
 	case q.qp.Type() != RC:
 		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)

@@ -21,9 +21,8 @@ type SRQInitAttr struct {
 // tells by [EventQPLastWQEReached] that it will complete no other receive. One that is
 // closed, or moved to RESET, while a message is arriving takes its receive with it.
 type SRQ struct {
-	ctx *Context
+	owned
 	srq *engine.SRQ
-	own *ownership
 }
 
 // CreateSRQ makes a shared receive queue. Its receives name memory of this protection
@@ -35,15 +34,14 @@ func (p *PD) CreateSRQ(init SRQInitAttr) (*SRQ, error) {
 	if init.MaxSGE < 0 || init.MaxSGE > maxSRQSGE {
 		return nil, fmt.Errorf("shared receive queue: size MaxSGE is %d: it must be 0 to %d", init.MaxSGE, maxSRQSGE)
 	}
-	out := &SRQ{ctx: p.ctx}
-	err := p.ctx.own(objectSRQ, func(o *ownership) (func() error, error) {
-		s, err := p.dev.engine.CreateSRQ(p.pd, SRQAttr(init))
+	out := &SRQ{}
+	err := p.ctx.add(objectSRQ, &out.owned, out.Close, func() error {
+		s, err := p.ctx.dev.engine.CreateSRQ(p.pd, SRQAttr(init))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.srq, out.own = s, o
-		s.Owner = out
-		return out.Close, nil
+		out.srq, s.Owner = s, out
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("shared receive queue: %w", err)
@@ -73,4 +71,4 @@ func (s *SRQ) Query() SRQAttr { return s.srq.Query() }
 
 // Close destroys the queue; receives that are in it end without a completion. It refuses
 // while queue pairs use it.
-func (s *SRQ) Close() error { return s.own.ended(s.srq.Close()) }
+func (s *SRQ) Close() error { return s.ended(s.srq.Close()) }
