@@ -38,7 +38,7 @@ func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
 	}
 	p := &d.packet
 	*p = Packet{
-		Number: f.Number, Part: 1, Parts: 1, Time: f.Time, Direction: dir, Comments: f.Comments,
+		Frame: f, Number: f.Number, Part: 1, Parts: 1, Time: f.Time, Direction: dir, Comments: f.Comments,
 		Src: d.datagram.src, Dst: d.datagram.dst, IP: d.datagram.ip, Len: d.datagram.n, Bytes: d.datagram.payload,
 	}
 	if g := &d.datagram; g.fault != nil {

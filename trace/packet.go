@@ -11,8 +11,9 @@ import (
 // Packet is one RoCEv2 packet of a capture. The first part is what stands in it, by [Decoder]; the second what it means, by
 // [Analyzer].
 type Packet struct {
-	Number      int // of its frame
-	Part, Parts int // a frame of a sender with segmentation offload holds several packets; else 1 of 1
+	Frame       *Frame // that it was in; borrowed as Bytes is
+	Number      int    // of its frame
+	Part, Parts int    // a frame of a sender with segmentation offload holds several packets; else 1 of 1
 	Time        time.Time
 	Direction   Direction
 	Src, Dst    netip.AddrPort

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -125,9 +124,10 @@ func (a *app) trace(ctx context.Context, p *traceParams) error {
 	if err != nil {
 		return usagef("--%v", err)
 	}
-	t := &tracing{filter: chosen}
-	t.show = t.packet
-	t.analyzer = trace.NewAnalyzer(trace.Options{Message: t.ends.message, Flow: t.ends.flow})
+	t := &tracing{}
+	if p.filter != "" {
+		t.Filter = chosen
+	}
 	if p.live.iface != "" {
 		return a.traceLive(ctx, p, t)
 	}
@@ -148,10 +148,10 @@ func (a *app) trace(ctx context.Context, p *traceParams) error {
 		if err != nil {
 			return err
 		}
-		if t.sinks, err = a.traceSinks(p); err != nil {
+		if err := t.open(a, p); err != nil {
 			return err
 		}
-		return t.read(ctx, r)
+		return t.run(ctx, r)
 	}
 	if name == standardInput {
 		err = untilSilent(ctx, read)
@@ -166,28 +166,6 @@ func (a *app) trace(ctx context.Context, p *traceParams) error {
 }
 
 const standardInput = "standard input"
-
-// flushing writes what the outputs hold back before it reads more, which may take long to come.
-type flushing struct {
-	r io.Reader
-	t *tracing
-}
-
-func (f *flushing) Read(b []byte) (int, error) {
-	if f.t.flush(); f.t.err != nil {
-		return 0, f.t.err
-	}
-	return f.r.Read(b)
-}
-
-// flush writes what the outputs hold back.
-func (t *tracing) flush() {
-	for _, s := range t.sinks {
-		if s, ok := s.(interface{ Flush() error }); ok {
-			t.failed(s.Flush())
-		}
-	}
-}
 
 // openCapture opens the file, or standard input.
 func (a *app) openCapture(source string) (io.ReadCloser, string, error) {
@@ -216,22 +194,33 @@ func isTerminalReader(r io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// tracing is a capture being read.
+// tracing is a capture being read, with the files that are written of it.
 type tracing struct {
-	filter   *filter.Filter
-	decoder  trace.Decoder
-	analyzer *trace.Analyzer
-	ends     endings
-	sinks    []traceSink
-	shown    uint64
-	missing  uint64 // packets that a trace of gorxe's own says it has not
-	show     func(*trace.Packet)
-	frame    *trace.Frame
-	err      error
+	trace.Pipeline
+	finishes []finish
 }
 
-// errTraceOutput is in what went wrong with an output.
-var errTraceOutput = errors.New("writing")
+// run takes the capture through the pipeline and finishes the outputs, also where it cannot be read on.
+func (t *tracing) run(ctx context.Context, src trace.Source) error {
+	err := t.Run(ctx, src)
+	if e := t.finish(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// flushing writes what the outputs hold back before it reads more, which may take long to come.
+type flushing struct {
+	r io.Reader
+	t *tracing
+}
+
+func (f *flushing) Read(b []byte) (int, error) {
+	if err := f.t.Flush(); err != nil {
+		return 0, err
+	}
+	return f.r.Read(b)
+}
 
 // interruptGrace is how long a pipe is read on after an interruption: whoever writes it was interrupted as well, and has its
 // last frames still to write.
@@ -254,106 +243,16 @@ func untilSilent(ctx context.Context, read func(context.Context) error) error {
 	return ctx.Err()
 }
 
-// frames are those of a [trace.Reader], or of what captures.
-type frames interface {
-	Next(*trace.Frame) error
-}
-
-// read goes through the capture and closes the outputs. Of a capture that cannot be read on, what is before that was shown.
-func (t *tracing) read(ctx context.Context, r frames) error {
-	err := t.frames(ctx, r)
-	t.analyzer.Finish()
-	t.failed(t.ends.tell(t.sinks))
-	if err == nil {
-		err = t.err
-	}
-	for _, s := range t.sinks {
-		if e := s.Close(); err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
-func (t *tracing) frames(ctx context.Context, r frames) error {
-	var frame trace.Frame
-	t.frame = &frame
-	for {
-		switch err := r.Next(&frame); {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		t.begin()
-		for _, c := range frame.Comments {
-			t.missing += trace.Missing(c)
-		}
-		shown := t.shown
-		if t.decoder.Decode(&frame, t.show); t.err == nil && t.shown == shown && t.filter.String() == "" {
-			t.other()
-		}
-		if t.err != nil {
-			return t.err
-		}
-	}
-}
-
-// begin tells the outputs when the capture begins, by its first frame.
-func (t *tracing) begin() {
-	if t.frame.Number != 1 {
-		return
-	}
-	for _, s := range t.sinks {
-		if s, ok := s.(interface{ Begin(time.Time) }); ok {
-			s.Begin(t.frame.Time)
-		}
-	}
-}
-
-func (t *tracing) packet(p *trace.Packet) {
-	if t.err != nil {
-		return
-	}
-	t.analyzer.Add(p)
-	if t.filter.Match(p) {
-		t.shown++
-		t.ends.choose(p)
-		for _, s := range t.sinks {
-			t.failed(s.Packet(t.frame, p))
-		}
-	}
-	t.failed(t.ends.tell(t.sinks))
-}
-
-// failed keeps the first error of an output.
-func (t *tracing) failed(err error) {
-	if t.err == nil && err != nil {
-		t.err = fmt.Errorf("%w: %w", errTraceOutput, err)
-	}
-}
-
-// other shows a frame without packets to the outputs that want all frames.
-func (t *tracing) other() {
-	for _, s := range t.sinks {
-		if s, ok := s.(interface{ Frame(*trace.Frame) error }); ok && t.err == nil {
-			t.err = s.Frame(t.frame)
-		}
-	}
-}
-
 // traceSummary says on stderr what was left out, and why nothing was shown.
 func (a *app) traceSummary(name string, t *tracing) {
-	c := &t.decoder.Counts
+	c := t.Counts()
 	if c.Packets == 0 {
 		fmt.Fprintf(a.stderr, "%s: no RoCEv2 packets in %s\n", name, plural(int(c.Frames), "frame"))
-	} else if t.shown == 0 {
+	} else if t.Shown() == 0 {
 		fmt.Fprintf(a.stderr, "%s: the filter chooses none of %s\n", name, plural(int(c.Packets), "packet"))
 	}
-	if t.missing > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s missing: they came faster than they could be written\n", name, plural(int(t.missing), "packet"))
+	if t.Missing() > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s missing: they came faster than they could be written\n", name, plural(int(t.Missing()), "packet"))
 	}
 	for s := range trace.Skip(trace.NumSkips) {
 		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP

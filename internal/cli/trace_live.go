@@ -59,18 +59,18 @@ func openLive(iface string, idle func()) (liveCapture, error) { return live.Open
 
 // traceLive captures until ctx ends, which is no failure.
 func (a *app) traceLive(ctx context.Context, p *traceParams, t *tracing) error {
-	c, err := a.live(p.live.iface, t.flush)
+	c, err := a.live(p.live.iface, func() { _ = t.Flush() })
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if t.sinks, err = a.traceSinks(p); err != nil {
+	if err = t.open(a, p); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "capturing on %s, until Ctrl-C\n", p.live.iface)
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	if err := t.read(context.WithoutCancel(ctx), c); err != nil {
+	if err := t.run(context.WithoutCancel(ctx), c); err != nil {
 		return fmt.Errorf("%s: %w", p.live.iface, err)
 	}
 	a.traceSummary(p.live.iface, t)
@@ -95,11 +95,11 @@ func (a *app) traceDaemon(ctx context.Context, p *traceParams, t *tracing) error
 	if err != nil {
 		return fmt.Errorf("the daemon: %w", err)
 	}
-	if t.sinks, err = a.traceSinks(p); err != nil {
+	if err = t.open(a, p); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stderr, "the packets of the daemon, until Ctrl-C")
-	err = t.read(context.WithoutCancel(ctx), &untilEnd{r, ctx})
+	err = t.run(context.WithoutCancel(ctx), &untilEnd{r, ctx})
 	if err != nil {
 		return fmt.Errorf("the daemon: %w", err)
 	}
@@ -109,12 +109,12 @@ func (a *app) traceDaemon(ctx context.Context, p *traceParams, t *tracing) error
 
 // untilEnd is a capture that ends where ctx does, be it in the middle of a frame.
 type untilEnd struct {
-	frames
+	trace.Source
 	ctx context.Context
 }
 
 func (u *untilEnd) Next(f *trace.Frame) error {
-	err := u.frames.Next(f)
+	err := u.Source.Next(f)
 	if err != nil && u.ctx.Err() != nil {
 		return io.EOF
 	}

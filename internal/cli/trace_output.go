@@ -1,29 +1,28 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
 	"github.com/gorxe/gorxe/trace"
-	"github.com/gorxe/gorxe/trace/lesson"
+	"github.com/gorxe/gorxe/trace/html"
+	"github.com/gorxe/gorxe/trace/json"
+	"github.com/gorxe/gorxe/trace/pcapng"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// traceSink is an output of 'gorxe trace'. Packets are borrowed for the call. It may have more methods:
-//
-//	Begin(time.Time)            is told the time of the first frame, whatever that is
-//	Frame(*trace.Frame) error   is shown the frames without packets, unless there is a filter
-//	Flush() error               is called before the input is waited for
-//	Message(*trace.Message) error, Flow(*trace.Flow) error
-//	                            are told of those that end, if a packet of them was chosen
-type traceSink interface {
-	Packet(f *trace.Frame, p *trace.Packet) error
-	Close() error // writes what is still held back
-}
-
-// traceOutput is a kind of output.
+// traceOutput is a kind of output of 'gorxe trace'.
 type traceOutput struct {
 	asked  func(*traceParams) bool
 	stdout bool // it goes there: of those only the first that is asked for is used
-	open   func(*app, *traceParams) (traceSink, error)
+	open   func(*app, *traceParams) ([]trace.Output, finish, error)
 }
+
+// finish writes what can only be written when all was shown, and closes the file; nil does nothing.
+type finish func() error
 
 // traceOutputs are all kinds; the last is what there is when no other is asked for.
 var traceOutputs = []traceOutput{
@@ -34,45 +33,137 @@ var traceOutputs = []traceOutput{
 	{asked: func(p *traceParams) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: (*app).traceText},
 }
 
-// traceSinks opens the outputs that are asked for.
-func (a *app) traceSinks(p *traceParams) (sinks []traceSink, err error) {
+// open opens the outputs that p asks for.
+func (t *tracing) open(a *app, p *traceParams) error {
 	used := false
 	for _, o := range traceOutputs {
 		if !o.asked(p) || o.stdout && used {
 			continue
 		}
 		used = used || o.stdout
-		s, err := o.open(a, p)
+		out, finish, err := o.open(a, p)
 		if err != nil {
-			for _, s := range sinks {
-				_ = s.Close()
-			}
-			return nil, err
+			return errors.Join(err, t.finish())
 		}
-		sinks = append(sinks, s)
-	}
-	return sinks, nil
-}
-
-// textSink writes a line a packet.
-type textSink struct {
-	*text.Writer
-	teacher *lesson.Teacher // nil where nobody wants lessons
-}
-
-func (a *app) traceText(p *traceParams) (traceSink, error) {
-	o := text.Options{Fields: p.verbose, Hex: p.hex, Payload: p.payload, Colour: newStyle(a.stdout).on}
-	return &textSink{text.NewWriter(a.stdout, o), p.teacher()}, nil
-}
-
-func (s *textSink) Packet(_ *trace.Frame, p *trace.Packet) error {
-	err := s.Writer.Packet(p)
-	if s.teacher != nil {
-		for _, l := range s.teacher.Teach(p) {
-			err = s.Lesson(l)
+		t.Outputs = append(t.Outputs, out...)
+		if finish != nil {
+			t.finishes = append(t.finishes, finish)
 		}
 	}
-	return err
+	return nil
 }
 
-func (s *textSink) Close() error { return s.Flush() }
+// finish finishes the outputs.
+func (t *tracing) finish() error {
+	var errs []error
+	for _, f := range t.finishes {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) traceText(p *traceParams) ([]trace.Output, finish, error) {
+	return []trace.Output{text.NewWriter(a.stdout, text.Options{
+		Fields: p.verbose, Hex: p.hex, Payload: p.payload, Explain: p.explain, Colour: newStyle(a.stdout).on,
+	})}, nil, nil
+}
+
+// traceLines writes a line a message, a line a flow, or first the one and then the other.
+func (a *app) traceLines(p *traceParams) (out []trace.Output, _ finish, _ error) {
+	coloured := newStyle(a.stdout).on
+	if p.messages {
+		out = append(out, text.NewMessages(a.stdout, coloured))
+	}
+	if p.flows {
+		out = append(out, text.NewFlows(a.stdout, coloured))
+	}
+	return out, nil, nil
+}
+
+// jsonOutput writes what was asked for of an object a line.
+type jsonOutput struct {
+	*json.Writer
+	packets, messages, flows bool
+}
+
+func (a *app) traceJSON(p *traceParams) ([]trace.Output, finish, error) {
+	w := json.NewWriter(bufio.NewWriterSize(a.stdout, 64<<10))
+	w.Payload = p.payload
+	all := !p.messages && !p.flows
+	return []trace.Output{&jsonOutput{w, all, all || p.messages, all || p.flows}}, nil, nil
+}
+
+func (o *jsonOutput) Packet(p *trace.Packet) error {
+	if !o.packets {
+		return nil
+	}
+	return o.Writer.Packet(p)
+}
+
+func (o *jsonOutput) Message(m *trace.Message) error {
+	if !o.messages {
+		return nil
+	}
+	return o.Writer.Message(m)
+}
+
+func (o *jsonOutput) Flow(f *trace.Flow) error {
+	if !o.flows {
+		return nil
+	}
+	return o.Writer.Flow(f)
+}
+
+// traceHTML makes the file at once: a user who may not write there is told before a long capture is read.
+func (a *app) traceHTML(p *traceParams) ([]trace.Output, finish, error) {
+	title := standardInput
+	if p.source != "" && p.source != "-" {
+		title = filepath.Base(p.source)
+	}
+	file, err := createBeside(p.source, "--html", p.html)
+	if err != nil {
+		return nil, nil, err
+	}
+	page := html.New(html.Options{Title: title})
+	write := func() error {
+		b := bufio.NewWriter(file)
+		_, err := page.WriteTo(b)
+		if err = errors.Join(err, b.Flush(), file.Close()); err != nil {
+			return err
+		}
+		if n := page.LeftOut(); n > 0 {
+			fmt.Fprintf(a.stderr, "%s holds the first %s; %d more are left out: choose with --filter\n",
+				p.html, plural(html.DefaultMax, "packet"), n)
+		}
+		return nil
+	}
+	return []trace.Output{page}, write, nil
+}
+
+// tracePcapng writes the capture again, with what was found as comments. Frames without packets are in it as well, so that those
+// after them keep their numbers.
+func (a *app) tracePcapng(p *traceParams) ([]trace.Output, finish, error) {
+	o := pcapng.Options{Application: "gorxe " + buildVersion(), Description: "frames of a capture, with what gorxe found in them as comments"}
+	if p.pcapng == "-" {
+		return []trace.Output{pcapng.NewPackets(a.stdout, o)}, nil, nil
+	}
+	file, err := createBeside(p.source, "--pcapng", p.pcapng)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []trace.Output{pcapng.NewPackets(file, o)}, file.Close, nil
+}
+
+// createBeside makes the file that a flag names, unless it is the capture.
+func createBeside(capture, flag, name string) (*os.File, error) {
+	x, err1 := os.Stat(capture)
+	y, err2 := os.Stat(name)
+	if err1 == nil && err2 == nil && os.SameFile(x, y) {
+		return nil, fmt.Errorf("%s %s: that is the capture itself; name another file", flag, name)
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return file, nil
+}

@@ -2,7 +2,8 @@
 // over time, and beside the selected packet what it means, with a lesson where a thing is seen for the first time.
 //
 //	p := html.New(html.Options{Title: "loss_write.pcap"})
-//	p.Add(packet) // each of them, as the Analyzer returns it
+//	pipeline := trace.Pipeline{Outputs: []trace.Output{p}}
+//	err := pipeline.Run(ctx, capture)
 //	p.WriteTo(file)
 //
 // # What is in the page

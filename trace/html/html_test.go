@@ -25,9 +25,7 @@ import (
 func render(t testing.TB, opts tracehtml.Options, packets []*trace.Packet) string {
 	t.Helper()
 	p := tracehtml.New(opts)
-	for _, k := range packets {
-		p.Add(k)
-	}
+	add(t, p, packets...)
 	var b bytes.Buffer
 	n, err := p.WriteTo(&b)
 	if err != nil {
@@ -37,6 +35,15 @@ func render(t testing.TB, opts tracehtml.Options, packets []*trace.Packet) strin
 		t.Errorf("WriteTo says %d bytes, %d were written", n, b.Len())
 	}
 	return b.String()
+}
+
+func add(t testing.TB, p *tracehtml.Page, packets ...*trace.Packet) {
+	t.Helper()
+	for _, k := range packets {
+		if err := p.Packet(k); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 var dataElement = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
@@ -163,11 +170,7 @@ func TestThePageKeepsNoPayload(t *testing.T) {
 func TestAFullPageSaysWhatItLeftOut(t *testing.T) {
 	s := scene.Many(100, 2)
 	p := tracehtml.New(tracehtml.Options{Max: 30})
-	for i, k := range s.Packets {
-		if taken := p.Add(k); taken != (i < 30) {
-			t.Fatalf("packet %d taken: %v", i, taken)
-		}
-	}
+	add(t, p, s.Packets...)
 	if want := len(s.Packets) - 30; p.LeftOut() != want {
 		t.Errorf("%d left out, want %d", p.LeftOut(), want)
 	}
@@ -188,7 +191,7 @@ func TestTheBoundWithoutOptionsIsDefaultMax(t *testing.T) {
 	p := tracehtml.New(tracehtml.Options{})
 	k := &trace.Packet{}
 	for range tracehtml.DefaultMax + 3 {
-		p.Add(k)
+		add(t, p, k)
 	}
 	if p.LeftOut() != 3 {
 		t.Errorf("%d left out, want 3", p.LeftOut())
@@ -199,7 +202,7 @@ func TestWhatAPacketBorrowsIsCopied(t *testing.T) {
 	s := scene.Lossy()
 	p := tracehtml.New(tracehtml.Options{})
 	for _, k := range s.Packets {
-		p.Add(k)
+		add(t, p, k)
 		for i := range k.Findings {
 			clear(k.Findings[i].Frames)
 		}

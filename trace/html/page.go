@@ -46,21 +46,21 @@ func New(opts Options) *Page {
 	return &Page{opts: opts, teacher: lesson.NewTeacher(0)}
 }
 
-// Add adds a packet, and reports false if the page is full and it was left out. What the packet borrows is copied. Its Flow and its
-// Message are looked at again by WriteTo, when they say how all ended.
-func (p *Page) Add(k *trace.Packet) bool {
+// Packet adds a packet, unless the page is full; the error is nil. What the packet borrows is copied. Its Flow and its Message are
+// looked at again by WriteTo, when they say how all ended.
+func (p *Page) Packet(k *trace.Packet) error {
 	if len(p.packets) >= p.opts.Max {
 		p.leftOut++
-		return false
+		return nil
 	}
 	if len(p.packets) == 0 {
 		p.begin = k.Time
 	}
 	p.packets = append(p.packets, p.record(k))
-	return true
+	return nil
 }
 
-// LeftOut is how many packets Add left out.
+// LeftOut returns how many packets found the page full.
 func (p *Page) LeftOut() int { return p.leftOut }
 
 //go:embed page

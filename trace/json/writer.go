@@ -7,11 +7,13 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them.
+// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them. It is an
+// output of a [trace.Pipeline].
 type Writer struct {
 	// Payload adds the bytes of payloads, and of the private data of the connection manager, to packets.
 	Payload bool
 
+	w   io.Writer
 	enc *json.Encoder
 }
 
@@ -20,7 +22,7 @@ type Writer struct {
 func NewWriter(w io.Writer) *Writer {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return &Writer{enc: enc}
+	return &Writer{w: w, enc: enc}
 }
 
 // Packet writes a packet. The error is that of the writer below.
@@ -31,3 +33,11 @@ func (w *Writer) Message(m *trace.Message) error { return w.enc.Encode(messageOf
 
 // Flow writes a flow. What it says is final when the capture has ended.
 func (w *Writer) Flow(f *trace.Flow) error { return w.enc.Encode(flowOf(f)) }
+
+// Flush flushes the writer below, where that has a method Flush as [bufio.Writer] has.
+func (w *Writer) Flush() error {
+	if f, ok := w.w.(interface{ Flush() error }); ok {
+		return f.Flush()
+	}
+	return nil
+}

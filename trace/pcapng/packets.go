@@ -22,9 +22,9 @@ type Packets struct {
 // NewPackets returns a Packets to w.
 func NewPackets(w io.Writer, o Options) *Packets { return &Packets{w: NewWriter(w, o)} }
 
-// Packet adds a packet of f. The packets of a frame come one after the other.
-func (w *Packets) Packet(f *trace.Frame, p *trace.Packet) error {
-	err := w.Frame(f)
+// Packet adds a packet with its frame. The packets of a frame come one after the other.
+func (w *Packets) Packet(p *trace.Packet) error {
+	err := w.Frame(p.Frame)
 	prefix := ""
 	if p.Parts > 1 {
 		prefix = fmt.Sprintf("packet %d of %d: ", p.Part, p.Parts)

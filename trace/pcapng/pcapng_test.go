@@ -86,17 +86,17 @@ func TestALongCommentIsCut(t *testing.T) {
 func annotated(t *testing.T, file io.Writer) {
 	t.Helper()
 	w := pcapng.NewPackets(file, pcapng.Options{Application: "gorxe 1", Description: "RoCEv2, with findings of gorxe"})
-	p := func(part, parts int, meaning string, findings ...trace.Finding) *trace.Packet {
-		return &trace.Packet{Part: part, Parts: parts, Meaning: meaning, Findings: findings}
+	p := func(f *trace.Frame, part, parts int, meaning string, findings ...trace.Finding) *trace.Packet {
+		return &trace.Packet{Frame: f, Part: part, Parts: parts, Meaning: meaning, Findings: findings}
 	}
 	again := trace.Finding{Kind: trace.AfterTimeout, Level: trace.Warning, Text: "sent again after 3 ms"}
 	seventh := frames[2]
 	seventh.Number = 7
-	broken := p(1, 1, "")
+	broken := p(&seventh, 1, 1, "")
 	broken.Err = errors.New("no such opcode")
 	if err := errors.Join(
-		w.Packet(&frames[0], p(1, 2, "WRITE #1 begins")), w.Packet(&frames[0], p(2, 2, "WRITE #1 ends", again)),
-		w.Frame(&frames[1]), w.Packet(&seventh, broken), w.Flush(),
+		w.Packet(p(&frames[0], 1, 2, "WRITE #1 begins")), w.Packet(p(&frames[0], 2, 2, "WRITE #1 ends", again)),
+		w.Frame(&frames[1]), w.Packet(broken), w.Flush(),
 	); err != nil {
 		t.Fatal(err)
 	}

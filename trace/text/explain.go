@@ -1,16 +1,17 @@
 package text
 
-import "github.com/gorxe/gorxe/trace/lesson"
+import "github.com/gorxe/gorxe/trace"
 
 const (
 	lessonIndent = "           │ "
 	lessonWidth  = 110
 )
 
-// Lesson writes what is to be learned from the packet that was written last.
-func (w *Writer) Lesson(l lesson.Lesson) error {
-	w.start(dim)
-	w.b = l.Append(w.b, lessonIndent, lessonWidth)
-	w.stop()
-	return w.err
+// explain writes the lessons of p, each of which is given once.
+func (w *Writer) explain(p *trace.Packet) {
+	for _, l := range w.teacher.Teach(p) {
+		w.start(dim)
+		w.b = l.Append(w.b, lessonIndent, lessonWidth)
+		w.stop()
+	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // Flows writes a line a connection: who, the exchange of the connection manager, path MTU, throughput, round trips, losses, window,
-// RNR NAKs and errors. Its method Write is what [trace.Options].Flow takes.
+// RNR NAKs and errors. It is an output of a
+// [trace.Pipeline].
 type Flows struct {
 	w     *bufio.Writer
 	paint paint
@@ -24,8 +25,11 @@ func NewFlows(w io.Writer, coloured bool) *Flows {
 	return &Flows{w: bufio.NewWriterSize(w, 1<<16), paint: paint(coloured)}
 }
 
-// Write writes the line of f. Errors of the writer are those of Flush.
-func (t *Flows) Write(f *trace.Flow) {
+// Packet does nothing: a packet is shown as a part of its flow.
+func (t *Flows) Packet(*trace.Packet) error { return nil }
+
+// Flow writes the line of f.
+func (t *Flows) Flow(f *trace.Flow) error {
 	parts := []string{fmt.Sprintf("flow %d", f.Number), f.Service.String(), end(f.Ends[0]) + arrow + end(f.Ends[1])}
 	parts = append(parts, t.began(f)...)
 	if f.MTU > 0 {
@@ -43,7 +47,8 @@ func (t *Flows) Write(f *trace.Flow) {
 		parts = append(parts, fmt.Sprintf("window %d", f.Window))
 	}
 	parts = append(parts, t.troubles(f)...)
-	fmt.Fprintln(t.w, strings.Join(parts, "  "))
+	_, err := fmt.Fprintln(t.w, strings.Join(parts, "  "))
+	return err
 }
 
 // Flush writes what is not written yet and returns the first error of the writer.

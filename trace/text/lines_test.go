@@ -27,20 +27,12 @@ func lines(t *testing.T, name string, color bool) string {
 	defer file.Close()
 	var b, flows bytes.Buffer
 	m, f := text.NewMessages(&b, color), text.NewFlows(&flows, color)
-	a := trace.NewAnalyzer(trace.Options{Message: m.Write, Flow: f.Write, NoMeaning: true})
 	r, err := trace.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d trace.Decoder
-	for frame, err := range r.Frames() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Decode(frame, a.Add)
-	}
-	a.Finish()
-	if err := errors.Join(m.Flush(), f.Flush()); err != nil {
+	p := trace.Pipeline{Outputs: []trace.Output{m, f}, Options: trace.Options{NoMeaning: true}}
+	if err := p.Run(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String() + "\n" + flows.String()
@@ -84,8 +76,9 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 func TestAnErrorOfTheWriterIsTold(t *testing.T) {
 	m, f := text.NewMessages(full{}, false), text.NewFlows(full{}, false)
 	flow := &trace.Flow{}
-	m.Write(&trace.Message{Flow: flow})
-	f.Write(flow)
+	if errors.Join(m.Message(&trace.Message{Flow: flow}), f.Flow(flow)) != nil {
+		t.Error("it is told before anything was written")
+	}
 	if m.Flush() == nil || f.Flush() == nil {
 		t.Error("it is lost")
 	}

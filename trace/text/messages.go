@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Messages writes a line a message: when it began, verb, size, packets, latency, repetitions, and how it ended. Its method Write
-// is what [trace.Options].Message takes. The lines come in the order in which messages end.
+// Messages writes a line a message: when it began, verb, size, packets, latency, repetitions, and how it ended. It is an
+// output of a [trace.Pipeline]. The lines come in the order in which messages end.
 type Messages struct {
 	w     *bufio.Writer
 	paint paint
@@ -26,23 +26,29 @@ func NewMessages(w io.Writer, coloured bool) *Messages {
 
 const messageColumns = "%-8s %12s  %-21s %-43s %10s %7s %10s  %-13s %s"
 
-// Write writes the line of m. Errors of the writer are those of Flush.
-func (t *Messages) Write(m *trace.Message) {
+// Packet does nothing: a packet is shown as a part of its message.
+func (t *Messages) Packet(*trace.Packet) error { return nil }
+
+// Message writes the line of m.
+func (t *Messages) Message(m *trace.Message) error {
 	if t.begin.IsZero() {
 		t.begin = m.Flow.Begin
-		t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames", "")
+		if err := t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames", ""); err != nil {
+			return err
+		}
 	}
 	from, to := m.Flow.Ends[m.From], m.Flow.Ends[1-m.From]
 	latency := "-"
 	if m.Done {
 		latency = short(m.Latency())
 	}
-	t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()), m.Verb, end(from)+arrow+end(to),
+	return t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()), m.Verb, end(from)+arrow+end(to),
 		fmt.Sprint(m.Bytes), fmt.Sprint(m.Packets), latency, frames(m.Frames), t.remarks(m))
 }
 
-func (t *Messages) line(columns ...any) {
-	fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(messageColumns, columns...), " "))
+func (t *Messages) line(columns ...any) error {
+	_, err := fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf(messageColumns, columns...), " "))
+	return err
 }
 
 // Flush writes what is not written yet and returns the first error of the writer.

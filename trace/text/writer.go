@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/fields"
+	"github.com/gorxe/gorxe/trace/lesson"
 )
 
 // Options are what is written of a packet beside its line.
@@ -14,6 +15,7 @@ type Options struct {
 	Fields  bool // every header field by its name in the IBA
 	Hex     bool // the same with the bytes that they are in
 	Payload bool // the bytes of the payload, which may be anybody's data
+	Explain bool // what each thing is for, below the first packet that shows it
 	Colour  bool // escape sequences for a terminal
 }
 
@@ -27,6 +29,8 @@ type Writer struct {
 	ends   int // columns that the two addresses take
 	fields []fields.Field
 	err    error
+
+	teacher *lesson.Teacher // nil without Options.Explain
 }
 
 // flushAt is how much is held back.
@@ -34,7 +38,11 @@ const flushAt = 1 << 16
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer, o Options) *Writer {
-	return &Writer{w: w, o: o, b: make([]byte, 0, 2*flushAt), ends: minEnds}
+	out := &Writer{w: w, o: o, b: make([]byte, 0, 2*flushAt), ends: minEnds}
+	if o.Explain {
+		out.teacher = lesson.NewTeacher(0)
+	}
+	return out
 }
 
 // Begin sets the time from which those of the packets are counted; without it that is the first packet's.
@@ -51,6 +59,9 @@ func (w *Writer) Packet(p *trace.Packet) error {
 	}
 	if w.o.Payload {
 		w.payload(p)
+	}
+	if w.teacher != nil {
+		w.explain(p)
 	}
 	if len(w.b) >= flushAt {
 		return w.Flush()
