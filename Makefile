@@ -109,5 +109,5 @@ mutants: ## PER deliberate faults in each file of transport, qp and cm: do the t
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
 
-hostile: ## as root, else on loopback: floods a daemon with each pattern that RUN matches, at 10,000 packets/s and at full rate, beside a good pair, and fails if that keeps less than 80 % and 50 %; DURATION of each measurement, 1s unless told, ROUNDS of them
+hostile: ## as root, else on loopback: floods a daemon with each pattern that RUN matches, at 10,000 packets/s and at full rate, beside a good pair, and fails if that keeps less than 80 % and 50 %; DURATION of each measurement, 1s unless told, ROUNDS of them, up to three times as many where it kept less
 	go run ./internal/hostile/cmd/hostile -run "$(RUN)" -rounds $(ROUNDS) $(if $(filter command line environment,$(origin DURATION)),-duration $(DURATION))

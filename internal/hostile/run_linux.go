@@ -85,7 +85,7 @@ func measure(ctx context.Context, o *Options, p *Pattern, r *Result) error {
 		return err
 	}
 	var in, out Wire
-	for range o.Rounds {
+	for r.wantsRound(o) {
 		n, wire, err := s.round(ctx, p, r.Rate)
 		if err != nil {
 			return err
