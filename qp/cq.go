@@ -4,8 +4,7 @@ import "fmt"
 
 // CQ is a completion queue without a lock.
 type CQ struct {
-	ring       []WC // power of two
-	head, tail uint32
+	ring       ring[WC]
 	depth      int
 	overflowed bool
 	armed      notice
@@ -15,7 +14,7 @@ type CQ struct {
 func NewCQ(depth int) *CQ { return &CQ{depth: min(max(depth, 1), MaxDepth)} }
 
 // Len is how many completions wait to be polled.
-func (c *CQ) Len() int { return int(c.tail - c.head) }
+func (c *CQ) Len() int { return c.ring.len() }
 
 // Depth is how many completions the queue was made for.
 func (c *CQ) Depth() int { return c.depth }
@@ -33,16 +32,15 @@ func (c *CQ) Push(wc *WC) (notify bool) {
 	if notify = c.armed.due(wc); notify {
 		c.armed = noticeNone
 	}
-	n := c.Len()
-	if c.overflowed || n == c.depth {
+	if c.overflowed || c.Len() == c.depth {
 		c.overflowed = true
 		return notify
 	}
-	if n == len(c.ring) {
-		c.grow()
+	if c.ring.full() {
+		c.ring.grow(c.depth)
 	}
-	*c.at(c.tail) = *wc
-	c.tail++
+	*c.ring.at(c.ring.tail) = *wc
+	c.ring.tail++
 	return notify
 }
 
@@ -50,13 +48,11 @@ func (c *CQ) Push(wc *WC) (notify bool) {
 func (c *CQ) Poll(dst []WC) int {
 	n := min(len(dst), c.Len())
 	for i := range n {
-		dst[i] = *c.at(c.head)
-		c.head++
+		dst[i] = *c.ring.at(c.ring.head)
+		c.ring.head++
 	}
 	return n
 }
-
-func (c *CQ) at(i uint32) *WC { return &c.ring[i&uint32(len(c.ring)-1)] }
 
 // Resize changes how many completions the queue holds: 1 to [MaxDepth], not fewer than are
 // in it. It keeps what is in it and, where the queue overflowed, that it did.
@@ -68,19 +64,6 @@ func (c *CQ) Resize(depth int) error {
 		return fmt.Errorf("qp: resize CQ: depth %d is less than the %d completions in the queue; poll them first", depth, c.Len())
 	}
 	c.depth = depth
-	if slots := ceilPow2(depth); slots < len(c.ring) {
-		c.move(slots)
-	}
+	c.ring.shrink(depth)
 	return nil
-}
-
-func (c *CQ) grow() { c.move(grown(len(c.ring), c.depth)) }
-
-// move takes the completions to a ring of the given number of slots.
-func (c *CQ) move(slots int) {
-	ring := make([]WC, slots)
-	for i := c.head; i != c.tail; i++ {
-		ring[i&uint32(len(ring)-1)] = *c.at(i)
-	}
-	c.ring = ring
 }

@@ -3,7 +3,6 @@ package qp
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/gorxe/gorxe/mr"
 )
@@ -19,9 +18,6 @@ var (
 
 // MaxDepth is the largest number of requests a queue can be made for.
 const MaxDepth = 1 << 20
-
-// firstSlots is the size of a ring that is used for the first time.
-const firstSlots = 4
 
 // Segment is a piece of local memory in a queue: an SGE, and its region once the machine
 // that executes the request has resolved and checked it.
@@ -59,17 +55,6 @@ func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	}
 	return n, nil
 }
-
-// grown is the size of a ring of n slots that must hold one more entry, for a queue of
-// the given depth.
-func grown(n, depth int) int {
-	if n == 0 {
-		return min(firstSlots, ceilPow2(depth))
-	}
-	return 2 * n
-}
-
-func ceilPow2(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // room returns s with space for n elements: in one step to the limit when s is too small,
 // so that a slot allocates once at most.

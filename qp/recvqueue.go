@@ -12,13 +12,12 @@ type RecvWQE struct {
 // RecvQueue holds receive work requests until a message takes them, oldest first. It is the
 // [RecvSource] of a queue pair that has a receive queue of its own.
 type RecvQueue struct {
-	pd         *mr.PD
-	ring       []recvSlot // power of two
-	head, tail uint32
-	depth      int
-	maxSGE     int
-	name       string // for people
-	full       *fullError
+	pd     *mr.PD
+	ring   ring[recvSlot]
+	depth  int
+	maxSGE int
+	name   string // for people
+	full   *fullError
 }
 
 type recvSlot struct {
@@ -34,7 +33,7 @@ func NewRecvQueue(pd *mr.PD, depth, maxSGE int) *RecvQueue {
 }
 
 // Len is how many requests are in the queue.
-func (q *RecvQueue) Len() int { return int(q.tail - q.head) }
+func (q *RecvQueue) Len() int { return q.ring.len() }
 
 // Depth is how many requests the queue was made for.
 func (q *RecvQueue) Depth() int { return q.depth }
@@ -51,30 +50,31 @@ func (q *RecvQueue) Push(wr *RecvWR) error {
 	if err != nil {
 		return err
 	}
-	if q.Len() == len(q.ring) {
-		q.grow()
+	if q.ring.full() {
+		q.ring.grow(q.depth)
+		q.shareRoom()
 	}
-	s := q.at(q.tail)
+	s := q.ring.at(q.ring.tail)
 	s.id, s.length = wr.ID, n
 	s.sg = room(s.sg, len(wr.SGList), q.maxSGE)
 	copy(s.sg, wr.SGList)
-	q.tail++
+	q.ring.tail++
 	return nil
 }
 
 // Take moves the oldest request to dst, whose SG is reused, and returns false when
 // there is none.
 func (q *RecvQueue) Take(dst *RecvWQE) bool {
-	if q.head == q.tail {
+	if q.ring.len() == 0 {
 		return false
 	}
-	s := q.at(q.head)
+	s := q.ring.at(q.ring.head)
 	dst.ID, dst.Length = s.id, s.length
 	dst.SG = room(dst.SG, len(s.sg), q.maxSGE)
 	for i, e := range s.sg {
 		dst.SG[i] = Segment{Addr: e.Addr, Length: e.Length, LKey: e.LKey}
 	}
-	q.head++
+	q.ring.head++
 	return true
 }
 
@@ -85,35 +85,24 @@ func (q *RecvQueue) PD() *mr.PD { return q.pd }
 func (q *RecvQueue) Shared() bool { return false }
 
 // Reset removes all requests without a completion, as the RESET state demands.
-func (q *RecvQueue) Reset() { q.head = q.tail }
-
-func (q *RecvQueue) at(i uint32) *recvSlot { return &q.ring[i&uint32(len(q.ring)-1)] }
-
-func (q *RecvQueue) grow() { q.move(grown(len(q.ring), q.depth)) }
+func (q *RecvQueue) Reset() { q.ring.head = q.ring.tail }
 
 // resize sets the depth, which is not below Len. A ring that is larger than the depth
 // needs gives way to a smaller one.
 func (q *RecvQueue) resize(depth int) {
 	q.depth, q.full = depth, nil
-	if slots := ceilPow2(depth); slots < len(q.ring) {
-		q.move(slots)
+	if q.ring.shrink(depth) {
+		q.shareRoom()
 	}
 }
 
-// move takes the requests to a ring of the given number of slots.
-func (q *RecvQueue) move(slots int) {
-	ring := make([]recvSlot, slots)
-	for i := q.head; i != q.tail; i++ {
-		ring[i&uint32(len(ring)-1)] = *q.at(i)
-	}
-	q.ring = ring
+// shareRoom lets the free slots share one array for requests of one piece, which nearly all are.
+func (q *RecvQueue) shareRoom() {
 	if q.maxSGE == 0 {
 		return
 	}
-	n := len(ring) - q.Len()
-	sg := make([]SGE, n)
-	for i := q.tail; n > 0; i++ {
-		n--
-		q.at(i).sg = sg[n : n : n+1]
+	sg := make([]SGE, q.ring.free())
+	for n := range sg {
+		q.ring.at(q.ring.tail + uint32(n)).sg = sg[n : n : n+1]
 	}
 }

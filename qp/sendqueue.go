@@ -35,15 +35,14 @@ type SendWQE struct {
 // They are numbered by free-running counters: Head is the oldest, Tail is where the next
 // one will stand.
 type SendQueue struct {
-	ring       []SendWQE // power of two
-	head, tail uint32
-	depth      int
-	maxSGE     int
-	maxInline  int
-	sigAll     bool
-	full       *fullError
-	source     SendSource // nil where the program of this process posts
-	fetched    SendWR     // scratch for what comes from source
+	ring      ring[SendWQE]
+	depth     int
+	maxSGE    int
+	maxInline int
+	sigAll    bool
+	full      *fullError
+	source    SendSource // nil where the program of this process posts
+	fetched   SendWR     // scratch for what comes from source
 }
 
 // NewSendQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
@@ -60,13 +59,13 @@ const atomicBytes = 8
 func (q *SendQueue) SetMaxInline(n int) { q.maxInline = max(n, 0) }
 
 // Head is the number of the oldest request.
-func (q *SendQueue) Head() uint32 { return q.head }
+func (q *SendQueue) Head() uint32 { return q.ring.head }
 
 // Tail is the number the next request will get.
-func (q *SendQueue) Tail() uint32 { return q.tail }
+func (q *SendQueue) Tail() uint32 { return q.ring.tail }
 
 // Len is how many requests are in the queue.
-func (q *SendQueue) Len() int { return int(q.tail - q.head) }
+func (q *SendQueue) Len() int { return q.ring.len() }
 
 // Depth is how many requests the queue was made for.
 func (q *SendQueue) Depth() int { return q.depth }
@@ -76,7 +75,7 @@ func (q *SendQueue) SigAll() bool { return q.sigAll }
 
 // At is request number i, which must be from Head up to but not Tail. The pointer holds
 // until the next Push.
-func (q *SendQueue) At(i uint32) *SendWQE { return &q.ring[i&uint32(len(q.ring)-1)] }
+func (q *SendQueue) At(i uint32) *SendWQE { return q.ring.at(i) }
 
 // Push appends a copy of the request. The error tells what broke which limit: the queue is
 // full, too many SGEs, too long a message, too much inline data. Opcode and state are the
@@ -86,10 +85,10 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	if err != nil {
 		return err
 	}
-	if q.Len() == len(q.ring) {
+	if q.ring.full() {
 		q.grow()
 	}
-	w := q.At(q.tail)
+	w := q.At(q.ring.tail)
 	w.ID, w.Opcode, w.Flags, w.Length = wr.ID, wr.Opcode, wr.Flags, n
 	w.RemoteAddr, w.RKey, w.Imm = wr.RemoteAddr, wr.RKey, wr.Imm
 	w.CompareAdd, w.Swap = wr.CompareAdd, wr.Swap
@@ -106,7 +105,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 		w.Inline = room(w.Inline, len(wr.InlineData), max(q.maxInline, atomicBytes))
 		copy(w.Inline, wr.InlineData)
 	}
-	q.tail++
+	q.ring.tail++
 	return nil
 }
 
@@ -138,40 +137,34 @@ func (q *SendQueue) check(wr *SendWR) (uint64, error) {
 
 // Pop removes the oldest request; on an empty queue it does nothing.
 func (q *SendQueue) Pop() {
-	if q.head == q.tail {
+	if q.Len() == 0 {
 		return
 	}
 	// The slot must not keep alive what the request named.
-	w := q.At(q.head)
+	w := q.At(q.ring.head)
 	w.AH = nil
 	if w.Local != nil {
 		w.Local.Reg.Memory = nil
 	}
-	q.head++
+	q.ring.head++
 }
 
 // Reset removes all requests without a completion, as the RESET state demands.
 func (q *SendQueue) Reset() {
-	for q.head != q.tail {
+	for q.Len() > 0 {
 		q.Retire()
 		q.Pop()
 	}
 }
 
 func (q *SendQueue) grow() {
-	ring := make([]SendWQE, grown(len(q.ring), q.depth))
-	for i := q.head; i != q.tail; i++ {
-		ring[i&uint32(len(ring)-1)] = *q.At(i)
-	}
-	q.ring = ring
+	q.ring.grow(q.depth)
 	if q.maxSGE == 0 {
 		return
 	}
-	// Nearly all requests have one piece: the new slots share one array for those.
-	n := len(ring) - q.Len()
-	sg := make([]Segment, n)
-	for i := q.tail; n > 0; i++ {
-		n--
-		q.At(i).SG = sg[n : n : n+1]
+	// Nearly all requests have one piece: the free slots share one array for those.
+	sg := make([]Segment, q.ring.free())
+	for n := range sg {
+		q.At(q.ring.tail + uint32(n)).SG = sg[n : n : n+1]
 	}
 }

@@ -66,10 +66,10 @@ func (q *QP) Fetch() (n int, local bool) {
 
 // refuse appends a request of which only the ID is known, and that fails with status in its turn.
 func (q *SendQueue) refuse(id uint64, status WCStatus) {
-	if q.Len() == len(q.ring) {
+	if q.ring.full() {
 		q.grow()
 	}
-	w := q.At(q.tail)
+	w := q.At(q.ring.tail)
 	*w = SendWQE{ID: id, Opcode: WRSend, Refused: status, SG: w.SG[:0], Inline: w.Inline[:0], Local: w.Local}
-	q.tail++
+	q.ring.tail++
 }
