@@ -111,8 +111,8 @@ func Open(cfg Config) (*Device, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.setNetDev("")
-	if d.maxQP <= 0 || d.maxQP > maxQP {
-		d.maxQP = maxQP
+	if d.maxQP <= 0 || d.maxQP > MaxQP {
+		d.maxQP = MaxQP
 	}
 	if d.maxMR <= 0 || d.maxMR > mr.MaxRegions {
 		d.maxMR = mr.DefaultMaxRegions

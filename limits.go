@@ -7,10 +7,14 @@ import (
 
 // Limits of a device; where rxe has the same they are rxe's.
 const (
-	maxQP     = 1<<20 - 16
-	maxQPWR   = 1 << 16
+	MaxQP     = 1<<20 - 16 // queue pairs that can exist at one time
+	MaxQPWR   = 1 << 16    // work requests of a send or receive queue
+	MaxInline = 512        // bytes of an inline send
+)
+
+// Limits that a program finds in [DeviceAttr] only.
+const (
 	maxSGE    = 32
-	maxInline = 512
 	maxCQ     = 1 << 20
 	maxCQE    = qp.MaxDepth
 	maxPD     = 1 << 20
@@ -68,7 +72,7 @@ func (d *Device) Attr() DeviceAttr {
 	return DeviceAttr{
 		NodeGUID: guid, SysImageGUID: guid,
 		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffff000, VendorID: rxeVendor,
-		MaxQP: d.maxQP, MaxQPWR: maxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: maxInline,
+		MaxQP: d.maxQP, MaxQPWR: MaxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: MaxInline,
 		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxMW: mr.MaxWindows, MaxPD: maxPD,
 		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,

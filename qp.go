@@ -83,11 +83,11 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 		name       string
 		value, max int
 	}{
-		{"MaxSendWR", init.Cap.MaxSendWR, maxQPWR},
-		{"MaxRecvWR", init.Cap.MaxRecvWR, maxQPWR},
+		{"MaxSendWR", init.Cap.MaxSendWR, MaxQPWR},
+		{"MaxRecvWR", init.Cap.MaxRecvWR, MaxQPWR},
 		{"MaxSendSGE", init.Cap.MaxSendSGE, maxSGE},
 		{"MaxRecvSGE", init.Cap.MaxRecvSGE, maxSGE},
-		{"MaxInline", init.Cap.MaxInline, maxInline},
+		{"MaxInline", init.Cap.MaxInline, MaxInline},
 	} {
 		if c.value < 0 || c.value > c.max {
 			return fmt.Errorf("size %s is %d: it must be 0 to %d", c.name, c.value, c.max)

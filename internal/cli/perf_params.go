@@ -69,7 +69,6 @@ const (
 	allMax      = 8 << 20 // largest size of -a
 	rxDepth     = 512
 	maxUCDepth  = 16000 // receives that nobody asked for
-	maxInline   = 512   // of a gorxe device
 	atomicSize  = 8     // bytes
 	cqModLimit  = 8192  // messages above this complete one by one
 	peakLimit   = 20000 // more iterations than this are not searched for a peak
@@ -174,7 +173,7 @@ func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
 	ranges := []intRange{
 		{"-n", p.iters, minIters, maxIters}, {"-t", p.txDepth, 1, maxTxDepth}, {"-r", p.rxDepth, 1, maxRxDepth},
 		{"-q", p.qps, 1, maxQPs}, {"-Q", p.cqMod, 1, maxCQMod}, {"-l", p.postList, 1, p.txDepth}, {"-o", p.outs, 0, 128},
-		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, maxInline},
+		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, gorxe.MaxInline},
 	}
 	if !p.twoSided() && p.rxDepth != 1 {
 		return usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)

@@ -53,7 +53,6 @@ func (p *pingpongParams) header() int { return headerOf(p.service) }
 // Limits of pingpongParams.
 const (
 	maxMessage = 1<<31 - 1
-	maxDepth   = 65536
 	maxSRQQPs  = wire.SRQRecords - 1
 )
 
@@ -145,7 +144,7 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	for _, r := range []intRange{
-		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, maxDepth},
+		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, gorxe.MaxQPWR},
 		{"-l", p.sl, 0, 15},
 	} {
 		if err := r.check(); err != nil {

@@ -9,9 +9,6 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// maxQP is the largest number of queue pairs of a device.
-const maxQP = 1<<20 - 16
-
 // A field is an option: a key in a table of the file, and what it means.
 type field[T any] struct {
 	key   string
@@ -78,10 +75,10 @@ var sections = []section{
 			return number{p: &c.Export.Port, min: 1, max: 65535}
 		}},
 		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time", func(c *Config) Value {
-			return number{p: &c.Export.MaxConns, min: 1, max: maxQP}
+			return number{p: &c.Export.MaxConns, min: 1, max: gorxe.MaxQP}
 		}},
 		{"max_per_peer", "region-max-per-peer", "`number` of them that one host may have", func(c *Config) Value {
-			return number{p: &c.Export.MaxPerPeer, min: 1, max: maxQP}
+			return number{p: &c.Export.MaxPerPeer, min: 1, max: gorxe.MaxQP}
 		}},
 	}},
 }
@@ -102,7 +99,7 @@ var deviceFields = []field[Device]{
 	}},
 	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices{&d.GIDs, []string{"v4", "v6"}} }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu{&d.MTU} }},
-	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number{&d.MaxQP, 1, maxQP, "the most"} }},
+	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number{&d.MaxQP, 1, gorxe.MaxQP, "the most"} }},
 	{"max_mr", "", "memory regions that can exist at one time", func(d *Device) Value { return number{&d.MaxMR, 1, mr.MaxRegions, "524288"} }},
 	{"peers", "", "networks and addresses that may talk to the device; none is everybody", func(d *Device) Value { return prefixes{&d.Peers} }},
 }
