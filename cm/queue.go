@@ -10,7 +10,15 @@ type queue[T any] struct {
 // keep is how many items' memory an empty queue holds on to.
 const keep = 64
 
-func (q *queue[T]) put(v T) { q.items = append(q.items, v) }
+func (q *queue[T]) put(v T) {
+	if q.head >= keep && q.head > len(q.items)/2 {
+		// A queue that never gets empty takes no more memory than twice what waits.
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, v)
+}
 
 func (q *queue[T]) take(v *T) bool {
 	if q.head == len(q.items) {
