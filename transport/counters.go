@@ -28,56 +28,46 @@ type Counters struct {
 	CNPsTaken         uint64 // congestion notification packets
 }
 
+// counterTable has each counter with its name, in the order in which they are shown.
+var counterTable = [...]struct {
+	name string
+	of   func(*Counters) *uint64
+}{
+	{"sent_pkts", func(c *Counters) *uint64 { return &c.SentPackets }},
+	{"rcvd_pkts", func(c *Counters) *uint64 { return &c.ReceivedPackets }},
+	{"retransmitted_pkts", func(c *Counters) *uint64 { return &c.Retransmitted }},
+	{"ack_timeouts", func(c *Counters) *uint64 { return &c.Timeouts }},
+	{"ack_probes", func(c *Counters) *uint64 { return &c.Probes }},
+	{"implied_naks", func(c *Counters) *uint64 { return &c.ImpliedNAKs }},
+	{"sent_seq_err", func(c *Counters) *uint64 { return &c.SequenceNAKsSent }},
+	{"rcvd_seq_err", func(c *Counters) *uint64 { return &c.SequenceNAKsTaken }},
+	{"send_rnr_err", func(c *Counters) *uint64 { return &c.RNRNAKsSent }},
+	{"rcvd_rnr_err", func(c *Counters) *uint64 { return &c.RNRNAKsTaken }},
+	{"sent_error_naks", func(c *Counters) *uint64 { return &c.ErrorNAKsSent }},
+	{"rcvd_error_naks", func(c *Counters) *uint64 { return &c.ErrorNAKsTaken }},
+	{"duplicate_request", func(c *Counters) *uint64 { return &c.DuplicateRequests }},
+	{"out_of_seq_request", func(c *Counters) *uint64 { return &c.OutOfSequence }},
+	{"early_kept", func(c *Counters) *uint64 { return &c.EarlyKept }},
+	{"early_dropped", func(c *Counters) *uint64 { return &c.EarlyDropped }},
+	{"retry_exceeded_err", func(c *Counters) *uint64 { return &c.RetryExceeded }},
+	{"retry_rnr_exceeded_err", func(c *Counters) *uint64 { return &c.RNRRetryExceeded }},
+	{"replayed_reads", func(c *Counters) *uint64 { return &c.ReadsReplayed }},
+	{"refused_read_replays", func(c *Counters) *uint64 { return &c.ReplaysRefused }},
+	{"qkey_viol_cntr", func(c *Counters) *uint64 { return &c.QKeyViolations }},
+	{"oversize_datagrams", func(c *Counters) *uint64 { return &c.OversizeDatagrams }},
+	{"rp_cnp_handled", func(c *Counters) *uint64 { return &c.CNPsTaken }},
+}
+
 // Each calls f with the name and value of every counter, in a fixed order.
 func (c *Counters) Each(f func(name string, value uint64)) {
-	f("sent_pkts", c.SentPackets)
-	f("rcvd_pkts", c.ReceivedPackets)
-	f("retransmitted_pkts", c.Retransmitted)
-	f("ack_timeouts", c.Timeouts)
-	f("ack_probes", c.Probes)
-	f("implied_naks", c.ImpliedNAKs)
-	f("sent_seq_err", c.SequenceNAKsSent)
-	f("rcvd_seq_err", c.SequenceNAKsTaken)
-	f("send_rnr_err", c.RNRNAKsSent)
-	f("rcvd_rnr_err", c.RNRNAKsTaken)
-	f("sent_error_naks", c.ErrorNAKsSent)
-	f("rcvd_error_naks", c.ErrorNAKsTaken)
-	f("duplicate_request", c.DuplicateRequests)
-	f("out_of_seq_request", c.OutOfSequence)
-	f("early_kept", c.EarlyKept)
-	f("early_dropped", c.EarlyDropped)
-	f("retry_exceeded_err", c.RetryExceeded)
-	f("retry_rnr_exceeded_err", c.RNRRetryExceeded)
-	f("replayed_reads", c.ReadsReplayed)
-	f("refused_read_replays", c.ReplaysRefused)
-	f("qkey_viol_cntr", c.QKeyViolations)
-	f("oversize_datagrams", c.OversizeDatagrams)
-	f("rp_cnp_handled", c.CNPsTaken)
+	for i := range counterTable {
+		f(counterTable[i].name, *counterTable[i].of(c))
+	}
 }
 
 // Add adds o to c, counter by counter.
 func (c *Counters) Add(o *Counters) {
-	c.SentPackets += o.SentPackets
-	c.ReceivedPackets += o.ReceivedPackets
-	c.Retransmitted += o.Retransmitted
-	c.Timeouts += o.Timeouts
-	c.Probes += o.Probes
-	c.ImpliedNAKs += o.ImpliedNAKs
-	c.SequenceNAKsSent += o.SequenceNAKsSent
-	c.SequenceNAKsTaken += o.SequenceNAKsTaken
-	c.RNRNAKsSent += o.RNRNAKsSent
-	c.RNRNAKsTaken += o.RNRNAKsTaken
-	c.ErrorNAKsSent += o.ErrorNAKsSent
-	c.ErrorNAKsTaken += o.ErrorNAKsTaken
-	c.DuplicateRequests += o.DuplicateRequests
-	c.OutOfSequence += o.OutOfSequence
-	c.EarlyKept += o.EarlyKept
-	c.EarlyDropped += o.EarlyDropped
-	c.RetryExceeded += o.RetryExceeded
-	c.RNRRetryExceeded += o.RNRRetryExceeded
-	c.ReadsReplayed += o.ReadsReplayed
-	c.ReplaysRefused += o.ReplaysRefused
-	c.QKeyViolations += o.QKeyViolations
-	c.OversizeDatagrams += o.OversizeDatagrams
-	c.CNPsTaken += o.CNPsTaken
+	for i := range counterTable {
+		*counterTable[i].of(c) += *counterTable[i].of(o)
+	}
 }
