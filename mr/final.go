@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// finalBytes is how much of a message's end becomes visible after all the rest: programs
+// FinalBytes is how much of a message's end becomes visible after all the rest: programs
 // poll a flag or a counter of up to this size.
-const finalBytes = 8
+const FinalBytes = 8
 
 // WriteFinal writes the end of a message: it is Write, except that the last bytes, at
 // most 8, become visible to a poller after all others, in ascending order of the aligned
@@ -29,7 +29,7 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 	if n == 0 {
 		return nil
 	}
-	off, body := addr-r.iova, n-min(n, finalBytes)
+	off, body := addr-r.iova, n-min(n, FinalBytes)
 	if r.words != nil {
 		return r.words.WriteFinalAt(src, r.place(addr))
 	}

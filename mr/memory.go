@@ -25,6 +25,14 @@ type Addressable interface {
 	Bytes() []byte
 }
 
+// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs much: the
+// pieces of up to 64 KiB of a message come together. Memory that is Addressable as well is used by pointer.
+type Vectored interface {
+	Memory
+	// WriteAtV stores the pieces one behind the other, the first at off. It writes all or returns an error.
+	WriteAtV(pieces [][]byte, off uint64) error
+}
+
 // Bytes makes a slice usable as Memory. The slice is used in place, not copied.
 func Bytes(b []byte) Memory { return slice(b) }
 

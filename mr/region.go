@@ -9,13 +9,14 @@ type Region struct {
 	iova, length uint64
 	pd           *PD
 	mem          Memory
-	words        Atomic  // mem, where it is that
-	atomics      Locker  // the table's
-	window       *Window // whose binding this is; nil for a region of its own
-	parent       *Region // that the window is bound to
-	start        uint64  // of the window's part, as the parent counts
-	base         uint64  // of the region's first byte in mem
-	windows      int     // bound to this region
+	words        Atomic   // mem, where it is that
+	vectored     Vectored // mem, where it is that and not addressable
+	atomics      Locker   // the table's
+	window       *Window  // whose binding this is; nil for a region of its own
+	parent       *Region  // that the window is bound to
+	start        uint64   // of the window's part, as the parent counts
+	base         uint64   // of the region's first byte in mem
+	windows      int      // bound to this region
 	access       Access
 	key          uint32
 	valid        bool
@@ -135,6 +136,30 @@ func (r *Region) Write(addr uint64, src []byte) error {
 	return nil
 }
 
+// Vectored is true where [Region.WriteV] takes one call of the memory.
+func (r *Region) Vectored() bool { return r.vectored != nil }
+
+// WriteV copies the pieces one behind the other to the bytes at addr; errors are as those of Read.
+func (r *Region) WriteV(addr uint64, pieces [][]byte) error {
+	n := uint64(0)
+	for _, p := range pieces {
+		n += uint64(len(p))
+	}
+	if f := r.fault(addr, n); f != OK {
+		return r.accessError("write", f, addr, n)
+	}
+	if r.vectored != nil {
+		return r.vectored.WriteAtV(pieces, r.place(addr))
+	}
+	for _, p := range pieces {
+		if err := r.Write(addr, p); err != nil {
+			return err
+		}
+		addr += uint64(len(p))
+	}
+	return nil
+}
+
 // place is where the byte at addr lies in the memory.
 func (r *Region) place(addr uint64) uint64 { return addr - r.iova + r.base }
 
@@ -155,5 +180,5 @@ func (r *Region) accessError(op string, f Fault, addr, n uint64) error {
 // end drops the memory, so that a pointer kept to a dead region keeps nothing else alive.
 func (r *Region) end() {
 	r.valid = false
-	r.bytes, r.mem, r.words = nil, nil, nil
+	r.bytes, r.mem, r.words, r.vectored = nil, nil, nil, nil
 }

@@ -136,6 +136,7 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 		r.addressable = true
 	} else {
 		r.words, _ = mem.(Atomic)
+		r.vectored, _ = mem.(Vectored)
 	}
 	return r, nil
 }

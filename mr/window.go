@@ -182,7 +182,7 @@ func (r *Region) part(w *Window, b *Bind) *Region {
 	p := &Region{
 		iova: b.Addr, length: b.Length, pd: r.pd, access: b.Access, key: b.NewKey,
 		window: w, parent: r, start: b.Addr, base: off, valid: true, addressable: r.addressable,
-		mem: r.mem, words: r.words, atomics: r.atomics,
+		mem: r.mem, words: r.words, vectored: r.vectored, atomics: r.atomics,
 	}
 	if b.Access&ZeroBased != 0 {
 		p.iova = 0

@@ -20,6 +20,8 @@ type pump struct {
 	p     bth.Packet
 	now   Time
 	lose  func(to int, p *bth.Packet) bool // nil loses nothing
+
+	gather [2]*Gather // nil: payloads are not kept
 }
 
 func newPump(mtu qp.MTU) *pump {
@@ -55,11 +57,15 @@ func (w *pump) run() {
 			more := w.rc[i].Transmit(w.now, nil, w.batch, 64)
 			busy = busy || more || w.batch.Len() > 0
 			for k := range w.batch.Len() {
+				if w.gather[1-i] != nil {
+					w.raw = nil // what was received of it is borrowed
+				}
 				w.raw = append(w.batch.At(k).AppendTo(w.raw[:0]), 0, 0, 0, 0)
 				if w.p.Decode(w.raw) == nil && (w.lose == nil || !w.lose(1-i, &w.p)) {
 					w.rc[1-i].Receive(w.now, &w.p)
 				}
 			}
+			w.gather[1-i].Settle()
 			w.batch.Reset()
 		}
 	}

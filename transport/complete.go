@@ -49,6 +49,7 @@ func (c *RC) flush() {
 // shared source stays for others: of it only the receive that was taken is flushed, and
 // QP_LAST_WQE_REACHED tells that no other follows.
 func (c *core) flushQueues() {
+	c.gather.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
 	for c.holding || !shared && c.takeReceive() {
@@ -70,6 +71,7 @@ func (c *core) flushSends() {
 // forget drops all that is queued without a completion, as RESET demands. A receive that
 // was taken from an SRQ is lost with it: whoever wants it back goes by ERR.
 func (c *core) forget() {
+	c.gather.drop(c)
 	c.holding, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
 	if !c.qp.Recv.Shared() {

@@ -18,6 +18,8 @@ type core struct {
 	state qp.State // as of the last Modified, or ERR once the machine failed
 	mtu   uint32   // path MTU in bytes
 
+	gather *Gather // of the shard, may be nil
+
 	recv    qp.RecvWQE // the receive being filled
 	holding bool       // recv is valid and not completed
 
@@ -32,6 +34,10 @@ type core struct {
 
 // Counters returns the live counters of this queue pair.
 func (c *core) Counters() *Counters { return &c.count }
+
+// ShareGather makes the machine hold back payloads for [mr.Vectored] memory in g. It has to be called before
+// the first packet; without it each payload is stored by a call of its own.
+func (c *core) ShareGather(g *Gather) { c.gather = g }
 
 // packetOf returns the scratch packet with a BTH that has the fields all packets share. Extension
 // headers that the opcode does not name hold what they held before, which nobody reads.

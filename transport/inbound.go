@@ -52,14 +52,15 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 
 // write stores the payload of a packet of a WRITE. It returns the NAK that refuses the packet, or
 // nakNothing.
-func (m *inbound) write(payload []byte, ends bool) bth.Syndrome {
+func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.Syndrome {
+	payload := p.Payload
 	if len(payload) == 0 {
 		return nakNothing
 	}
 	if !m.region.Valid() {
 		return bth.NakRemoteAccess
 	}
-	if store(m.region, m.va+m.got, payload, ends) != nil {
+	if g.store(o, p.PSN, m.region, m.va+m.got, payload, ends) != nil {
 		return bth.NakRemoteOperational
 	}
 	m.got += uint64(len(payload))

@@ -86,8 +86,8 @@ func (c *RC) setPath(mtu uint32) {
 	}
 }
 
-// Receive takes one packet for this queue pair. p and its payload are borrowed for
-// the call.
+// Receive takes one packet for this queue pair. p is borrowed for the call, and its payload as well
+// unless [RC.ShareGather] was called: then it is until Settle.
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -98,6 +98,9 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 		return WrongService
 	}
 	c.peer = peerOf(p)
+	if info.Op != bth.OpAck {
+		c.gather.settleOther(c, info.Request())
+	}
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:
 		if !c.sends() {

@@ -173,7 +173,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		c.fail(qp.WCLocLenErr)
 		return BadResponse
 	}
-	if f := scatter(w.SG, off, p.Payload); f != mr.OK {
+	if f := c.gather.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}

@@ -143,6 +143,7 @@ func (c *RC) acknowledgeAll() {
 // receive that was being filled completes with status, or is flushed.
 func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
+	c.gather.drop(&c.core)
 	told := c.holding && status != qp.WCSuccess
 	if told {
 		c.completeReceive(qp.WC{Status: status})
@@ -174,7 +175,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
-	switch scatter(c.recv.SG, r.got, p.Payload) {
+	switch c.gather.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.got, p.Payload, info.Ends()) {
 	case mr.OK:
 	case mr.OutOfBounds:
 		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)
@@ -209,7 +210,7 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if imm && !c.takeReceive() {
 		return c.notReady()
 	}
-	if nak := r.write(p.Payload, info.Ends()); nak != nakNothing {
+	if nak := r.write(c.gather, (*respondingRC)(c), p, info.Ends()); nak != nakNothing {
 		return c.refuse(nak, qp.WCSuccess)
 	}
 	if imm {

@@ -42,6 +42,8 @@ func (c *RC) ahead(p *bth.Packet) Verdict {
 // once. One acknowledgement covers it. What cannot be executed ends it as if it had arrived
 // now: what follows has to come again.
 func (c *RC) catchUp() {
+	// The memory of what was kept is lent to others next.
+	defer c.gather.Settle()
 	r := &c.rsp
 	for k := r.early.next(r.expected); k != nil; k = r.early.next(r.expected) {
 		d := k.packet.PSN.Diff(r.expected)

@@ -49,6 +49,7 @@ type script struct {
 	verdict Verdict
 	line    string
 	sends   *sendRing // nil where requests are pushed
+	gather  Gather
 	keyed
 }
 
@@ -136,6 +137,9 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 		s.rc = NewUD(s.qp, s.keys)
 	default:
 		s.rc = NewRC(s.qp, s.keys, &cfg)
+	}
+	if g, ok := s.rc.(interface{ ShareGather(*Gather) }); ok && service != qp.UD {
+		g.ShareGather(&s.gather)
 	}
 	s.makeKeyed()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -272,6 +276,7 @@ func (s *script) transmit() {
 // burst lets the machine send at most n packets and reports whether it has more.
 func (s *script) burst(n int) (more bool) {
 	s.refill()
+	s.gather.Settle()
 	more = s.rc.Transmit(s.now, nil, s.batch, n)
 	for i := range s.batch.Len() {
 		f := s.batch.At(i)

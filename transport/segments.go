@@ -24,40 +24,7 @@ func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Faul
 	return mr.OK
 }
 
-// scatter copies b to offset off of the message described by sg. Whose memory that is
-// learns of it from a completion, so nothing is said of the order in which bytes become
-// visible, and no byte beside them is touched.
+// scatter is [Gather.scatter] of a message of one packet.
 func scatter(sg []qp.Segment, off uint64, b []byte) mr.Fault {
-	for i := range sg {
-		if len(b) == 0 {
-			return mr.OK
-		}
-		s := &sg[i]
-		if off >= uint64(s.Length) {
-			off -= uint64(s.Length)
-			continue
-		}
-		take := min(uint64(s.Length)-off, uint64(len(b)))
-		if s.Region == nil || !s.Region.Valid() {
-			return mr.Gone
-		}
-		if s.Region.Write(s.Addr+off, b[:take]) != nil {
-			return mr.Gone
-		}
-		b = b[take:]
-		off = 0
-	}
-	if len(b) > 0 {
-		return mr.OutOfBounds
-	}
-	return mr.OK
-}
-
-// store writes the payload of an RDMA WRITE into region at addr. final means that it is
-// the message's end, whose last bytes become visible last: programs poll for them.
-func store(region *mr.Region, addr uint64, b []byte, final bool) error {
-	if final {
-		return region.WriteFinal(addr, b)
-	}
-	return region.Write(addr, b)
+	return (*Gather)(nil).scatter(nil, 0, sg, off, b, true)
 }

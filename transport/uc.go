@@ -143,6 +143,10 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 		c.count.OutOfSequence++
 		c.inside = false
 	}
+	if gap || info.Starts() {
+		// What is left of a message is dropped with it.
+		c.gather.drop(&c.core)
+	}
 	if info.Starts() {
 		c.begins(info.Op)
 		if v := c.begin(p, info); v != Accepted {
@@ -199,7 +203,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return InvalidRequest
 	}
 	if info.Op == bth.OpSend {
-		if scatter(c.recv.SG, c.got, p.Payload) != mr.OK {
+		if c.gather.scatter(c, p.PSN, c.recv.SG, c.got, p.Payload, info.Ends()) != mr.OK {
 			return InvalidRequest
 		}
 		c.got += uint64(len(p.Payload))
@@ -217,7 +221,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return v
 		}
 	}
-	if v := c.refused(c.write(p.Payload, info.Ends())); v != Accepted {
+	if v := c.refused(c.write(c.gather, c, p, info.Ends())); v != Accepted {
 		return v
 	}
 	if imm {

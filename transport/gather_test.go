@@ -1,0 +1,228 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// vectored is memory without a pointer to it that takes several pieces at once; it notes the calls. From
+// limit on it cannot be written.
+type vectored struct {
+	b     []byte
+	limit uint64
+	calls []string
+}
+
+func newVectored(b []byte) *vectored { return &vectored{b: b, limit: uint64(len(b))} }
+
+var errBeyond = errors.New("beyond what can be written")
+
+func (m *vectored) Size() uint64 { return uint64(len(m.b)) }
+
+func (m *vectored) ReadAt(p []byte, off uint64) error {
+	copy(p, m.b[off:])
+	return nil
+}
+
+func (m *vectored) WriteAt(p []byte, off uint64) error {
+	m.calls = append(m.calls, fmt.Sprint(len(p)))
+	return m.write(p, off)
+}
+
+func (m *vectored) WriteAtV(pieces [][]byte, off uint64) error {
+	all := slices.Concat(pieces...)
+	m.calls = append(m.calls, fmt.Sprintf("%d in %d", len(all), len(pieces)))
+	return m.write(all, off)
+}
+
+func (m *vectored) write(p []byte, off uint64) error {
+	if off+uint64(len(p)) > m.limit {
+		return errBeyond
+	}
+	copy(m.b[off:], p)
+	return nil
+}
+
+// What packets bring for memory that takes several pieces at once is stored 64 KiB at a time; the last bytes
+// of a WRITE come in a call of their own, after all others.
+func TestPacketsAreStoredInLongPieces(t *testing.T) {
+	const k = 1 << 10
+	for name, c := range map[string]struct {
+		op     qp.WROpcode
+		length int
+		calls  []string
+	}{
+		"a WRITE of one packet":   {qp.WRWrite, 100, []string{"92 in 1", "8"}},
+		"a WRITE of 8 bytes":      {qp.WRWrite, 8, []string{"8"}},
+		"a WRITE of 64 KiB":       {qp.WRWrite, 64 * k, []string{"65528 in 64", "8"}},
+		"a SEND of 64 KiB":        {qp.WRSend, 64 * k, []string{"65536 in 64"}},
+		"a READ of 64 KiB":        {qp.WRRead, 64 * k, []string{"65536 in 64"}},
+		"a WRITE with an odd end": {qp.WRWrite, 32*k + 3, []string{"32768 in 32", "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem := [2][]byte{make([]byte, 1<<20), make([]byte, 1<<20)}
+			far := [2]*vectored{newVectored(mem[0]), newVectored(mem[1])}
+			w := newPumpOver(1024, far[0], far[1])
+			for i := range w.rc {
+				w.gather[i] = &Gather{}
+				w.rc[i].ShareGather(w.gather[i])
+			}
+			from, to := 0, 1
+			if c.op == qp.WRRead {
+				from, to = 1, 0
+			}
+			for i := range mem[from][:c.length] {
+				mem[from][i] = byte(i * 7)
+			}
+			wr, rr := &qp.SendWR{}, &qp.RecvWR{}
+			if n := w.message(c.op, c.length, wr, rr, make([]qp.WC, 4)); n == 0 {
+				t.Fatal("no completion")
+			}
+			if !bytes.Equal(mem[0][:c.length], mem[1][:c.length]) {
+				t.Error("other bytes arrived")
+			}
+			if !slices.Equal(far[to].calls, c.calls) || len(far[from].calls) > 0 {
+				t.Errorf("the calls were %q, want %q", far[to].calls, c.calls)
+			}
+		})
+	}
+}
+
+// vectoredAt600000 gives a script the region "far": 1 KiB of which the first half can be written.
+func vectoredAt600000(t *testing.T, s *script) *vectored {
+	t.Helper()
+	m := newVectored(make([]byte, 1024))
+	m.limit = 512
+	r, err := s.keys.Register(s.qp.PD, m, 0x600000, m.Size(), mr.LocalWrite|mr.RemoteWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.regions["far"] = r
+	return m
+}
+
+// Packets were accepted whose payload is held back and cannot be stored: the first of them is refused, and
+// no acknowledgement of any has left.
+func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T) {
+	s := newScript(t, nil)
+	m := vectoredAt600000(t, s)
+	s.run(`
+		<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600080 dma=800 rkey=far ack
+		<+ RDMA_WRITE_MIDDLE psn=101 len=256 ack
+		verdict accepted
+		< RDMA_WRITE_MIDDLE psn=102 len=256
+		event QP_FATAL
+		> ACKNOWLEDGE psn=100 syn=op msn=0
+		counts sent_error_naks=1
+		state ERR`)
+	if !slices.Equal(m.calls, []string{"768 in 3"}) {
+		t.Errorf("the calls were %q", m.calls)
+	}
+}
+
+// The end of a message stores all of it, so it can be refused at once.
+func TestAMessageWhoseEndCannotBeStoredIsRefusedAtItsEnd(t *testing.T) {
+	s := newScript(t, nil)
+	vectoredAt600000(t, s)
+	s.run(`
+		<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=513 rkey=far
+		<+ RDMA_WRITE_MIDDLE psn=101 len=256
+		< RDMA_WRITE_LAST psn=102 len=1 ack
+		verdict operational_error
+		event QP_FATAL
+		> ACKNOWLEDGE psn=102 syn=op msn=0
+		counts sent_error_naks=1
+		state ERR`)
+}
+
+// Once a request or a receive has completed, in whatever way, its memory is the program's.
+func TestWhatIsHeldBackOfAFailedMessageIsForgotten(t *testing.T) {
+	for _, c := range []scenario{
+		{"the queue pair fails", nil, `
+			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=512 rkey=far
+			modify ERR`},
+		{"the message is broken off by another", nil, `
+			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=512 rkey=far
+			< SEND_ONLY psn=101 len=4 ack
+			verdict invalid_request
+			event QP_REQ_ERR
+			> ACKNOWLEDGE psn=101 syn=inv msn=0
+			counts sent_error_naks=1
+			state ERR`},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			s := newScript(t, c.adjust)
+			m := vectoredAt600000(t, s)
+			s.run(c.script)
+			if len(m.calls) > 0 {
+				t.Errorf("the calls were %q", m.calls)
+			}
+		})
+	}
+}
+
+// Packets that came early wait in memory that the next ones are kept in: what they bring is stored before.
+func TestWhatCameEarlyIsStoredBeforeItsMemoryIsLentAgain(t *testing.T) {
+	s := newScript(t, nil)
+	m := vectoredAt600000(t, s)
+	m.limit = 1024
+	s.run(`
+		<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=800 rkey=far
+		<+ RDMA_WRITE_MIDDLE psn=102 len=256
+		verdict out_of_sequence
+		<+ RDMA_WRITE_MIDDLE psn=101 len=256
+		verdict accepted`)
+	if !slices.Equal(m.calls, []string{"768 in 3"}) {
+		t.Errorf("the calls were %q", m.calls)
+	}
+	s.run(`
+		< RDMA_WRITE_LAST psn=103 len=32 ack
+		> ACKNOWLEDGE psn=103 syn=ack msn=1`)
+}
+
+// READ data that is held back and cannot be stored fails the queue pair before the peer's next request is
+// looked at, and not in the middle of it.
+func TestWhatIsHeldBackOfOneHalfIsStoredBeforeAPacketForTheOther(t *testing.T) {
+	s := newScript(t, nil)
+	m := newVectored(make([]byte, 1024))
+	m.limit = 0
+	var err error
+	if s.regions["sink"], err = s.keys.Register(s.qp.PD, m, 0x300000, m.Size(), mr.LocalWrite); err != nil {
+		t.Fatal(err)
+	}
+	s.run(`
+		recv id=2 len=10
+		post read id=1 len=600 lkey=sink
+		> RDMA_READ_REQUEST psn=100 va=0x40000 dma=600 ack
+		<+ RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+		verdict accepted
+		< SEND_ONLY psn=100 len=4 ack
+		verdict wrong_state
+		wc 1 LOC_PROT_ERR
+		wc 2 WR_FLUSH_ERR
+		state ERR`)
+	if !slices.Equal(m.calls, []string{"256 in 1"}) {
+		t.Errorf("the calls were %q", m.calls)
+	}
+}
+
+// A UC drops what cannot be stored, as if a packet of the message was lost.
+func TestUnreliableMessageThatCannotBeStoredLaterIsDropped(t *testing.T) {
+	s := newScriptOf(t, qp.UC, nil)
+	vectoredAt600000(t, s)
+	s.run(`
+		<+ UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x600100 dma=600 rkey=far
+		< UC_RDMA_WRITE_MIDDLE psn=101 len=256
+		verdict accepted
+		< UC_RDMA_WRITE_LAST psn=102 len=88
+		verdict out_of_sequence
+		< UC_RDMA_WRITE_ONLY psn=103 len=4 va=0x600000 dma=4 rkey=far
+		verdict accepted
+		state RTS`)
+}
