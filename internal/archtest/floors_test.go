@@ -67,9 +67,10 @@ var impure = []string{
 
 // allowedImpure are the exceptions from impure, by folder. netip holds values only.
 var allowedImpure = map[string][]string{
-	"*":            {"net/netip"},
-	"mr":           {"sync/atomic"},
-	"internal/sim": {"math/rand/v2"}, // drawn from a seed
+	"*":              {"net/netip"},
+	"mr":             {"sync/atomic"},
+	"internal/idmap": {"sync/atomic"},
+	"internal/sim":   {"math/rand/v2"}, // drawn from a seed
 }
 
 // maxLines is the longest a source file may be, tests aside.

@@ -4,18 +4,30 @@
 // numbers can make every look-up long: numbers that a peer chooses belong in a Go map.
 package idmap
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
-// Map holds values by number, 0 to 2^32-2. The zero Map is empty. It has no lock.
+// Map holds values by number, 0 to 2^32-2. The zero Map is empty.
+//
+// While one goroutine calls Put for numbers without a value, others may call Get and Has. Everything else is
+// for a goroutine that is alone with the map.
 type Map[K ~uint32, V any] struct {
-	slots []slot[V] // a power of two, at least a quarter of them free; nil at first
-	shift uint32    // of a product of 32 bits that becomes an index of slots
+	table atomic.Pointer[table[V]] // nil at first
 	len   int
 }
 
-// slot is a place for a value. Values whose place is taken are in the next free one behind it.
+// table is the slots of a map: a power of two, at least a quarter of them free.
+type table[V any] struct {
+	slots []slot[V]
+	shift uint32 // of a product of 32 bits that becomes an index of slots
+}
+
+// slot is a place for a value. Values whose place is taken are in the next free one behind it. The value
+// is set before the tag and left alone while the tag is set, so that one who reads the tag may read it.
 type slot[V any] struct {
-	tag   uint32 // the number plus 1, 0 where the slot is free
+	tag   atomic.Uint32 // the number plus 1, 0 where the slot is free
 	value V
 }
 
@@ -30,16 +42,16 @@ const spread = 0x9e3779b1
 func (m *Map[K, V]) Len() int { return m.len }
 
 // Get returns the value of a number, the zero value if it has none.
-func (m *Map[K, V]) Get(id K) V {
-	// Most are at home, and this much is inlined.
-	if i := uint32(id) * spread >> m.shift; i < uint32(len(m.slots)) && m.slots[i].tag == uint32(id)+1 {
-		return m.slots[i].value
+func (m *Map[K, V]) Get(id K) (v V) {
+	t := m.table.Load()
+	if t == nil {
+		return v
 	}
-	return m.away(id)
-}
-
-func (m *Map[K, V]) away(id K) (v V) {
-	if s := m.find(id); s != nil {
+	// Most are at home.
+	if s := &t.slots[t.home(uint32(id))]; s.tag.Load() == uint32(id)+1 {
+		return s.value
+	}
+	if s := t.find(uint32(id)); s != nil {
 		return s.value
 	}
 	return v
@@ -49,13 +61,17 @@ func (m *Map[K, V]) away(id K) (v V) {
 func (m *Map[K, V]) Has(id K) bool { return m.find(id) != nil }
 
 func (m *Map[K, V]) find(id K) *slot[V] {
-	if m.len == 0 {
-		return nil
+	if t := m.table.Load(); t != nil {
+		return t.find(uint32(id))
 	}
-	mask := uint32(len(m.slots) - 1)
-	for i := m.home(id); ; i++ {
-		switch s := &m.slots[i&mask]; s.tag {
-		case uint32(id) + 1:
+	return nil
+}
+
+func (t *table[V]) find(id uint32) *slot[V] {
+	mask := uint32(len(t.slots) - 1)
+	for i := t.home(id); ; i++ {
+		switch s := &t.slots[i&mask]; s.tag.Load() {
+		case id + 1:
 			return s
 		case 0:
 			return nil
@@ -64,7 +80,7 @@ func (m *Map[K, V]) find(id K) *slot[V] {
 }
 
 // home returns the index of the slot where a number belongs.
-func (m *Map[K, V]) home(id K) uint32 { return uint32(id) * spread >> m.shift }
+func (t *table[V]) home(id uint32) uint32 { return id * spread >> t.shift }
 
 // Put gives a number a value, in place of the one that it may have had.
 func (m *Map[K, V]) Put(id K, v V) {
@@ -72,32 +88,43 @@ func (m *Map[K, V]) Put(id K, v V) {
 		s.value = v
 		return
 	}
-	if 4*(m.len+1) > 3*len(m.slots) {
-		m.grow()
+	t := m.table.Load()
+	if t == nil || 4*(m.len+1) > 3*len(t.slots) {
+		t = t.grown()
+		m.table.Store(t)
 	}
-	m.add(slot[V]{uint32(id) + 1, v})
+	t.add(uint32(id)+1, v)
 	m.len++
 }
 
-func (m *Map[K, V]) grow() {
-	old := m.slots
-	m.slots = make([]slot[V], max(fewest, 2*len(old)))
-	m.shift = uint32(32 - bits.TrailingZeros(uint(len(m.slots))))
-	for _, s := range old {
-		if s.tag != 0 {
-			m.add(s)
+// grown returns a table of twice the size with the same values.
+func (t *table[V]) grown() *table[V] {
+	n := fewest
+	if t != nil {
+		n = 2 * len(t.slots)
+	}
+	out := &table[V]{slots: make([]slot[V], n), shift: uint32(32 - bits.TrailingZeros(uint(n)))}
+	if t == nil {
+		return out
+	}
+	for i := range t.slots {
+		if s := &t.slots[i]; s.tag.Load() != 0 {
+			out.add(s.tag.Load(), s.value)
 		}
 	}
+	return out
 }
 
-// add puts s into the first free slot from its home on.
-func (m *Map[K, V]) add(s slot[V]) {
-	mask := uint32(len(m.slots) - 1)
-	i := m.home(K(s.tag-1)) & mask
-	for m.slots[i].tag != 0 {
-		i = (i + 1) & mask
+// add puts a value into the first free slot from its home on.
+func (t *table[V]) add(tag uint32, v V) {
+	mask := uint32(len(t.slots) - 1)
+	i := t.home(tag - 1)
+	for t.slots[i&mask].tag.Load() != 0 {
+		i++
 	}
-	m.slots[i] = s
+	s := &t.slots[i&mask]
+	s.value = v
+	s.tag.Store(tag)
 }
 
 // Delete takes away the value of a number; where it has none it does nothing. The room is kept for
@@ -106,26 +133,41 @@ func (m *Map[K, V]) Delete(id K) {
 	if !m.Has(id) {
 		return
 	}
-	mask := uint32(len(m.slots) - 1)
-	free := m.home(id) & mask
-	for m.slots[free].tag != uint32(id)+1 {
+	t := m.table.Load()
+	mask := uint32(len(t.slots) - 1)
+	free := t.home(uint32(id))
+	for t.slots[free].tag.Load() != uint32(id)+1 {
 		free = (free + 1) & mask
 	}
 	// What lies behind moves up, as far as its home allows: a free slot ends every search.
-	for i := (free + 1) & mask; m.slots[i].tag != 0; i = (i + 1) & mask {
-		if away := (i - m.home(K(m.slots[i].tag-1))) & mask; away >= (i-free)&mask {
-			m.slots[free], free = m.slots[i], i
+	for i := (free + 1) & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		tag := s.tag.Load()
+		if tag == 0 {
+			break
+		}
+		if away := (i - t.home(tag-1)) & mask; away >= (i-free)&mask {
+			t.slots[free].value = s.value
+			t.slots[free].tag.Store(tag)
+			free = i
 		}
 	}
-	m.slots[free] = slot[V]{}
+	var zero V
+	t.slots[free].tag.Store(0)
+	t.slots[free].value = zero
 	m.len--
 }
 
 // All calls yield for each number and its value, in no order, until it returns false. No number may be
 // added or deleted meanwhile.
 func (m *Map[K, V]) All(yield func(id K, v V) bool) {
-	for i := range m.slots {
-		if s := &m.slots[i]; s.tag != 0 && !yield(K(s.tag-1), s.value) {
+	t := m.table.Load()
+	if t == nil {
+		return
+	}
+	for i := range t.slots {
+		s := &t.slots[i]
+		if tag := s.tag.Load(); tag != 0 && !yield(K(tag-1), s.value) {
 			return
 		}
 	}

@@ -3,6 +3,8 @@ package idmap
 import (
 	"maps"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -46,6 +48,37 @@ func TestAMapHoldsWhatAGoMapDoes(t *testing.T) {
 	})
 }
 
+// What was put before a reader was told of it is there, while the map grows.
+func TestAReaderFindsWhatIsPutMeanwhile(t *testing.T) {
+	var m Map[uint32, int]
+	var last atomic.Uint32
+	const n = 1 << 14
+	number := func(i uint32) uint32 { return i * 2654435761 & (1<<24 - 1) } // each once
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for upTo := uint32(0); upTo < n; {
+				upTo = last.Load()
+				for i := uint32(1); i <= upTo; i = 2*i + 1 {
+					if v := m.Get(number(i)); v != int(i) {
+						t.Errorf("Get(%d) is %d of %d", i, v, upTo)
+						return
+					}
+				}
+				if m.Has(number(n + 1)) {
+					t.Error("it has what was never put")
+					return
+				}
+			}
+		})
+	}
+	for i := uint32(1); i <= n; i++ {
+		m.Put(number(i), int(i))
+		last.Store(i)
+	}
+	readers.Wait()
+}
+
 // A search ends at the first free slot, so the time it takes is that of what lies side by side.
 func TestRandomNumbersLieNearTheirHomes(t *testing.T) {
 	for _, numbers := range []struct {
@@ -60,9 +93,10 @@ func TestRandomNumbersLieNearTheirHomes(t *testing.T) {
 			m.Put(numbers.draw(), struct{}{})
 		}
 		steps := 0
-		for i, s := range m.slots {
-			if s.tag != 0 {
-				steps += int((uint32(i) - m.home(s.tag-1)) & uint32(len(m.slots)-1))
+		table := m.table.Load()
+		for i := range table.slots {
+			if tag := table.slots[i].tag.Load(); tag != 0 {
+				steps += int((uint32(i) - table.home(tag-1)) & uint32(len(table.slots)-1))
 			}
 		}
 		if mean := float64(steps) / float64(m.Len()); mean > 3 {
