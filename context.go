@@ -24,6 +24,7 @@ type ContextLimits struct {
 // of [Device] that make objects use a context of the device's own, which has no limits.
 type Context struct {
 	dev    *Device
+	client *engine.Client   // nil for the device's own context
 	limits [objectKinds]int // 0 is none
 
 	// creating is held for reading while an object is made, so that Close sees every object that
@@ -66,7 +67,7 @@ type owned struct {
 
 // OpenContext makes a context for one client.
 func (d *Device) OpenContext(limits ContextLimits) *Context {
-	c := &Context{dev: d, limits: [objectKinds]int{
+	c := &Context{dev: d, client: d.engine.NewClient(), limits: [objectKinds]int{
 		objectPD: limits.MaxPD, objectCQ: limits.MaxCQ, objectSRQ: limits.MaxSRQ, objectQP: limits.MaxQP,
 		objectMR: limits.MaxMR, objectMW: limits.MaxMW,
 	}}

@@ -45,7 +45,7 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	}
 	create := engine.QPInit{
 		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
-		Cap: init.Cap, SigAll: init.SigAll,
+		Client: p.ctx.client, Cap: init.Cap, SigAll: init.SigAll,
 	}
 	if init.SRQ != nil {
 		create.SRQ = init.SRQ.srq

@@ -16,8 +16,9 @@
 // program polls without a data race.
 //
 // The package is pure: it makes no lock and starts nothing. The methods that change a Table or
-// what a key leads to (Register, Bind, Invalidate and others) run alone. Between them several
-// goroutines may look keys up and use Regions at once: checks, reads, writes and atomics. Writes
+// what a key leads to run one at a time. While Register, AllocWindow or AllocFast runs, and between
+// calls, several goroutines may look keys up and use Regions at once: checks, reads, writes and
+// atomics. The others (Bind, Invalidate, Deregister and so on) run alone. Writes
 // and reads that overlap are as in any shared memory, in no order; LoadByte and LoadUint64 run
 // beside a writer without a data race, and atomics are atomic towards one another once the table
 // has the lock that [Table.GuardAtomics] takes. See [Memory] for what memory must allow.

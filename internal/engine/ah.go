@@ -52,6 +52,10 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	return qp.AddressVector{}, fmt.Errorf("the datagram was sent to %v, not to an address of this device: it has %s", dst, d.gidList())
 }
 
-// ecnBits of a traffic class say what happened to one packet on its way (RFC 3168), not
-// how its answer is to be treated.
-const ecnBits = 3
+const (
+	// ecnBits of a traffic class say what happened to one packet on its way (RFC 3168), not
+	// how its answer is to be treated.
+	ecnBits = 3
+	// ecnCE is their value where a switch on the way was congested.
+	ecnCE = 3
+)

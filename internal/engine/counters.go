@@ -29,6 +29,7 @@ var dropNames = [numDrops]string{
 // received is what is counted of packets before the lock.
 type received struct {
 	frames, bytes uint64
+	marked        uint64 // that passed all checks, with congestion experienced
 	malformed     [bth.NumReasons]uint64
 	drops         [numDrops]uint64
 }
@@ -36,6 +37,7 @@ type received struct {
 func (r *received) add(o *received) {
 	r.frames += o.frames
 	r.bytes += o.bytes
+	r.marked += o.marked
 	for i, n := range o.malformed {
 		r.malformed[i] += n
 	}
@@ -101,7 +103,7 @@ func (d *Device) SendError() error {
 
 // Counters calls f with the name and value of every counter of the device, in a fixed
 // order: packets and bytes of UDP payload, timeouts that had to wait because the link's
-// receiver was behind, packets dropped by reason ("drop_"), verdicts of the transport on the
+// receiver was behind, packets that a switch marked for congestion (named as mlx5's), packets dropped by reason ("drop_"), verdicts of the transport on the
 // others ("verdict_"), the transport's own, which are named as rxe's hardware counters where
 // it has the same, and the links' ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
@@ -113,6 +115,7 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	f("tx_refused", c.txRefused)
 	f("tx_port_probes", d.portProbes.Load())
 	f("timeouts_put_off", c.timeoutsPutOff)
+	f("np_ecn_marked_roce_packets", c.marked)
 	for i, n := range c.drops {
 		f("drop_"+dropNames[i], n)
 	}
@@ -187,15 +190,7 @@ func (c *counters) left(q *QP) {
 // linkStats adds up what the links and the memberships in groups count themselves.
 // link_rx_queue_full is the one to look at when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
-	s := d.home()
-	s.mu.Lock()
-	sum := s.leftGroups
-	for _, g := range s.groups {
-		if l, ok := g.from.(packet.Counted); ok {
-			sum.Add(l.Stats())
-		}
-	}
-	s.mu.Unlock()
+	sum := d.groups.stats()
 	d.mu.Lock()
 	sum.Add(d.leftLinks)
 	for _, w := range d.wires {

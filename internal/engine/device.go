@@ -52,12 +52,13 @@ type Device struct {
 	start     time.Time
 
 	shards    []*shard
-	shardDraw draw              // chooses shards of new queue pairs
-	made      atomic.Uint64     // queue pairs, ever: their numbers
-	open      atomic.Int64      // queue pairs there are
-	keys      *mr.Table         // read with a shard's keying or all shards' locks held, changed alone or with all of them: see shard.alone
-	atomics   sync.Mutex        // serializes atomics of several shards: see mr.Table.GuardAtomics
-	srqs      roster.List[*SRQ] // guarded by home's lock
+	shardDraw draw          // chooses shards of new queue pairs
+	made      atomic.Uint64 // queue pairs, ever: their numbers
+	open      atomic.Int64  // queue pairs there are
+	keys      *mr.Table     // looked up with a shard's keying held, changed with changing: see doc.go
+	changing  sync.Mutex    // taken after all locks of shards
+	atomics   sync.Mutex    // serializes atomics of several shards: see mr.Table.GuardAtomics
+	groups    groups
 
 	pollable pollable
 
@@ -71,10 +72,11 @@ type Device struct {
 	adding     sync.Mutex // counters are added up one at a time
 
 	mu        sync.Mutex
-	cqs       roster.List[*CQ] // guarded by mu
-	cqOver    bool             // guarded by mu: no more are made
-	wires     []*wire          // guarded by mu
-	leftLinks packet.Stats     // of links that were removed, guarded by mu
+	cqs       roster.List[*CQ]  // guarded by mu
+	cqOver    bool              // guarded by mu: no more are made
+	srqs      roster.List[*SRQ] // guarded by mu
+	wires     []*wire           // guarded by mu
+	leftLinks packet.Stats      // of links that were removed, guarded by mu
 
 	closing  sync.Once
 	closeErr error

@@ -56,8 +56,9 @@
 //
 // A device has one shard or several. A queue pair belongs to one of them for all its life: its
 // number leaves, divided by how many there are, the shard's index. The shard is drawn at random,
-// except where it has to be shard 0, home: that has queue pair 1, all datagrams with their groups,
-// and all that shares a receive queue. A link that can (see packet.Split) has a queue for each
+// except that the datagrams of a Client, and all that shares one of its receive queues, have one shard;
+// queue pair 1 and what is of no client are in shard 0, home. A multicast is received by one
+// goroutine, which hands it to each shard with members of its group. A link that can (see packet.Split) has a queue for each
 // shard, into which the kernel sorts what comes; the goroutine of a queue takes its own shard's
 // lock. What comes to another one's queue all the same, or by a link with one, it hands on: it
 // takes the lock of one shard after the other.
@@ -65,8 +66,12 @@
 // Between a packet and its queue pair no lock is taken that another shard takes, but where keys
 // change and for atomics on memory that is not in this process or not aligned. The key table
 // belongs to the device. Machines look keys up with the keying of their shard, which comes with its
-// lock (shard.lock), and change them, where work requests bind, register and invalidate, with that
-// of every shard and nothing borrowed (shard.alone). With one shard its lock is enough. Calls such
-// as Register and Deregister take the lock of every shard, in order. So when Deregister returns, no
-// machine, no packet and no system call can reach the memory any more.
+// lock (shard.lock); with one shard its lock is enough. Each change takes changing, after all other
+// locks:
+//
+//   - A new key (Register, AllocWindow, AllocFast) takes nothing else: machines look keys up meanwhile.
+//   - A work request that binds, registers or invalidates takes the keying of every shard, with
+//     nothing borrowed (shard.alone).
+//   - Deregister and other calls that take a key away take the lock of every shard, in order. So when
+//     they return, no machine, no packet and no system call can reach the memory any more.
 package engine

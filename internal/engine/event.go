@@ -142,5 +142,5 @@ func (q *qpSink) Event(t qp.EventType) {
 }
 
 func (s *srqSink) Event(t qp.EventType) {
-	s.dev.events.raise(AsyncEvent{Type: t, SRQ: (*SRQ)(s)})
+	s.shard.dev.events.raise(AsyncEvent{Type: t, SRQ: (*SRQ)(s)})
 }

@@ -222,7 +222,7 @@ func (g *GSI) hear(wc *qp.WC, b []byte) {
 func (g *GSI) serve() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	var events []cm.Event
+	var event cm.Event
 	for {
 		select {
 		case <-g.dev.done:
@@ -236,27 +236,32 @@ func (g *GSI) serve() {
 		}
 		g.manager.Timeout(g.now())
 		g.send()
-		for e := (cm.Event{}); g.manager.NextEvent(&e); {
-			events = append(events, e)
-		}
-		g.taken.wake()
 		wait := time.Hour
 		if at, ok := g.manager.NextTimeout(); ok {
 			wait = time.Duration(at - g.now())
 		}
 		timer.Reset(wait)
+		events := g.manager.Events()
 		g.mu.Unlock()
-		for i := range events {
-			g.handle(&events[i])
+		// Those that come meanwhile wait for another turn: what is due comes first.
+		for range events {
+			if g.next(&event) {
+				g.handle(&event)
+			}
 		}
 		for _, call := range g.arrived.takeCalls() {
 			call()
 		}
-		if clear(events); cap(events) > maxEvents/16 {
-			events = nil
-		}
-		events = events[:0]
 	}
+}
+
+// next takes the oldest event.
+func (g *GSI) next(e *cm.Event) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	ok := g.manager.NextEvent(e)
+	g.taken.wake()
+	return ok
 }
 
 // Do calls f with the manager, which is f's alone for that time, and sends what f lets it say.

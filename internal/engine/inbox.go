@@ -21,6 +21,7 @@ type inbox struct {
 	wire  *wire  // that it receives from, or that was asked to join the group
 	from  packet.Receiver
 	to    netip.Addr // where its frames are sent to: the link's address, or the group
+	group *group     // nil for a link
 
 	// What several may receive from: see drive. mu guards what follows it where shared is set.
 	shared  packet.Shared // nil where only run receives
@@ -38,9 +39,10 @@ type arrival struct {
 	packet bth.Packet
 	src    netip.Addr
 	grh    transport.GRH // of a datagram
+	ecn    uint8         // ECN field of the IP header (RFC 3168), 0 where the link cannot see it
 }
 
-// newInbox is called with the shard's lock held, as are newQueueInbox and newGroupInbox.
+// newInbox is called with a shard's lock held, as are newQueueInbox and newGroupInbox.
 func newInbox(g *gid, s *shard) *inbox {
 	return &inbox{
 		gid: g, shard: s, wire: g.wire, from: g.link, to: g.local,
@@ -55,15 +57,15 @@ func newQueueInbox(g *gid, s *shard, from packet.Queue) *inbox {
 	return in
 }
 
-func newGroupInbox(g *gid, s *shard, from packet.Receiver, group netip.Addr) *inbox {
-	in := newInbox(g, s)
-	in.from, in.to, in.shared = from, group, nil
+func newGroupInbox(via *gid, s *shard, from packet.Receiver, g *group) *inbox {
+	in := newInbox(via, s)
+	in.from, in.to, in.group, in.shared = from, g.addr, g, nil
 	return in
 }
 
 // run receives until the link is closed or removed, or the group left.
 func (in *inbox) run() {
-	if !in.to.IsMulticast() {
+	if in.group == nil {
 		defer in.over()
 	}
 	for failures := 0; ; {
@@ -114,7 +116,7 @@ func (in *inbox) ended(err error) bool {
 	case <-in.wire.gone:
 		return true
 	default:
-		return in.to.IsMulticast()
+		return in.group != nil
 	}
 }
 
@@ -136,6 +138,9 @@ func (in *inbox) pause(failures int) bool {
 func (in *inbox) deliver() {
 	in.count, in.strays = received{}, 0
 	good := in.good[:in.check()]
+	if in.group != nil {
+		in.strays = in.group.shards.Load() &^ (1 << in.shard.index)
+	}
 	in.hand(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
 		in.hand(in.shard.dev.shards[bits.TrailingZeros64(left)], good)
@@ -150,7 +155,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	if s == in.shard {
 		s.count.received.add(&in.count)
 		s.crowded = len(in.rb.Frames) >= crowd
-		if !in.to.IsMulticast() {
+		if in.group == nil {
 			out.batches.Add(1)
 		}
 	}
@@ -161,12 +166,13 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	for i := range good {
 		a := &good[i]
 		switch {
-		case in.to.IsMulticast():
-			s.receiveGroup(now, in.to, a)
+		case in.group != nil:
+			s.receiveGroup(now, in, a)
 		case !s.several || s.dev.shardOf(a.packet.DestQP) == s:
 			s.receive(now, out, a)
 		}
 	}
+	s.gather.Settle()
 	s.flushFresh(now)
 }
 
@@ -194,7 +200,10 @@ func (in *inbox) check() (n int) {
 		case a.packet.PKey&^fullMember != defaultPartition:
 			in.count.drops[dropPKey]++
 		default:
-			a.src = f.Src
+			a.src, a.ecn = f.Src, f.TrafficClass&ecnBits
+			if a.ecn == ecnCE {
+				in.count.marked++
+			}
 			if a.packet.Opcode.Info().Service == bth.ServiceUD {
 				a.grh.Set(f)
 			}
@@ -207,7 +216,7 @@ func (in *inbox) check() (n int) {
 
 // stray takes note of a packet for a queue pair, if that is another shard's.
 func (in *inbox) stray(n bth.QPN) {
-	if !in.shard.several || in.to.IsMulticast() {
+	if !in.shard.several || in.group != nil {
 		return
 	}
 	if s := in.shard.dev.shardOf(n); s != in.shard {
@@ -278,7 +287,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 
 // take lets q's machine receive p, which may take a key away.
 func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict) {
-	if !s.several || q.keyed == nil || !q.keyed.Invalidates(p) {
+	if q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p)
 	}
 	s.alone(func() { v = q.machine.Receive(now, p) })

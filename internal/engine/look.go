@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
@@ -93,8 +95,8 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 
 // LookKeys describes the keys whose numbers are above after; see [mr.Table.Look].
 func (d *Device) LookKeys(after uint64, dst []mr.KeyInfo) int {
-	d.lockAll()
-	defer d.unlockAll()
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	return d.keys.Look(after, dst)
 }
 
@@ -139,20 +141,26 @@ type SRQInfo struct {
 }
 
 // LookSRQs describes the shared receive queues whose numbers are above after.
-func (d *Device) LookSRQs(after uint64, dst []SRQInfo) (n int) {
-	s := d.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.srqs.After(after, func(number uint64, q *SRQ) bool {
-		if n == len(dst) {
+func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
+	list := make([]*SRQ, 0, len(dst))
+	d.mu.Lock()
+	d.srqs.After(after, func(_ uint64, q *SRQ) bool {
+		if len(list) == len(dst) {
 			return false
 		}
-		a := q.queue.Query()
-		dst[n] = SRQInfo{Number: number, PD: q.queue.PD().ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users}
-		n++
+		list = append(list, q)
 		return true
 	})
-	return n
+	d.mu.Unlock()
+	for i, q := range list {
+		q.shard.mu.Lock()
+		a := q.queue.Query()
+		dst[i] = SRQInfo{
+			Number: q.number, PD: q.queue.PD().ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users,
+		}
+		q.shard.mu.Unlock()
+	}
+	return len(list)
 }
 
 // GroupInfo is what a look finds of a multicast group that the device has joined.
@@ -164,35 +172,20 @@ type GroupInfo struct {
 // LookGroups describes the multicast groups. The addresses are all of one moment, the members
 // of each of a later one.
 func (d *Device) LookGroups() []GroupInfo {
-	s := d.home()
-	s.mu.Lock()
-	room := len(s.groups)
-	s.mu.Unlock()
-	out := make([]GroupInfo, 0, room+room/8)
-	s.mu.Lock()
-	for addr := range s.groups {
-		if len(out) == cap(out) {
-			break
+	d.groups.mu.Lock()
+	list := slices.Collect(maps.Values(d.groups.joined))
+	d.groups.mu.Unlock()
+	out := make([]GroupInfo, 0, len(list))
+	for _, g := range list {
+		info := GroupInfo{Addr: g.addr}
+		d.groups.mu.Lock()
+		for _, q := range g.members {
+			info.Members = append(info.Members, q.attr.Num)
 		}
-		out = append(out, GroupInfo{Addr: addr})
-	}
-	s.mu.Unlock()
-	left := out[:0]
-	var members [MaxAttached]bth.QPN
-	for _, g := range out {
-		n := 0
-		s.mu.Lock()
-		if joined := s.groups[g.Addr]; joined != nil {
-			for _, q := range joined.members {
-				members[n] = q.attr.Num
-				n++
-			}
-		}
-		s.mu.Unlock()
-		if n > 0 {
-			g.Members = append(g.Members, members[:n]...)
-			left = append(left, g)
+		d.groups.mu.Unlock()
+		if len(info.Members) > 0 {
+			out = append(out, info)
 		}
 	}
-	return left
+	return out
 }

@@ -55,7 +55,7 @@ func TestLookTellsAllOfAQueuePair(t *testing.T) {
 func TestLookTellsOfQueuesAndGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 4096)
-		s, err := a.dev.CreateSRQ(&mr.PD{ID: 9}, qp.SRQAttr{MaxWR: 8, MaxSGE: 1, Limit: 2})
+		s, err := a.dev.CreateSRQ(nil, &mr.PD{ID: 9}, qp.SRQAttr{MaxWR: 8, MaxSGE: 1, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

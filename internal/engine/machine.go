@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -44,16 +43,20 @@ type datagramMachine interface {
 
 // newMachine returns the machine for q's type. The queue pairs of a shard share what they
 // keep packets in.
-func newMachine(q *qp.QP, keys *mr.Table, cfg *transport.Config, early *transport.EarlyPool) (machine, error) {
+func (s *shard) newMachine(q *qp.QP) (machine, error) {
+	d := s.dev
 	switch q.Type {
 	case qp.RC:
-		rc := transport.NewRC(q, keys, cfg)
-		rc.ShareEarly(early)
+		rc := transport.NewRC(q, d.keys, &d.transport)
+		rc.ShareEarly(&s.early)
+		rc.ShareGather(&s.gather)
 		return rc, nil
 	case qp.UC:
-		return transport.NewUC(q, keys), nil
+		uc := transport.NewUC(q, d.keys)
+		uc.ShareGather(&s.gather)
+		return uc, nil
 	case qp.UD, qp.GSI:
-		return transport.NewUD(q, keys), nil
+		return transport.NewUD(q, d.keys), nil
 	}
 	return nil, fmt.Errorf("queue pair type %v is not supported: use %v, %v or %v", q.Type, qp.RC, qp.UC, qp.UD)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
@@ -18,13 +20,22 @@ const (
 	MaxAttached = 56   // queue pairs of one group
 )
 
-// group is a multicast group that queue pairs of the device are attached to. The shard's
-// lock guards it.
+// groups are the multicast groups that queue pairs of a device are attached to. mu is taken after the
+// lock of a shard.
+type groups struct {
+	mu     sync.Mutex
+	joined map[netip.Addr]*group // guarded by mu; nil at first
+	left   packet.Stats          // of memberships that are over; guarded by mu
+}
+
+// group is a multicast group. Its packets come by one inbox, which hands each to the shards with
+// members.
 type group struct {
 	addr    netip.Addr
-	via     *gid            // whose link has joined it, nil for none
-	from    packet.Receiver // nil likewise
-	members []*QP
+	members []*QP           // guarded by groups.mu; each shard has a list of its own, shard.members
+	shards  atomic.Uint64   // those of the members, a bit each; changed with groups.mu held
+	via     *gid            // whose link has joined it, nil for none; guarded by groups.mu
+	from    packet.Receiver // nil likewise; guarded by groups.mu
 }
 
 // AttachMulticast makes q, of type UD, receive what is sent to the group gid with its
@@ -43,10 +54,7 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 	}
 	d.linking.Lock()
 	defer d.linking.Unlock()
-	s.mu.Lock()
-	known, err := s.attach(q, addr)
-	s.mu.Unlock()
-	if known || err != nil {
+	if known, err := d.groups.attach(q, addr); known || err != nil {
 		return err
 	}
 	via, from, err := d.join(addr)
@@ -58,26 +66,37 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 	if err := q.usable(); err != nil {
 		return errors.Join(err, from.Close())
 	}
-	s.groups[addr] = &group{addr: addr, members: []*QP{q}}
-	s.joined(s.groups[addr], via, from)
+	d.groups.mu.Lock()
+	defer d.groups.mu.Unlock()
+	if d.groups.joined == nil {
+		d.groups.joined = map[netip.Addr]*group{}
+	}
+	g := &group{addr: addr}
+	d.groups.joined[addr] = g
+	g.add(q)
+	g.receive(d, via, from)
 	return nil
 }
 
-// joined takes note of g's membership and starts to receive. The lock is held.
-func (s *shard) joined(g *group, via *gid, from packet.Receiver) {
+// receive takes note of g's membership and starts to receive. The locks of a shard and of the groups
+// are held.
+func (g *group) receive(d *Device, via *gid, from packet.Receiver) {
 	g.via, g.from = via, from
-	s.dev.running.Go(newGroupInbox(via, s, from, g.addr).run)
+	d.running.Go(newGroupInbox(via, d.home(), from, g).run)
 }
 
-// attach adds q to a group that the device has joined; it is false if there is none. The
-// lock is held.
-func (s *shard) attach(q *QP, addr netip.Addr) (known bool, err error) {
+// attach adds q to a group that the device has joined; it is false if there is none.
+func (a *groups) attach(q *QP, addr netip.Addr) (known bool, err error) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
 	if err := q.usable(); err != nil {
 		return false, err
 	}
-	g := s.groups[addr]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.joined[addr]
 	switch {
-	case g == nil && len(s.groups) >= MaxGroups:
+	case g == nil && len(a.joined) >= MaxGroups:
 		return false, fmt.Errorf("the device is in %d multicast groups, which is all it can: leave one", MaxGroups)
 	case g == nil:
 		return false, nil
@@ -86,8 +105,16 @@ func (s *shard) attach(q *QP, addr netip.Addr) (known bool, err error) {
 	case len(g.members) >= MaxAttached:
 		return true, fmt.Errorf("%d queue pairs are attached to %v, which is all that can be: detach one", MaxAttached, addr)
 	}
-	g.members = append(g.members, q)
+	g.add(q)
 	return true, nil
+}
+
+// add makes q a member. The locks of its shard and of the groups are held.
+func (g *group) add(q *QP) {
+	s := q.shard
+	g.members = append(g.members, q)
+	s.members[g.addr] = append(s.members[g.addr], q)
+	g.shards.Or(1 << s.index)
 }
 
 // join joins a group by the first link that can. linking is held.
@@ -118,102 +145,139 @@ func (q *QP) DetachMulticast(gid qp.GID) error {
 	if err := q.usable(); err != nil {
 		return err
 	}
-	g := s.groups[gid.Addr()]
-	if g == nil || !slices.Contains(g.members, q) {
+	if !slices.Contains(s.members[gid.Addr()], q) {
 		return fmt.Errorf("queue pair %#06x is not attached to %v", uint32(q.attr.Num), gid)
 	}
-	s.leave(g, q)
+	s.dev.groups.leave(q, gid.Addr())
 	return nil
 }
 
-// leave takes q out of g, and the device when it was the last. The lock is held.
-func (s *shard) leave(g *group, q *QP) {
-	g.members = slices.DeleteFunc(g.members, func(m *QP) bool { return m == q })
-	if len(g.members) > 0 {
-		return
+// leaveAll takes q out of all groups. The lock of its shard is held.
+func (a *groups) leaveAll(q *QP) {
+	for addr, members := range q.shard.members {
+		if slices.Contains(members, q) {
+			a.leave(q, addr)
+		}
 	}
-	delete(s.groups, g.addr)
-	s.part(g)
 }
 
-// part ends g's membership, if it has one. The lock is held.
-func (s *shard) part(g *group) {
+// leave takes q, a member, out of a group, and the device when it was the last. The lock of its shard
+// is held.
+func (a *groups) leave(q *QP, addr netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, g := q.shard, a.joined[addr]
+	isQ := func(m *QP) bool { return m == q }
+	g.members = slices.DeleteFunc(g.members, isQ)
+	if s.members[addr] = slices.DeleteFunc(s.members[addr], isQ); len(s.members[addr]) == 0 {
+		delete(s.members, addr)
+		g.shards.And(^(uint64(1) << s.index))
+	}
+	if len(g.members) == 0 {
+		delete(a.joined, addr)
+		a.part(s.dev, g)
+	}
+}
+
+// part ends g's membership, if it has one. The lock of the groups is held.
+func (a *groups) part(d *Device, g *group) {
 	if g.from == nil {
 		return
 	}
 	if l, ok := g.from.(packet.Counted); ok {
-		s.leftGroups.Add(l.Stats())
+		a.left.Add(l.Stats())
 	}
 	if err := g.from.Close(); err != nil {
-		s.dev.log.Warn("leaving a multicast group failed", "device", s.dev.name, "group", g.addr, "error", err)
+		d.log.Warn("leaving a multicast group failed", "device", d.name, "group", g.addr, "error", err)
 	}
 	g.via, g.from = nil, nil
 }
 
-// partGroups ends the memberships that via was asked for. The lock is held.
-func (s *shard) partGroups(via *gid) {
-	for _, g := range s.groups {
+// partAll ends the memberships that via was asked for.
+func (a *groups) partAll(d *Device, via *gid) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.joined {
 		if g.via == via {
-			s.part(g)
+			a.part(d, g)
 		}
 	}
+}
+
+// out are the groups that the device has members of and is not in.
+func (a *groups) out() (out []*group) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.joined {
+		if g.from == nil {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// stats adds up what memberships count.
+func (a *groups) stats() packet.Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sum := a.left
+	for _, g := range a.joined {
+		if l, ok := g.from.(packet.Counted); ok {
+			sum.Add(l.Stats())
+		}
+	}
+	return sum
 }
 
 // rejoin joins the groups that the device has members of and is not in, as far as it can.
 // linking is held.
 func (d *Device) rejoin() {
-	s := d.home()
-	var out []*group
-	s.mu.Lock()
-	for _, g := range s.groups {
-		if g.from == nil {
-			out = append(out, g)
-		}
-	}
-	s.mu.Unlock()
 	failed, why := 0, error(nil)
-	for _, g := range out {
+	for _, g := range d.groups.out() {
 		via, from, err := d.join(g.addr)
 		if err != nil {
 			failed, why = failed+1, err
 			continue
 		}
-		s.mu.Lock()
-		if s.closed || s.groups[g.addr] != g {
+		if !d.rejoined(g, via, from) {
 			why = errors.Join(why, from.Close())
-		} else {
-			s.joined(g, via, from)
 		}
-		s.mu.Unlock()
 	}
 	if why != nil {
 		d.log.Warn("multicast groups wait for a link that can join them", "device", d.name, "groups", failed, "error", why)
 	}
 }
 
-// leaveAll takes q out of all groups. The lock is held.
-func (s *shard) leaveAll(q *QP) {
-	for _, g := range s.groups {
-		if slices.Contains(g.members, q) {
-			s.leave(g, q)
-		}
+// rejoined starts to receive from a group, unless that or the device has ended.
+func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.groups.mu.Lock()
+	defer d.groups.mu.Unlock()
+	if s.closed || d.groups.joined[g.addr] != g {
+		return false
 	}
+	g.receive(d, via, from)
+	return true
 }
 
-// receiveGroup gives a packet that was sent to a group to each queue pair attached to it. A
-// queue pair does not receive its own, others of the device do. The lock is held.
-func (s *shard) receiveGroup(now transport.Time, addr netip.Addr, a *arrival) {
-	g := s.groups[addr]
-	switch {
-	case g == nil || a.packet.DestQP != bth.MulticastQPN:
-		s.count.drops[dropUnknownQPN]++
-		return
-	case a.packet.Opcode.Info().Service != bth.ServiceUD:
-		s.count.verdicts[transport.WrongService]++
+// receiveGroup gives a packet that was sent to a group to each queue pair of the shard that is attached
+// to it. A queue pair does not receive its own, others of the device do. The lock is held.
+func (s *shard) receiveGroup(now transport.Time, in *inbox, a *arrival) {
+	refused := a.packet.DestQP != bth.MulticastQPN || in.group.shards.Load() == 0
+	if refused || a.packet.Opcode.Info().Service != bth.ServiceUD {
+		switch {
+		case s != in.shard: // each shard sees it, one counts it
+		case refused:
+			s.count.drops[dropUnknownQPN]++
+		default:
+			s.count.verdicts[transport.WrongService]++
+		}
 		return
 	}
 	own := s.dev.has(a.src)
-	for _, q := range g.members {
+	for _, q := range s.members[in.to] {
 		if own && a.packet.DETH.SrcQP == q.attr.Num {
 			s.count.drops[dropOwnMulticast]++
 			continue

@@ -53,7 +53,7 @@ func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 				t.Errorf("%s: %d lost, want %d; received (-want +got):\n%s", c.step, n.Lost()-before, c.lost, d)
 			}
 		}
-		if len(b.dev.home().groups) != 0 {
+		if len(b.dev.groups.joined) != 0 {
 			t.Error("a group without members is left")
 		}
 	})

@@ -252,8 +252,8 @@ func TestMulticastUnderConcurrency(t *testing.T) {
 		a.succeed(1)
 	}
 	all.Wait()
-	if len(b.dev.home().groups) != 0 {
-		t.Errorf("%d groups are left", len(b.dev.home().groups))
+	if len(b.dev.groups.joined) != 0 {
+		t.Errorf("%d groups are left", len(b.dev.groups.joined))
 	}
 	before := n.Lost()
 	a.post(a.datagram(1, ah, bth.MulticastQPN, 0, 20))

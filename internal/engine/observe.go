@@ -31,7 +31,8 @@ func (q *QP) observe(o Observer) {
 	q.attr.RecvCQ = &observedCQ{q.attr.RecvCQ, q, o, false}
 }
 
-// observed is a machine that somebody looks at.
+// observed is a machine that somebody looks at. A failure to store what was held back of earlier packets (see
+// transport.Gather) shows at the next call.
 type observed struct {
 	machine
 	q     *QP

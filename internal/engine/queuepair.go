@@ -56,7 +56,8 @@ type QPInit struct {
 	Type           qp.Type
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
-	SRQ            *SRQ // nil means that the queue pair has its own receive queue
+	SRQ            *SRQ    // nil means that the queue pair has its own receive queue
+	Client         *Client // of a queue pair of type UD, and of its SRQ; nil for none
 	Cap            qp.Cap
 	SigAll         bool
 
@@ -113,7 +114,7 @@ func (s *shard) enter(q *QP) error {
 	if typ == qp.GSI && s.qps.Has(bth.GSI) {
 		return fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
 	}
-	m, err := newMachine(&q.attr, d.keys, &d.transport, &s.early)
+	m, err := s.newMachine(&q.attr)
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (q *QP) close() {
 	s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
 	s.timers.remove(q)
 	if q.dgram != nil {
-		s.leaveAll(q)
+		s.dev.groups.leaveAll(q)
 	}
 	if c, ok := q.machine.(interface{ Close() }); ok {
 		c.Close()

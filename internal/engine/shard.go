@@ -9,7 +9,6 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/idmap"
 	"github.com/gorxe/gorxe/internal/roster"
-	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -30,12 +29,11 @@ type shard struct {
 	out     []*outbox // one for each entry of the GID table, same index; never empty
 	timers  timers
 	count   counters
-	groups  map[netip.Addr]*group
+	members map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
 	early   transport.EarlyPool
+	gather  transport.Gather
 	lost    lostCQs
 	crowded bool // the last batch received was large, so more packets wait probably
-
-	leftGroups packet.Stats // of memberships that are over
 
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
@@ -52,7 +50,7 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		out:     []*outbox{nowhere},
 		numbers: newQPNs(secret),
 		timers:  newTimers(),
-		groups:  make(map[netip.Addr]*group),
+		members: make(map[netip.Addr][]*QP),
 		kick:    make(chan struct{}, 1),
 	}
 }

@@ -11,8 +11,8 @@ import (
 // MaxShards is how many shards a device has at most: a look at all of it takes all their locks.
 const MaxShards = 64
 
-// home is the shard of queue pair 1, of datagrams with their groups, and of all that shares a receive queue, and of those
-// queues. What is guarded by any shard's lock is read with home's.
+// home is the shard of queue pair 1, and of the datagram queue pairs and shared receive queues of no client. What is
+// guarded by any shard's lock is read with home's.
 func (d *Device) home() *shard { return d.shards[0] }
 
 // shardOf is the shard of the queue pair with the given number, if there is one.
@@ -23,11 +23,24 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair: home, or one that is drawn if any will do. The
-// draw does not depend on the queue pairs there are: a rule that balances them shows a peer, by the
-// shards of its own queue pairs, where those of others are. See SECURITY.md.
+// shardFor chooses the shard of a new queue pair: that of its shared receive queue or its client, or
+// one that is drawn if any will do.
 func (d *Device) shardFor(init *QPInit) *shard {
-	if len(d.shards) == 1 || init.SRQ != nil || init.Type == qp.UD || init.Type == qp.GSI {
+	switch {
+	case init.SRQ != nil:
+		return init.SRQ.shard
+	case init.Type == qp.GSI:
+		return d.home()
+	case init.Type == qp.UD:
+		return d.shardOfClient(init.Client)
+	}
+	return d.drawShard()
+}
+
+// drawShard returns a shard. The draw does not depend on the queue pairs there are: a rule that balances them shows a peer, by the
+// shards of its own queue pairs, where those of others are. See SECURITY.md.
+func (d *Device) drawShard() *shard {
+	if len(d.shards) == 1 {
 		return d.home()
 	}
 	return d.shards[d.shardDraw.next(len(d.shards))]
@@ -76,19 +89,25 @@ func (s *shard) unlock() {
 	s.mu.Unlock()
 }
 
-// alone calls f, which may change keys, while no other shard looks them up. The shard's lock is held, and no payload is
-// borrowed. The keys may be others before f and after it.
+// alone calls f, which may change keys, while no other shard looks them up. The shard's lock is held, and no payload to
+// be sent is borrowed. The keys may be others before f and after it.
 func (s *shard) alone(f func()) {
+	s.gather.Settle()
+	d := s.dev
 	if !s.several {
+		d.changing.Lock()
 		f()
+		d.changing.Unlock()
 		return
 	}
 	s.keying.Unlock()
-	for _, o := range s.dev.shards {
+	for _, o := range d.shards {
 		o.keying.Lock()
 	}
+	d.changing.Lock()
 	f()
-	for _, o := range s.dev.shards {
+	d.changing.Unlock()
+	for _, o := range d.shards {
 		if o != s {
 			o.keying.Unlock()
 		}

@@ -7,32 +7,33 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// SRQ is a shared receive queue. The shard's lock guards it: queue pairs that share one
-// belong to one shard.
+// SRQ is a shared receive queue. It belongs to a shard, as all queue pairs that share it; the shard's
+// lock guards it.
 type SRQ struct {
 	Owner any // for the caller's use, set before the first event
 
-	dev    *Device
+	shard  *shard
 	number uint64 // in Device.srqs
 	queue  *qp.SRQ
 	users  int // queue pairs made with it
 	closed bool
 }
 
-// CreateSRQ makes a shared receive queue. The caller has checked that the sizes are within
-// the device's limits.
-func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
-	s := &SRQ{dev: d, queue: qp.NewSRQ(pd, a.MaxWR, a.MaxSGE)}
+// CreateSRQ makes a shared receive queue of a client, or nil for none. The caller has checked that the
+// sizes are within the device's limits.
+func (d *Device) CreateSRQ(client *Client, pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
+	s := &SRQ{shard: d.shardOfClient(client), queue: qp.NewSRQ(pd, a.MaxWR, a.MaxSGE)}
 	s.queue.Events = (*srqSink)(s)
 	if err := s.queue.Modify(a, qp.SRQLimit); err != nil {
 		return nil, err
 	}
-	home := d.home()
-	home.mu.Lock()
-	defer home.mu.Unlock()
-	if home.closed {
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
+	if s.shard.closed {
 		return nil, ErrClosed
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.srqs.Len() >= d.maxSRQ {
 		return nil, fmt.Errorf("all %d shared receive queues of the device are in use: close one", d.maxSRQ)
 	}
@@ -45,7 +46,7 @@ func (d *Device) CreateSRQ(pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 
 // usable says why the queue takes no calls any more. The lock is held.
 func (s *SRQ) usable() error {
-	if s.closed || s.dev.home().closed {
+	if s.closed || s.shard.closed {
 		return fmt.Errorf("shared receive queue: %w", ErrClosed)
 	}
 	return nil
@@ -63,8 +64,8 @@ func (s *SRQ) hold() error {
 // PostRecv queues receive work requests and returns how many it has taken: with an error,
 // the one at that index was refused and those after it were not looked at.
 func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
-	s.dev.home().mu.Lock()
-	defer s.dev.home().mu.Unlock()
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return 0, err
 	}
@@ -79,8 +80,8 @@ func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 
 // Modify is [qp.SRQ.Modify].
 func (s *SRQ) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
-	s.dev.home().mu.Lock()
-	defer s.dev.home().mu.Unlock()
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -89,16 +90,16 @@ func (s *SRQ) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 
 // Query returns the attributes the queue has now.
 func (s *SRQ) Query() qp.SRQAttr {
-	s.dev.home().mu.Lock()
-	defer s.dev.home().mu.Unlock()
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
 	return s.queue.Query()
 }
 
 // Close destroys the queue; receives that are in it end without a completion. It refuses
 // while queue pairs use it. Closing again does nothing.
 func (s *SRQ) Close() error {
-	s.dev.home().mu.Lock()
-	defer s.dev.home().mu.Unlock()
+	s.shard.mu.Lock()
+	defer s.shard.mu.Unlock()
 	switch {
 	case s.closed:
 		return nil
@@ -107,7 +108,10 @@ func (s *SRQ) Close() error {
 	}
 	s.closed = true
 	s.queue.PD().Release()
-	s.dev.srqs.Remove(s.number)
-	s.dev.events.forget(s)
+	d := s.shard.dev
+	d.mu.Lock()
+	d.srqs.Remove(s.number)
+	d.mu.Unlock()
+	d.events.forget(s)
 	return nil
 }

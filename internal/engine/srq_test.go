@@ -16,7 +16,7 @@ func sharing(t *testing.T, n int, a qp.SRQAttr) (ends [2]*end, senders, receiver
 	t.Helper()
 	net := packet.NewPipeNet()
 	ends = [2]*end{newEnd(t, 1, openLink(t, net, addrA), 1<<16), newEnd(t, 2, openLink(t, net, addrB), 1<<16)}
-	s, err := ends[1].dev.CreateSRQ(ends[1].pd, a)
+	s, err := ends[1].dev.CreateSRQ(ends[1].dev.NewClient(), ends[1].pd, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestDeviceHasSoManySRQs(t *testing.T) {
 	defer closeAll(t, e)
 	var all []*SRQ
 	for {
-		s, err := e.dev.CreateSRQ(e.pd, qp.SRQAttr{MaxWR: 1})
+		s, err := e.dev.CreateSRQ(nil, e.pd, qp.SRQAttr{MaxWR: 1})
 		if err != nil {
 			if !strings.Contains(err.Error(), "all 256 shared receive queues") {
 				t.Error(err)
@@ -143,10 +143,10 @@ func TestDeviceHasSoManySRQs(t *testing.T) {
 	if err := all[0].Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := e.dev.CreateSRQ(e.pd, qp.SRQAttr{MaxWR: 1, Limit: 2}); err == nil {
+	if _, err := e.dev.CreateSRQ(nil, e.pd, qp.SRQAttr{MaxWR: 1, Limit: 2}); err == nil {
 		t.Error("a limit above the size was taken")
 	}
-	if _, err := e.dev.CreateSRQ(e.pd, qp.SRQAttr{MaxWR: 1, Limit: 1}); err != nil {
+	if _, err := e.dev.CreateSRQ(nil, e.pd, qp.SRQAttr{MaxWR: 1, Limit: 1}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 // AllocWindow makes a memory window; see [mr.Table.AllocWindow].
 func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
-	d.lockAll()
-	defer d.unlockAll()
-	if d.home().closed {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	if d.ending.Load() {
 		return nil, ErrClosed
 	}
 	return d.keys.AllocWindow(pd, typ)
@@ -19,23 +19,23 @@ func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
 
 // DeallocWindow ends a memory window. When it returns no peer reaches memory through it.
 func (d *Device) DeallocWindow(w *mr.Window) error {
-	d.lockAll()
-	defer d.unlockAll()
+	d.lockKeys()
+	defer d.unlockKeys()
 	return d.keys.DeallocWindow(w)
 }
 
 // WindowKey is the key the window has now, and whether it opens memory.
 func (d *Device) WindowKey(w *mr.Window) (key uint32, bound bool) {
-	d.lockAll()
-	defer d.unlockAll()
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	return w.RKey(), w.Bound()
 }
 
 // AllocFast makes a fast region; see [mr.Table.AllocFast].
 func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
-	d.lockAll()
-	defer d.unlockAll()
-	if d.home().closed {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	if d.ending.Load() {
 		return nil, ErrClosed
 	}
 	return d.keys.AllocFast(pd, max)
@@ -43,15 +43,15 @@ func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 
 // FreeFast ends a fast region. When it returns nothing reaches memory through it.
 func (d *Device) FreeFast(f *mr.FastRegion) error {
-	d.lockAll()
-	defer d.unlockAll()
+	d.lockKeys()
+	defer d.unlockKeys()
 	return d.keys.FreeFast(f)
 }
 
 // FastKey is the key the fast region has now, and whether it leads to memory.
 func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
-	d.lockAll()
-	defer d.unlockAll()
+	d.changing.Lock()
+	defer d.changing.Unlock()
 	return f.Key(), f.Registered()
 }
 

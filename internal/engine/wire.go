@@ -160,7 +160,7 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	d.pollable.remove(w)
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	d.port.linksChanged(d, -1)
-	d.home().partGroups(g)
+	d.groups.partAll(d, g)
 	return w, nil
 }
 
