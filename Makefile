@@ -99,15 +99,15 @@ fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends wi
 
 cover: ## branches of transport, qp and cm that their tests take
 	@for p in transport qp cm; do \
-		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./internal/branches -profile $$out; \
+		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./tools/branches -profile $$out; \
 		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
 	done
 
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
-	go run ./internal/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/engine,./internal/sim,. transport qp cm
+	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./verbs transport qp cm
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
 
 hostile: ## as root, else on loopback: floods a daemon with each pattern that RUN matches, at 10,000 packets/s and at full rate, beside a good pair, and fails if that keeps less than 80 % and 50 %; DURATION of each measurement, 1s unless told, ROUNDS of them, up to three times as many where it kept less
-	go run ./internal/hostile/cmd/hostile -run "$(RUN)" -rounds $(ROUNDS) $(if $(filter command line environment,$(origin DURATION)),-duration $(DURATION))
+	go run ./tools/hostile/cmd/hostile -run "$(RUN)" -rounds $(ROUNDS) $(if $(filter command line environment,$(origin DURATION)),-duration $(DURATION))

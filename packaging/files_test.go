@@ -18,8 +18,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/gorxe/gorxe/internal/daemon"
-	"github.com/gorxe/gorxe/internal/daemon/config"
+	"github.com/gorxe/gorxe/internal/serve/daemon"
+	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 	"github.com/gorxe/gorxe/packet"
 )
 

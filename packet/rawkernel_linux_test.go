@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/internal/host/route"
 	"github.com/gorxe/gorxe/packet/encap"
 	"golang.org/x/sys/unix"
 )

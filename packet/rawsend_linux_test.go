@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/internal/host/route"
 	"golang.org/x/sys/unix"
 )
 

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/internal/host/route"
 	"golang.org/x/sys/unix"
 )
 

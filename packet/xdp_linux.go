@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/internal/host/xsk"
 	"github.com/gorxe/gorxe/packet/encap"
 	"golang.org/x/sys/unix"
 )

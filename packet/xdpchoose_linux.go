@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/internal/host/xsk"
 	"github.com/gorxe/gorxe/packet/encap"
 )
 

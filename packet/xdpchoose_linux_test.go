@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/host/xsk"
 	"github.com/gorxe/gorxe/internal/testnet"
-	"github.com/gorxe/gorxe/internal/xsk"
 	"github.com/vishvananda/netlink"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/internal/host/xsk"
 	"github.com/gorxe/gorxe/packet/encap"
 )
 

@@ -6,8 +6,8 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/gorxe/gorxe/internal/route"
-	"github.com/gorxe/gorxe/internal/xsk"
+	"github.com/gorxe/gorxe/internal/host/route"
+	"github.com/gorxe/gorxe/internal/host/xsk"
 	"github.com/gorxe/gorxe/packet/encap"
 	"golang.org/x/sys/unix"
 )

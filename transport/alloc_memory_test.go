@@ -3,7 +3,7 @@ package transport
 import (
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/hostmem"
+	"github.com/gorxe/gorxe/internal/host/hostmem"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )

@@ -3,8 +3,8 @@ package rxelab
 import (
 	"slices"
 
-	"github.com/gorxe/gorxe/internal/bench"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // RivalLinks are the links of gorxe that can be measured beside rxe, each by itself.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
-	"github.com/gorxe/gorxe/internal/bench"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // Play implements bench.Ground.

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
-	"github.com/gorxe/gorxe/internal/bench"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // RivalOptions say how gorxe is measured beside rxe.

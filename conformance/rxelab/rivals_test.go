@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorxe/gorxe/internal/bench"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 func TestRivalContestsAreWellFormed(t *testing.T) {

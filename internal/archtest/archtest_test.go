@@ -83,13 +83,12 @@ func sources(t *testing.T) []*source {
 	return out
 }
 
-// placeOf returns the entry of floors that dir belongs to, or nil. The root's entry
-// is for the root alone.
+// placeOf returns the entry of floors that dir belongs to, or nil.
 func placeOf(dir string) *place {
 	var best *place
 	for i := range floors {
 		p := &floors[i]
-		if dir != p.dir && (p.dir == "" || !strings.HasPrefix(dir, p.dir+"/")) {
+		if dir != p.dir && !strings.HasPrefix(dir, p.dir+"/") {
 			continue
 		}
 		if best == nil || len(p.dir) > len(best.dir) {
@@ -183,22 +182,22 @@ func TestBreach(t *testing.T) {
 		allowed   bool
 	}{
 		{"qp", module + "/bth", true},
-		{"internal/hostmem", module + "/mr", true},
-		{"internal/hostmem", module + "/qp", false},
+		{"internal/host/hostmem", module + "/mr", true},
+		{"internal/host/hostmem", module + "/qp", false},
 		{"bth", module + "/mr", false},
 		{"bth", module + "/qp", false},
 		{"packet/linktest", module + "/packet", true},
 		{"transport", module + "/cm", false},
 		{"transport", module + "/packet", true},
-		{"internal/engine", module + "/transport", true},
-		{"internal/engine", module, false},
-		{"", module + "/internal/engine", true},
-		{"", module + "/internal/cli", false},
+		{"internal/nic", module + "/transport", true},
+		{"internal/nic", module + "/verbs", false},
+		{"verbs", module + "/internal/nic", true},
+		{"verbs", module + "/internal/cli", false},
 		{"cmd/gorxe", module + "/internal/cli", true},
 		{"trace", module + "/bth", true},
 		{"trace", module + "/packet", false},
 		{"internal/sim", module + "/transport", true},
-		{"internal/sim", module + "/internal/engine", false},
+		{"internal/sim", module + "/internal/nic", false},
 		{"transport", module + "/trace", false},
 		{"internal/cli", module + "/trace", true},
 		{"nowhere", "fmt", false},
@@ -209,10 +208,10 @@ func TestBreach(t *testing.T) {
 		{"transport", "net", false},
 		{"mr", "sync/atomic", true},
 		{"mr", "sync", false},
-		{"internal/engine", "time", true},
+		{"internal/nic", "time", true},
 		{"packet", "os", true},
-		{"internal/route", module + "/packet", false},
-		{"", module + "/internal/route", true},
+		{"internal/host/route", module + "/packet", false},
+		{"verbs", module + "/internal/host/route", true},
 	} {
 		if why := breach(c.dir, c.path); (why == "") != c.allowed {
 			t.Errorf("%q importing %q: allowed = %v (%s), want %v", c.dir, c.path, why == "", why, c.allowed)

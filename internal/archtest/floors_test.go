@@ -1,12 +1,12 @@
 package archtest
 
-// module is the import path of the repository's root.
+// module is the path of the module.
 const module = "github.com/gorxe/gorxe"
 
 // A place is a folder of the module and what it may import from the module.
 // A folder without an entry belongs to the entry with the longest matching prefix.
 type place struct {
-	dir   string // relative to the root, "" is the root package
+	dir   string // relative to the root
 	floor int    // imports only places with a lower floor
 	pure  bool   // no clock, goroutine, lock, randomness or I/O
 	// only replaces the floor rule for what stands beside the floors: the places it may
@@ -21,39 +21,39 @@ var floors = []place{
 	{dir: "internal/idmap", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
 	{dir: "internal/pace", floor: -2},
-	{dir: "internal/xsk", floor: -1},
+	{dir: "internal/host/xsk", floor: -1},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},
 	{dir: "mr", floor: 0, pure: true},
 	{dir: "packet", floor: 0},
-	{dir: "internal/route", floor: -1},
+	{dir: "internal/host/route", floor: -1},
 	{dir: "qp", floor: 1, pure: true},
-	{dir: "internal/hostmem", floor: 1},
+	{dir: "internal/host/hostmem", floor: 1},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "cm", floor: 2, pure: true},
-	{dir: "internal/netdev", floor: 0},
-	{dir: "internal/engine", floor: 3},
-	{dir: "", floor: 4},
-	{dir: "internal/rping", floor: 5},
-	{dir: "internal/respond", floor: 5},
-	{dir: "internal/bench", floor: 4},
-	{dir: "internal/region", floor: 5},
+	{dir: "internal/host/netdev", floor: 0},
+	{dir: "internal/nic", floor: 3},
+	{dir: "verbs", floor: 4},
+	{dir: "internal/serve/rping", floor: 5},
+	{dir: "internal/serve/respond", floor: 5},
+	{dir: "tools/bench", floor: 4},
+	{dir: "internal/serve/region", floor: 5},
 	{dir: "internal/record", floor: 5},
-	{dir: "internal/daemon", floor: 6},
+	{dir: "internal/serve/daemon", floor: 6},
 	{dir: "conformance", floor: 5},
 	{dir: "internal/cli", floor: 7},
-	{dir: "internal/hostile", floor: 7},
-	{dir: "internal/hostile/cmd", floor: 8},
+	{dir: "tools/hostile", floor: 7},
+	{dir: "tools/hostile/cmd", floor: 8},
 	{dir: "cmd", floor: 8},
 	{dir: "trace", only: []string{"bth", "cm"}},
 	{dir: "internal/sim", pure: true, only: []string{"bth", "mr", "packet", "qp", "transport", "cm"}},
 	{dir: "internal/sim/capture", only: []string{"internal/sim"}},
 	{dir: "internal/sim/cmd", floor: 7},
 	{dir: "internal/rawcm", only: []string{"bth", "cm", "packet", "qp", "transport"}},
-	{dir: "internal/exchange", only: []string{}},
+	{dir: "internal/serve/exchange", only: []string{}},
 	{dir: "internal/archtest", only: []string{}},
-	{dir: "internal/branches", only: []string{}},
-	{dir: "internal/mutants", only: []string{}},
+	{dir: "tools/branches", only: []string{}},
+	{dir: "tools/mutants", only: []string{}},
 	{dir: "internal/race", only: []string{}},
 	{dir: "internal/testnet", only: []string{}},
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Commands look for a silent peer so often: one that was killed is missed within three seconds.
@@ -20,8 +20,8 @@ func keepAliveFor(n int) time.Duration {
 	return max(keepAlive, time.Duration(n)*keepAliveEach)
 }
 
-// lookAfter ends a connection whose peer does not answer, as [gorxe.Conn.KeepAlive] does, until stop is called.
-func lookAfter(ctx context.Context, c *gorxe.Conn, every time.Duration) (stop func()) {
+// lookAfter ends a connection whose peer does not answer, as [verbs.Conn.KeepAlive] does, until stop is called.
+func lookAfter(ctx context.Context, c *verbs.Conn, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
 	// How it ends shows in the connection.
@@ -33,4 +33,4 @@ func lookAfter(ctx context.Context, c *gorxe.Conn, every time.Duration) (stop fu
 }
 
 // isDead reports whether a connection has ended because its peer did not answer.
-func isDead(c *gorxe.Conn) bool { return errors.Is(c.Err(), gorxe.ErrUnreachable) }
+func isDead(c *verbs.Conn) bool { return errors.Is(c.Err(), verbs.ErrUnreachable) }

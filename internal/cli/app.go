@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/daemon"
-	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/daemon"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/trace/text"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Exit codes.
@@ -31,7 +31,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	terminal       func(io.Writer) bool // whether a person looks at it
-	open           func(gorxe.Config) (*gorxe.Device, error)
+	open           func(verbs.Config) (*verbs.Device, error)
 	addrs          func(device string) (addrs []netip.Addr, mtu int, ifname string, err error) // those of packet.HostAddrs
 	tcp            tcp
 	host           daemon.Host    // that a daemon is planned for
@@ -43,7 +43,7 @@ type app struct {
 
 // Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: gorxe.Open, addrs: packet.HostAddrs, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl, live: openLive}
+	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, terminal: isTerminal, open: verbs.Open, addrs: packet.HostAddrs, tcp: hostTCP{}, host: daemon.ThisHost(), control: findControl, live: openLive}
 	return a.main(ctx, args)
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestHelpTexts(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
 		w := newWorld()
 		r := &run{done: make(chan struct{})}
-		a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, addrs: packet.HostAddrs, tcp: w}
+		a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: w}
 		if code := a.main(t.Context(), strings.Fields(line)); code != exitFailure {
 			t.Errorf("gorxe %s: exit code %d", line, code)
 		}

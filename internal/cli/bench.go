@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/bench"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // benchParams are those of a run of measurements.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/bench/blast"
+	"github.com/gorxe/gorxe/tools/bench/blast"
 )
 
 // blastCommand is the bare UDP sender and receiver that a run starts at both ends.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // cmPort is the port of ucmatose, rdma_server and cmtime.
@@ -122,11 +122,11 @@ func (p *cmParams) fewest() int {
 	return 1
 }
 
-func (p *cmParams) portSpace() gorxe.PortSpace {
+func (p *cmParams) portSpace() verbs.PortSpace {
 	if p.space == "udp" {
-		return gorxe.PortSpaceUDP
+		return verbs.PortSpaceUDP
 	}
-	return gorxe.PortSpaceTCP
+	return verbs.PortSpaceTCP
 }
 
 // cm runs one end of the test.
@@ -142,7 +142,7 @@ func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
 	}
 	defer e.dev.Close()
 	e.pd = e.dev.AllocPD()
-	e.announce = func(l *gorxe.Listener) { a.announce(l, e.dev) }
+	e.announce = func(l *verbs.Listener) { a.announce(l, e.dev) }
 	switch {
 	case p.step:
 		return e.inStep(ctx)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // earlyEnds are the ends of connections before all that a server waits for have come. The messages of such a connection
@@ -26,7 +26,7 @@ func newEarlyEnds(e *cmEnd, n int) *earlyEnds {
 }
 
 // next waits for a request, for a while only where all connections so far have ended.
-func (s *earlyEnds) next(ctx context.Context, l *gorxe.Listener) (*gorxe.ConnRequest, error) {
+func (s *earlyEnds) next(ctx context.Context, l *verbs.Listener) (*verbs.ConnRequest, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var waiting sync.WaitGroup
@@ -55,7 +55,7 @@ func (s *earlyEnds) next(ctx context.Context, l *gorxe.Listener) (*gorxe.ConnReq
 }
 
 // watch returns when all connections have come, or with an error when this one has ended before.
-func (s *earlyEnds) watch(ctx context.Context, c *gorxe.Conn) error {
+func (s *earlyEnds) watch(ctx context.Context, c *verbs.Conn) error {
 	select {
 	case <-s.all:
 		return nil

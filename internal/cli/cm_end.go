@@ -9,21 +9,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // cmEnd is one end of a test of the connection manager.
 type cmEnd struct {
 	params *cmParams
 	out    io.Writer
-	dev    *gorxe.Device
-	pd     *gorxe.PD
+	dev    *verbs.Device
+	pd     *verbs.PD
 	remote netip.AddrPort // of a client's server
 	at     netip.Addr     // where a server listens; unspecified: everywhere
 	tcp    tcp
 
-	announce func(*gorxe.Listener)
+	announce func(*verbs.Listener)
 
 	progress atomic.Uint64 // connections and completions, for watchProgress
 
@@ -34,11 +34,11 @@ type cmEnd struct {
 
 // cmConn is a connection, or a datagram queue pair, with what came over it.
 type cmConn struct {
-	conn           *gorxe.Conn   // nil for a datagram queue pair
-	peer           *gorxe.UDPeer // of a datagram queue pair
-	qp             *gorxe.QP
+	conn           *verbs.Conn   // nil for a datagram queue pair
+	peer           *verbs.UDPeer // of a datagram queue pair
+	qp             *verbs.QP
 	cq             waiter
-	mr             *gorxe.MR
+	mr             *verbs.MR
 	buf            []byte
 	slot           int // length of a receive in buf; a message to send is the last one
 	params         *cmParams
@@ -48,12 +48,12 @@ type cmConn struct {
 
 // prepare makes a queue pair with all of its receives posted: the peer may send as soon as it knows of the connection, and
 // ucmatose asks for no second try (its RNR retries are 0).
-func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
+func (e *cmEnd) prepare(service verbs.QPType) (*cmConn, error) {
 	p := e.params
 	c := &cmConn{params: p, slot: headerOf(service) + p.size}
 	c.buf = make([]byte, c.slot*(p.count+1))
 	var err error
-	if c.mr, err = e.pd.RegMR(c.buf, gorxe.LocalWrite); err != nil {
+	if c.mr, err = e.pd.RegMR(c.buf, verbs.LocalWrite); err != nil {
 		return nil, err
 	}
 	depth := max(1, p.count)
@@ -63,14 +63,14 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 		return nil, err
 	}
 	c.cq = waiter{cq: cq}
-	c.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: service, SendCQ: cq, Cap: gorxe.QPCap{
+	c.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: service, SendCQ: cq, Cap: verbs.QPCap{
 		MaxSendWR: depth + empty, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	if err != nil {
 		return nil, err
 	}
-	if service == gorxe.UD {
-		err = c.qp.StartDatagrams(gorxe.UDPQKey, gorxe.RandomPSN())
+	if service == verbs.UD {
+		err = c.qp.StartDatagrams(verbs.UDPQKey, verbs.RandomPSN())
 	} else {
 		err = c.qp.Init(0)
 	}
@@ -78,7 +78,7 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 		return nil, err
 	}
 	for i := range p.count {
-		err := c.qp.PostRecv(&gorxe.RecvWR{ID: uint64(i), SGList: []gorxe.SGE{c.mr.SGE(i*c.slot, c.slot)}})
+		err := c.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{c.mr.SGE(i*c.slot, c.slot)}})
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (e *cmEnd) prepare(service gorxe.QPType) (*cmConn, error) {
 
 // ask prepares a queue pair and has do connect it, or find its peer, and says how long that took. What was prepared is
 // returned with an error of do, too.
-func (e *cmEnd) ask(service gorxe.QPType, do func(*cmConn) error) (c *cmConn, took time.Duration, err error) {
+func (e *cmEnd) ask(service verbs.QPType, do func(*cmConn) error) (c *cmConn, took time.Duration, err error) {
 	if c, err = e.prepare(service); err != nil {
 		return nil, 0, err
 	}
@@ -98,7 +98,7 @@ func (e *cmEnd) ask(service gorxe.QPType, do func(*cmConn) error) (c *cmConn, to
 }
 
 // askAll asks for n, so many at a time, and says how fast that was.
-func (e *cmEnd) askAll(ctx context.Context, n int, service gorxe.QPType, do func(context.Context, *cmConn) error) error {
+func (e *cmEnd) askAll(ctx context.Context, n int, service verbs.QPType, do func(context.Context, *cmConn) error) error {
 	turns := make(chan struct{}, e.params.parallel)
 	begin := time.Now()
 	err := each(ctx, make([]struct{}, n), func(ctx context.Context, _ struct{}) error {
@@ -131,11 +131,11 @@ func (e *cmEnd) keep(c *cmConn, took time.Duration) {
 }
 
 // send posts all messages; address fills in where they go to.
-func (c *cmConn) send(address func(*gorxe.SendWR)) error {
+func (c *cmConn) send(address func(*verbs.SendWR)) error {
 	for i := range c.params.count {
-		wr := &gorxe.SendWR{
-			ID: uint64(i), Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
-			SGList: []gorxe.SGE{c.mr.SGE(c.params.count*c.slot, c.params.size)},
+		wr := &verbs.SendWR{
+			ID: uint64(i), Opcode: verbs.WRSend, Flags: verbs.Signaled,
+			SGList: []verbs.SGE{c.mr.SGE(c.params.count*c.slot, c.params.size)},
 		}
 		address(wr)
 		if err := c.qp.PostSend(wr); err != nil {
@@ -146,8 +146,8 @@ func (c *cmConn) send(address func(*gorxe.SendWR)) error {
 }
 
 // complete waits until so many messages have been sent and received. It tells first of the first that came.
-func (c *cmConn) complete(ctx context.Context, e *cmEnd, sent, received int, first func(*gorxe.WC) error) error {
-	var wc [16]gorxe.WC
+func (c *cmConn) complete(ctx context.Context, e *cmEnd, sent, received int, first func(*verbs.WC) error) error {
+	var wc [16]verbs.WC
 	for c.sent < sent || c.received < received {
 		n, err := c.cq.next(ctx, wc[:])
 		if err != nil {
@@ -164,17 +164,17 @@ func (c *cmConn) complete(ctx context.Context, e *cmEnd, sent, received int, fir
 	return nil
 }
 
-func (c *cmConn) completed(dev *gorxe.Device, wc *gorxe.WC, first func(*gorxe.WC) error) error {
+func (c *cmConn) completed(dev *verbs.Device, wc *verbs.WC, first func(*verbs.WC) error) error {
 	switch {
-	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil && c.received == c.params.count:
+	case wc.Status == verbs.WCWRFlushErr && c.conn != nil && c.received == c.params.count:
 		// The peer ends the connection when it has all: only acknowledgements are missing.
 		c.sent = c.params.count
 		return nil
 	case c.conn != nil && isDead(c.conn):
 		return fmt.Errorf("%w, after %s", errPeerDead, c.progress())
-	case wc.Status == gorxe.WCWRFlushErr && c.conn != nil:
+	case wc.Status == verbs.WCWRFlushErr && c.conn != nil:
 		return fmt.Errorf("the peer ended the connection after %s: it must be started with the same -C", c.progress())
-	case wc.Status != gorxe.WCSuccess:
+	case wc.Status != verbs.WCSuccess:
 		e := &completionError{wc: *wc, done: c.progress(), dev: dev}
 		if c.conn != nil {
 			e.peer = qp.GIDFromAddr(c.conn.Remote().Addr())

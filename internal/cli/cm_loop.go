@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // loopTimes are those of connecting that a loop tells apart: 1 µs to 10 minutes, to 3 digits.
@@ -59,7 +59,7 @@ func (e *cmEnd) loop(ctx context.Context) error {
 
 // once makes one connection, has it carry its messages and ends it.
 func (e *cmEnd) once(ctx context.Context, times *loopTimes) error {
-	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.dial(ctx, c) })
+	c, took, err := e.ask(verbs.RC, func(c *cmConn) error { return e.dial(ctx, c) })
 	if c != nil {
 		defer c.close()
 	}
@@ -97,8 +97,8 @@ func (e *cmEnd) serve(ctx context.Context) error {
 	}
 }
 
-func (e *cmEnd) serveOne(ctx context.Context, r *gorxe.ConnRequest, times *loopTimes) error {
-	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
+func (e *cmEnd) serveOne(ctx context.Context, r *verbs.ConnRequest, times *loopTimes) error {
+	c, took, err := e.ask(verbs.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
 	if c != nil {
 		defer c.close()
 	}
@@ -117,7 +117,7 @@ func (e *cmEnd) serveOne(ctx context.Context, r *gorxe.ConnRequest, times *loopT
 	switch err := c.conn.Err(); {
 	case isDead(c.conn):
 		return errPeerDead
-	case !errors.Is(err, gorxe.ErrDisconnected):
+	case !errors.Is(err, verbs.ErrDisconnected):
 		return err
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Who ends a connection: ucmatose's server, rdma_server and rdma_client, cmtime's client. So the server does when there were messages,
@@ -52,19 +52,19 @@ func (e *cmEnd) explain(err error) error {
 	if errors.Is(err, errSilence) {
 		return fmt.Errorf("%w: it must be ucmatose, or gorxe cm, with the same number of connections (-n) and messages (-C)", err)
 	}
-	return explainStandstill(err, gorxe.RC, "ucmatose, or gorxe cm,")
+	return explainStandstill(err, verbs.RC, "ucmatose, or gorxe cm,")
 }
 
 // param is what ucmatose asks for. As with every queue pair of rdma_cm the peer may write: that is
 // how it can find out whether this end lives.
-func (e *cmEnd) param() gorxe.ConnParam {
-	p := gorxe.DefaultConnParam()
-	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = gorxe.RemoteWrite, 1, 1
+func (e *cmEnd) param() verbs.ConnParam {
+	p := verbs.DefaultConnParam()
+	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = verbs.RemoteWrite, 1, 1
 	return p
 }
 
 // dialAll makes n connections, so many at a time.
-func (e *cmEnd) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n, gorxe.RC, e.dial) }
+func (e *cmEnd) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n, verbs.RC, e.dial) }
 
 func (e *cmEnd) dial(ctx context.Context, c *cmConn) (err error) {
 	if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err == nil {
@@ -75,7 +75,7 @@ func (e *cmEnd) dial(ctx context.Context, c *cmConn) (err error) {
 
 // lookAfter has the connection end when its peer does not answer. In step with cmtime its TCP connection tells that, and
 // not all of cmtime's connections have queue pairs.
-func (e *cmEnd) lookAfter(c *gorxe.Conn) {
+func (e *cmEnd) lookAfter(c *verbs.Conn) {
 	if e.params.step {
 		return
 	}
@@ -84,12 +84,12 @@ func (e *cmEnd) lookAfter(c *gorxe.Conn) {
 }
 
 // open opens the port.
-func (e *cmEnd) open() (*gorxe.Listener, error) {
+func (e *cmEnd) open() (*verbs.Listener, error) {
 	return e.dev.Listen(e.params.portSpace(), netip.AddrPortFrom(e.at, e.params.port), e.params.conns)
 }
 
 // listen opens the port and says so.
-func (e *cmEnd) listen() (*gorxe.Listener, error) {
+func (e *cmEnd) listen() (*verbs.Listener, error) {
 	l, err := e.open()
 	if err == nil {
 		e.announce(l)
@@ -108,7 +108,7 @@ func (e *cmEnd) acceptAll(ctx context.Context, n int) error {
 }
 
 // acceptSome takes n connections and says how fast that was.
-func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error {
+func (e *cmEnd) acceptSome(ctx context.Context, l *verbs.Listener, n int) error {
 	var begin time.Time
 	g := newGroup(ctx)
 	early := newEarlyEnds(e, n)
@@ -138,8 +138,8 @@ func (e *cmEnd) acceptSome(ctx context.Context, l *gorxe.Listener, n int) error 
 }
 
 // accept makes one connection.
-func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) (*cmConn, error) {
-	c, took, err := e.ask(gorxe.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
+func (e *cmEnd) accept(ctx context.Context, r *verbs.ConnRequest) (*cmConn, error) {
+	c, took, err := e.ask(verbs.RC, func(c *cmConn) error { return e.take(ctx, r, c) })
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (e *cmEnd) accept(ctx context.Context, r *gorxe.ConnRequest) (*cmConn, erro
 	return c, nil
 }
 
-func (e *cmEnd) take(ctx context.Context, r *gorxe.ConnRequest, c *cmConn) (err error) {
+func (e *cmEnd) take(ctx context.Context, r *verbs.ConnRequest, c *cmConn) (err error) {
 	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err == nil {
 		e.lookAfter(c.conn)
 	}
@@ -156,7 +156,7 @@ func (e *cmEnd) take(ctx context.Context, r *gorxe.ConnRequest, c *cmConn) (err 
 
 // exchange sends all messages and takes the peer's, whichever end sends first.
 func (c *cmConn) exchange(ctx context.Context, e *cmEnd) error {
-	if err := c.send(func(*gorxe.SendWR) {}); err != nil {
+	if err := c.send(func(*verbs.SendWR) {}); err != nil {
 		return err
 	}
 	n := e.params.count
@@ -166,7 +166,7 @@ func (c *cmConn) exchange(ctx context.Context, e *cmEnd) error {
 // ends reports whether this end is the one that disconnects.
 func (e *cmEnd) ends() bool { return e.params.server == (e.params.count > 0) }
 
-func (e *cmEnd) qps() (qps []*gorxe.QP) {
+func (e *cmEnd) qps() (qps []*verbs.QP) {
 	for _, c := range e.made {
 		qps = append(qps, c.qp)
 	}

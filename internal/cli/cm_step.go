@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // stepPeer is what the other end of a test in step must be.
@@ -29,7 +29,7 @@ func (p *cmParams) rounds() []round {
 
 // inStep does what cmtime does: it makes and ends connections, and after each step waits for the peer.
 func (e *cmEnd) inStep(ctx context.Context) error {
-	var l *gorxe.Listener
+	var l *verbs.Listener
 	line, err := &stepLine{role: exchange.Client}, error(nil)
 	if e.params.server {
 		line.role = exchange.Server
@@ -54,7 +54,7 @@ func (e *cmEnd) inStep(ctx context.Context) error {
 		err := e.round(run, line, l, fmt.Sprintf("round %d of %d, %s\n", i+1, len(all), r.title), r.conns)
 		made := e.forget()
 		if err != nil {
-			err = explainStandstill(explainExchange(err, stepPeer), gorxe.RC, stepPeer)
+			err = explainStandstill(explainExchange(err, stepPeer), verbs.RC, stepPeer)
 			return fmt.Errorf("in round %d, with %d of %s: %w", i+1, made, plural(r.conns, "connection"), err)
 		}
 	}
@@ -62,7 +62,7 @@ func (e *cmEnd) inStep(ctx context.Context) error {
 }
 
 // round makes n connections and ends them.
-func (e *cmEnd) round(ctx context.Context, line *stepLine, l *gorxe.Listener, title string, n int) error {
+func (e *cmEnd) round(ctx context.Context, line *stepLine, l *verbs.Listener, title string, n int) error {
 	err := line.keep(ctx, stepBegin, func(context.Context) error { return nil })
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e *cmEnd) part(ctx context.Context, c *cmConn) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := c.conn.Err(); !errors.Is(err, gorxe.ErrDisconnected) {
+	if err := c.conn.Err(); !errors.Is(err, verbs.ErrDisconnected) {
 		return err
 	}
 	return nil
@@ -124,7 +124,7 @@ func (e *cmEnd) forget() int {
 }
 
 // meetStep waits for the client's TCP connection. Both ports are open when it says that it listens.
-func (e *cmEnd) meetStep(ctx context.Context, l *gorxe.Listener) (net.Conn, error) {
+func (e *cmEnd) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup
 	var early error

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // A step is what both ends of cmtime have done when they go on. It travels as one byte: the place that cmtime

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // datagrams asks for the server's queue pairs, or tells them, and sends messages both ways: the client's first, as the server does not
@@ -26,7 +26,7 @@ func (e *cmEnd) datagrams(ctx context.Context) error {
 	err := each(run, e.made, e.trade)
 	stop()
 	if err != nil {
-		return explainStandstill(err, gorxe.UD, "udaddy, or gorxe cm -P udp,")
+		return explainStandstill(err, verbs.UD, "udaddy, or gorxe cm -P udp,")
 	}
 	e.printRun()
 	return nil
@@ -34,7 +34,7 @@ func (e *cmEnd) datagrams(ctx context.Context) error {
 
 // resolveAll asks for all queue pairs, so many at a time.
 func (e *cmEnd) resolveAll(ctx context.Context) error {
-	return e.askAll(ctx, e.params.conns, gorxe.UD, func(ctx context.Context, c *cmConn) (err error) {
+	return e.askAll(ctx, e.params.conns, verbs.UD, func(ctx context.Context, c *cmConn) (err error) {
 		c.peer, err = e.pd.DialUD(ctx, e.remote, nil)
 		return err
 	})
@@ -57,7 +57,7 @@ func (e *cmEnd) answerAll(ctx context.Context) error {
 			begin = time.Now()
 		}
 		asked := time.Now()
-		c, err := e.prepare(gorxe.UD)
+		c, err := e.prepare(verbs.UD)
 		if err != nil {
 			return err
 		}
@@ -82,13 +82,13 @@ func (e *cmEnd) trade(ctx context.Context, c *cmConn) error {
 		}
 		return c.complete(ctx, e, n, n, nil)
 	}
-	err := c.complete(ctx, e, 0, n, func(wc *gorxe.WC) error {
+	err := c.complete(ctx, e, 0, n, func(wc *verbs.WC) error {
 		at := int(wc.WRID) * c.slot
 		ah, err := e.pd.CreateAHFromWC(wc, c.buf[at:at+c.slot])
 		if err != nil {
 			return err
 		}
-		c.peer = &gorxe.UDPeer{AH: ah, QPN: gorxe.QPN(wc.Imm), QKey: gorxe.UDPQKey}
+		c.peer = &verbs.UDPeer{AH: ah, QPN: verbs.QPN(wc.Imm), QKey: verbs.UDPQKey}
 		return nil
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *cmEnd) trade(ctx context.Context, c *cmConn) error {
 }
 
 // toPeer addresses a message.
-func (c *cmConn) toPeer(wr *gorxe.SendWR) {
-	wr.Opcode, wr.Imm = gorxe.WRSendImm, uint32(c.qp.QPN())
+func (c *cmConn) toPeer(wr *verbs.SendWR) {
+	wr.Opcode, wr.Imm = verbs.WRSendImm, uint32(c.qp.QPN())
 	wr.AH, wr.RemoteQPN, wr.RemoteQKey = c.peer.AH, c.peer.QPN, c.peer.QKey
 }

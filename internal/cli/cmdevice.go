@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/route"
+	"github.com/gorxe/gorxe/internal/host/route"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // managedFlags choose the device of a command that meets its peer by the connection manager.
@@ -46,7 +46,7 @@ func (f *managedFlags) flags() *deviceFlags {
 
 // dialing opens the device for a server at host, on the local address source or, if that is empty, the one from which
 // the host is reached.
-func (a *app) dialing(ctx context.Context, f *managedFlags, source, host string, port uint16) (*gorxe.Device, netip.AddrPort, error) {
+func (a *app) dialing(ctx context.Context, f *managedFlags, source, host string, port uint16) (*verbs.Device, netip.AddrPort, error) {
 	to, err := route.LookupAddrPort(ctx, host, port, route.AsResolved)
 	if err != nil {
 		return nil, netip.AddrPort{}, err
@@ -68,7 +68,7 @@ func (a *app) dialing(ctx context.Context, f *managedFlags, source, host string,
 
 // serving opens the device of a server that listens at the address bind, or at all of the device if it is empty or
 // unspecified, and of the host if no device is named.
-func (a *app) serving(ctx context.Context, f *managedFlags, bind string) (*gorxe.Device, netip.Addr, error) {
+func (a *app) serving(ctx context.Context, f *managedFlags, bind string) (*verbs.Device, netip.Addr, error) {
 	var at netip.Addr
 	if bind != "" {
 		list, err := route.LookupAddrPort(ctx, bind, 0, route.AsResolved)
@@ -142,7 +142,7 @@ func hostLinks(kind string) ([]packet.Link, error) {
 }
 
 // announce says where a server listens, for people and for scripts that wait for it.
-func (a *app) announce(l *gorxe.Listener, dev *gorxe.Device) {
+func (a *app) announce(l *verbs.Listener, dev *verbs.Device) {
 	where := l.Addr().Addr().String()
 	if !l.Addr().Addr().IsValid() || l.Addr().Addr().IsUnspecified() {
 		where = ""

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm"
-	"github.com/gorxe/gorxe/internal/engine"
+	"github.com/gorxe/gorxe/internal/nic"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -17,7 +17,7 @@ import (
 // cmtime is what cmtime of rdma-core 52 to 58 does on the wire, and no more: it has no queue pair at all, and where
 // the tool has some it names numbers as well.
 type cmtime struct {
-	gsi    *engine.GSI
+	gsi    *nic.GSI
 	conns  int
 	keeps  bool          // it does not disconnect what it says is
 	pause  time.Duration // before it asks for each connection, and before it disconnects it
@@ -39,7 +39,7 @@ func (w *world) newCmtime(t *testing.T, addr string, conns int) *cmtime {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := engine.Open(engine.Config{Links: []packet.Link{l}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
+	d, err := nic.Open(nic.Config{Links: []packet.Link{l}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

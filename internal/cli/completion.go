@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // spins is how often a wait looks again before it sleeps, about 20 µs. Waking up costs about as much, and on a machine
@@ -14,7 +14,7 @@ const spins = 64
 
 // waiter takes completions from a CQ, with little latency when they come soon and without using the processor when not.
 type waiter struct {
-	cq  *gorxe.CQ
+	cq  *verbs.CQ
 	how waiting
 }
 
@@ -28,7 +28,7 @@ const (
 )
 
 // next returns at least one completion, or the reason why there is none. When ctx is over it does not go on.
-func (w waiter) next(ctx context.Context, wc []gorxe.WC) (int, error) {
+func (w waiter) next(ctx context.Context, wc []verbs.WC) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -54,27 +54,27 @@ func (w waiter) next(ctx context.Context, wc []gorxe.WC) (int, error) {
 
 // completionError is a work request that failed, with what its status usually means for the user of a tool.
 type completionError struct {
-	wc   gorxe.WC
+	wc   verbs.WC
 	done string // how far the traffic had come: "17 of 1000 messages"
-	dev  *gorxe.Device
-	peer gorxe.GID
+	dev  *verbs.Device
+	peer verbs.GID
 }
 
 func (e *completionError) Error() string {
 	text := fmt.Sprintf("%v (%s) on QP %#06x after %s", e.wc.Status, e.wc.Status.Name(), uint32(e.wc.QPN), e.done)
 	switch e.wc.Status {
-	case gorxe.WCRetryExcErr:
+	case verbs.WCRetryExcErr:
 		if err := e.dev.SendError(); err != nil {
 			return fmt.Sprintf("%s: %s", text, oneLine(err))
 		}
 		return fmt.Sprintf("%s: no answer from %v: does UDP port 4791 reach it, and have both ends the same path MTU?", text, e.peer.Addr())
-	case gorxe.WCRNRRetryExcErr:
+	case verbs.WCRNRRetryExcErr:
 		return text + ": the peer posted no receive; start both ends with the same test and parameters"
-	case gorxe.WCRemAccessErr:
+	case verbs.WCRemAccessErr:
 		return text + ": the peer's memory does not extend that far; give both ends the same size (-s, -a) and number of QPs (-q)"
-	case gorxe.WCRemInvReqErr, gorxe.WCRemOpErr:
+	case verbs.WCRemInvReqErr, verbs.WCRemOpErr:
 		return text + ": the peer refuses the operation; start both ends with the same test, size and parameters"
-	case gorxe.WCLocLenErr:
+	case verbs.WCLocLenErr:
 		return text + ": the peer's message is longer than this end expects; give both ends the same size (-s)"
 	}
 	return text

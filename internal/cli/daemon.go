@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/daemon"
-	"github.com/gorxe/gorxe/internal/daemon/config"
+	"github.com/gorxe/gorxe/internal/serve/daemon"
+	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 	"github.com/gorxe/gorxe/trace/text"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/daemon"
-	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/daemon"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 

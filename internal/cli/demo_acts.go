@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // demo is a performance: two devices, A and B, and the wire between them.
@@ -66,12 +66,12 @@ func (p *demoParams) program() (acts []demoAct) {
 
 // demoEnd is one device with one of everything.
 type demoEnd struct {
-	dev  *gorxe.Device
+	dev  *verbs.Device
 	buf  []byte
-	mr   *gorxe.MR
-	cq   *gorxe.CQ
-	qp   *gorxe.QP
-	info gorxe.ConnInfo
+	mr   *verbs.MR
+	cq   *verbs.CQ
+	qp   *verbs.QP
+	info verbs.ConnInfo
 }
 
 // Sizes and addresses of the performance.
@@ -106,8 +106,8 @@ func (d *demo) open(links [2]packet.Link) error {
 		}
 		link = d.wire.tap(i, link, fault)
 		// Probes follow the time that answers take, and each run shall have the same packets.
-		unprobed := gorxe.TransportConfig{ProbeAfter: 1 << 62}
-		cfg := gorxe.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
+		unprobed := verbs.TransportConfig{ProbeAfter: 1 << 62}
+		cfg := verbs.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
 		if d.app.recording != nil && i == 0 {
 			link = d.app.recording.Wrap(device(i), link)
 			cfg.Observer = d.app.recording.Observer()
@@ -153,24 +153,24 @@ func (d *demo) connect(context.Context) error {
 		e.buf = make([]byte, demoBuffer)
 		pd := e.dev.AllocPD()
 		var err error
-		access := gorxe.LocalWrite | gorxe.RemoteWrite | gorxe.RemoteRead | gorxe.RemoteAtomic
-		if e.mr, err = pd.RegMR(e.buf, access, gorxe.WithIOVA(demoVA[i])); err != nil {
+		access := verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
+		if e.mr, err = pd.RegMR(e.buf, access, verbs.WithIOVA(demoVA[i])); err != nil {
 			return err
 		}
 		if e.cq, err = e.dev.CreateCQ(16); err != nil {
 			return err
 		}
-		if e.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: e.cq}); err != nil {
+		if e.qp, err = pd.CreateQP(verbs.QPInitAttr{SendCQ: e.cq}); err != nil {
 			return err
 		}
-		if e.info, err = e.qp.Local(0, gorxe.PSN(psns.Uint32()&0xffffff)); err != nil {
+		if e.info, err = e.qp.Local(0, verbs.PSN(psns.Uint32()&0xffffff)); err != nil {
 			return err
 		}
 	}
 	d.heading("Connect: each end learns the other's queue pair number, first PSN and GID")
-	attr := gorxe.DefaultConnAttr()
+	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.Timeout, attr.MinRNRTimer = demoPathMTU, demoTimeout, demoRNRTimer
-	attr.Access |= gorxe.RemoteAtomic
+	attr.Access |= verbs.RemoteAtomic
 	for i := range d.ends {
 		e := &d.ends[i]
 		if err := e.qp.Connect(e.info, d.ends[1-i].info, attr); err != nil {
@@ -183,28 +183,28 @@ func (d *demo) connect(context.Context) error {
 }
 
 // one posts a work request on A's queue pair and waits for its completion.
-func (d *demo) one(ctx context.Context, wr *gorxe.SendWR) (gorxe.WC, error) {
+func (d *demo) one(ctx context.Context, wr *verbs.SendWR) (verbs.WC, error) {
 	if err := d.post(wr); err != nil {
-		return gorxe.WC{}, err
+		return verbs.WC{}, err
 	}
 	return d.completion(ctx, &d.ends[0])
 }
 
 // post posts a work request on A's queue pair, with a number of its own.
-func (d *demo) post(wr *gorxe.SendWR) error {
+func (d *demo) post(wr *verbs.SendWR) error {
 	d.wrs++
 	wr.ID = d.wrs
-	wr.Flags |= gorxe.Signaled
+	wr.Flags |= verbs.Signaled
 	return d.ends[0].qp.PostSend(wr)
 }
 
 // completion waits for one completion, which must be good.
-func (d *demo) completion(ctx context.Context, e *demoEnd) (gorxe.WC, error) {
-	var wc [1]gorxe.WC
+func (d *demo) completion(ctx context.Context, e *demoEnd) (verbs.WC, error) {
+	var wc [1]verbs.WC
 	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {
 		return wc[0], err
 	}
-	if wc[0].Status != gorxe.WCSuccess {
+	if wc[0].Status != verbs.WCSuccess {
 		d.show(d.wire.take())
 		return wc[0], &completionError{wc[0], "the packets above", e.dev, d.ends[1].info.GID}
 	}
@@ -224,7 +224,7 @@ func (d *demo) show(events []demoEvent) {
 }
 
 // verdict prints how an act ended.
-func (d *demo) verdict(who int, wc gorxe.WC, text string) {
+func (d *demo) verdict(who int, wc verbs.WC, text string) {
 	line := fmt.Sprintf("  %s %s: %v %v. %s", d.style.green("✓"), device(who), wc.Opcode, wc.Status, text)
 	d.printf("%s\n", strings.TrimRight(line, " "))
 }

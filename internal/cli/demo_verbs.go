@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func (d *demo) actWrite(ctx context.Context) error {
 	d.heading(fmt.Sprintf("WRITE: A puts %d bytes into B's memory; no program on B takes part", demoWriteSize))
 	a, b := &d.ends[0], &d.ends[1]
 	d.fill(a.buf[:demoWriteSize], 1)
-	return d.move(ctx, gorxe.WRWrite, "the WRITE", "B", b.buf[:demoWriteSize], a.buf[:demoWriteSize])
+	return d.move(ctx, verbs.WRWrite, "the WRITE", "B", b.buf[:demoWriteSize], a.buf[:demoWriteSize])
 }
 
 func (d *demo) actRead(ctx context.Context) error {
@@ -22,14 +22,14 @@ func (d *demo) actRead(ctx context.Context) error {
 	a, b := &d.ends[0], &d.ends[1]
 	d.fill(b.buf[:demoReadSize], 2)
 	clear(a.buf)
-	return d.move(ctx, gorxe.WRRead, "the READ", "A", a.buf[:demoReadSize], b.buf[:demoReadSize])
+	return d.move(ctx, verbs.WRRead, "the READ", "A", a.buf[:demoReadSize], b.buf[:demoReadSize])
 }
 
 // move does a WRITE or READ between the beginnings of both ends' memory, and compares what whose memory then has with what it should.
-func (d *demo) move(ctx context.Context, op gorxe.WROpcode, what, whose string, got, want []byte) error {
+func (d *demo) move(ctx context.Context, op verbs.WROpcode, what, whose string, got, want []byte) error {
 	a, b := &d.ends[0], &d.ends[1]
-	wc, err := d.one(ctx, &gorxe.SendWR{
-		Opcode: op, SGList: []gorxe.SGE{a.mr.SGE(0, len(want))}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+	wc, err := d.one(ctx, &verbs.SendWR{
+		Opcode: op, SGList: []verbs.SGE{a.mr.SGE(0, len(want))}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 	})
 	if err != nil {
 		return err
@@ -49,14 +49,14 @@ func (d *demo) actAtomic(ctx context.Context) error {
 	counter, old := b.buf[:8], a.buf[:8]
 	binary.NativeEndian.PutUint64(counter, was)
 	for _, step := range []struct {
-		wr          gorxe.SendWR
+		wr          verbs.SendWR
 		before, now uint64
 		text        string
 	}{
-		{gorxe.SendWR{Opcode: gorxe.WRFetchAdd, CompareAdd: added}, was, was + added, "%d was there, %d is."},
-		{gorxe.SendWR{Opcode: gorxe.WRCmpSwap, CompareAdd: was + added, Swap: swapped}, was + added, swapped, "%d was there, as A thought, and %d is."},
+		{verbs.SendWR{Opcode: verbs.WRFetchAdd, CompareAdd: added}, was, was + added, "%d was there, %d is."},
+		{verbs.SendWR{Opcode: verbs.WRCmpSwap, CompareAdd: was + added, Swap: swapped}, was + added, swapped, "%d was there, as A thought, and %d is."},
 	} {
-		step.wr.SGList, step.wr.RemoteAddr, step.wr.RKey = []gorxe.SGE{a.mr.SGE(0, 8)}, b.mr.Addr(), b.mr.RKey()
+		step.wr.SGList, step.wr.RemoteAddr, step.wr.RKey = []verbs.SGE{a.mr.SGE(0, 8)}, b.mr.Addr(), b.mr.RKey()
 		wc, err := d.one(ctx, &step.wr)
 		if err != nil {
 			return err
@@ -76,10 +76,10 @@ func (d *demo) actSend(ctx context.Context) error {
 	d.heading("SEND: B posts a receive, A sends a message into it")
 	a, b := &d.ends[0], &d.ends[1]
 	copy(a.buf, text)
-	if err := b.qp.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{b.mr.SGE(0, 256)}}); err != nil {
+	if err := b.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, 256)}}); err != nil {
 		return err
 	}
-	sent, err := d.one(ctx, &gorxe.SendWR{Opcode: gorxe.WRSend, SGList: []gorxe.SGE{a.mr.SGE(0, len(text))}})
+	sent, err := d.one(ctx, &verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, len(text))}})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (d *demo) actRNR(ctx context.Context) error {
 	a, b := &d.ends[0], &d.ends[1]
 	copy(a.buf, text)
 	refused := d.wire.refusal()
-	if err := d.post(&gorxe.SendWR{Opcode: gorxe.WRSend, SGList: []gorxe.SGE{a.mr.SGE(0, len(text))}}); err != nil {
+	if err := d.post(&verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, len(text))}}); err != nil {
 		return err
 	}
 	select {
@@ -112,7 +112,7 @@ func (d *demo) actRNR(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := b.qp.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{b.mr.SGE(0, 256)}}); err != nil {
+	if err := b.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, 256)}}); err != nil {
 		return err
 	}
 	sent, err := d.completion(ctx, a)
@@ -137,17 +137,17 @@ func (d *demo) actLoss(ctx context.Context) error {
 	a, b := &d.ends[0], &d.ends[1]
 	d.wire.bad.Store(true)
 	before := d.wire.count()
-	var wc gorxe.WC
+	var wc verbs.WC
 	for i, shown := 1, 0; i <= demoMessages; i++ {
 		d.fill(a.buf, uint64(10+i))
 		var err error
-		wc, err = d.one(ctx, &gorxe.SendWR{
-			Opcode: gorxe.WRWrite, SGList: []gorxe.SGE{a.mr.SGE(0, demoBuffer)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+		wc, err = d.one(ctx, &verbs.SendWR{
+			Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.mr.SGE(0, demoBuffer)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 		})
 		var failed *completionError
-		if errors.As(err, &failed) && failed.wc.Status == gorxe.WCRetryExcErr {
+		if errors.As(err, &failed) && failed.wc.Status == verbs.WCRetryExcErr {
 			return fmt.Errorf("WRITE %d: %v (%s): %g %% is more than %d retries make up for; choose a smaller --loss",
-				i, failed.wc.Status, failed.wc.Status.Name(), d.params.loss, gorxe.DefaultConnAttr().RetryCnt)
+				i, failed.wc.Status, failed.wc.Status.Name(), d.params.loss, verbs.DefaultConnAttr().RetryCnt)
 		}
 		if err != nil {
 			return err

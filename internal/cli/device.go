@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // deviceFlags choose the device and its port, as every verbs tool lets one do.
@@ -44,7 +44,7 @@ func addLinkFlag(fs *pflag.FlagSet, kind *string) {
 
 // addSpinFlag is the choice between latency and an idle processor.
 func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
-	fs.DurationVar(d, "spin", gorxe.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
+	fs.DurationVar(d, "spin", verbs.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
 }
 
 // addShardsFlag is the choice of how many processors serve connections.
@@ -53,11 +53,11 @@ func addShardsFlag(fs *pflag.FlagSet, n *int) {
 }
 
 func (f *deviceFlags) check() error {
-	if f.shards < 0 || f.shards > gorxe.MaxShards {
-		return usagef("--shards %d: give 1 to %d", f.shards, gorxe.MaxShards)
+	if f.shards < 0 || f.shards > verbs.MaxShards {
+		return usagef("--shards %d: give 1 to %d", f.shards, verbs.MaxShards)
 	}
-	if f.spin < 0 || f.spin > gorxe.MaxSpin {
-		return usagef("--spin %v: give 0s to %v", f.spin, gorxe.MaxSpin)
+	if f.spin < 0 || f.spin > verbs.MaxSpin {
+		return usagef("--spin %v: give 0s to %v", f.spin, verbs.MaxSpin)
 	}
 	if err := packet.CheckKind(f.link); err != nil {
 		return usagef("--link %q: choose %s", f.link, packet.KindList())
@@ -83,8 +83,8 @@ func (f *deviceFlags) check() error {
 }
 
 // config is that of a device on an interface or address, with the flags' faults.
-func (f *deviceFlags) config(device string) gorxe.Config {
-	cfg := gorxe.Config{Device: device, Link: f.link, Spin: cmp.Or(f.spin, -1), Shards: f.shards}
+func (f *deviceFlags) config(device string) verbs.Config {
+	cfg := verbs.Config{Device: device, Link: f.link, Spin: cmp.Or(f.spin, -1), Shards: f.shards}
 	// check has refused what is wrong; what is empty is no fault.
 	faults, _ := packet.ParseFaults(f.faults)
 	losses, _ := packet.ParseFaults(f.losses)
@@ -95,7 +95,7 @@ func (f *deviceFlags) config(device string) gorxe.Config {
 }
 
 // openDevice opens the device that f describes on an interface or address.
-func (a *app) openDevice(f *deviceFlags, device string) (*gorxe.Device, error) {
+func (a *app) openDevice(f *deviceFlags, device string) (*verbs.Device, error) {
 	cfg := f.config(device)
 	if err := a.recorded(&cfg, f.trace); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (a *app) openDevice(f *deviceFlags, device string) (*gorxe.Device, error) {
 }
 
 // openLinks opens a device, and says which links it has where that was left to it.
-func (a *app) openLinks(cfg gorxe.Config) (*gorxe.Device, error) {
+func (a *app) openLinks(cfg verbs.Config) (*verbs.Device, error) {
 	dev, err := a.open(cfg)
 	if err != nil || cfg.Link != packet.Auto {
 		return dev, err
@@ -128,7 +128,7 @@ func choiceText(choices []packet.Choice) string {
 
 // openFor opens the device that f names, or nil when it names none: then open it with openAt once the connection to the
 // peer tells which address that is.
-func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
+func (a *app) openFor(f *deviceFlags) (*verbs.Device, error) {
 	if f.dev == "" {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (a *app) openFor(f *deviceFlags) (*gorxe.Device, error) {
 
 // openAt opens the device that f describes on the local address of conn: that which leads to the peer. Where a GID was
 // chosen by its index it is the device of the whole interface, as the index counts all addresses of that.
-func (a *app) openAt(f *deviceFlags, conn net.Conn, indexed bool) (*gorxe.Device, error) {
+func (a *app) openAt(f *deviceFlags, conn net.Conn, indexed bool) (*verbs.Device, error) {
 	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {
 		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
@@ -157,7 +157,7 @@ func (a *app) openAt(f *deviceFlags, conn net.Conn, indexed bool) (*gorxe.Device
 
 // pickGID returns the entry at index or, for a negative index, the one that perftest would take: the first IPv4 entry,
 // else the first that is not link-local, else the first.
-func pickGID(dev *gorxe.Device, index int, flag string) (gorxe.GIDEntry, error) {
+func pickGID(dev *verbs.Device, index int, flag string) (verbs.GIDEntry, error) {
 	if index >= 0 {
 		g, err := dev.GID(index)
 		if err != nil {
@@ -187,15 +187,15 @@ func gidRank(a netip.Addr) int {
 
 // checkMTU refuses a path MTU that there is not; 0 is the largest.
 func checkMTU(requested int) error {
-	if requested != 0 && !gorxe.MTU(requested).Valid() {
+	if requested != 0 && !verbs.MTU(requested).Valid() {
 		return usagef("path MTU %d: choose 256, 512, 1024, 2048 or 4096 with -m", requested)
 	}
 	return nil
 }
 
 // pathMTU returns the path MTU to use at g: requested, or the largest there is for 0.
-func pathMTU(requested int, g gorxe.GIDEntry) (gorxe.MTU, error) {
-	m := gorxe.MTU(requested)
+func pathMTU(requested int, g verbs.GIDEntry) (verbs.MTU, error) {
+	m := verbs.MTU(requested)
 	switch {
 	case requested == 0:
 		return g.MTU, nil
@@ -214,10 +214,10 @@ func pathMTU(requested int, g gorxe.GIDEntry) (gorxe.MTU, error) {
 const mtuOverhead = 80
 
 // sameFamily reports whether two GIDs are both IPv4 or both IPv6; only then can there be a path.
-func sameFamily(a, b gorxe.GID) bool { return a.Addr().Is4() == b.Addr().Is4() }
+func sameFamily(a, b verbs.GID) bool { return a.Addr().Is4() == b.Addr().Is4() }
 
 // checkPeerGID refuses a peer that cannot be reached from g.
-func checkPeerGID(g gorxe.GIDEntry, peer gorxe.GID, flag string) error {
+func checkPeerGID(g verbs.GIDEntry, peer verbs.GID, flag string) error {
 	switch {
 	case peer.IsZero():
 		return fmt.Errorf("the peer has no GID: give it a GID index (%s)", flag)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 type devinfoParams struct {
@@ -128,7 +128,7 @@ type deviceInfo struct {
 	Port      portInfo         `json:"port"`
 	GIDs      []gidInfo        `json:"gids"`
 	Links     []string         `json:"links"` // one line for each kind, or for each link
-	attr      gorxe.DeviceAttr // for printing
+	attr      verbs.DeviceAttr // for printing
 }
 
 type portInfo struct {
@@ -193,9 +193,9 @@ const memoryLink = "pipe"
 
 // openToLook opens a device like that on the addresses of an interface. Links of kinds that do not work everywhere are
 // really opened, unless another program has the port, which inUse says then; all others are in memory.
-func (a *app) openToLook(name, link string, addrs []netip.Addr, mtu int) (dev *gorxe.Device, inUse error, err error) {
+func (a *app) openToLook(name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device, inUse error, err error) {
 	if link != "" && link != "udp" {
-		dev, err = a.open(gorxe.Config{Device: name, Link: link})
+		dev, err = a.open(verbs.Config{Device: name, Link: link})
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return dev, nil, err
 		}
@@ -210,7 +210,7 @@ func (a *app) openToLook(name, link string, addrs []netip.Addr, mtu int) (dev *g
 		}
 		links = append(links, l)
 	}
-	dev, err = gorxe.Open(gorxe.Config{Links: links})
+	dev, err = verbs.Open(verbs.Config{Links: links})
 	return dev, inUse, err
 }
 
@@ -226,7 +226,7 @@ func interfaceGUID(name string) uint64 {
 
 // addLinks adds what there is to say of the link of g: its kind, and why it is no other. What was said of another is not said
 // again.
-func (i *deviceInfo) addLinks(g *gorxe.GIDEntry, choices []packet.Choice) {
+func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []packet.Choice) {
 	add := func(line string) {
 		if !slices.Contains(i.Links, line) {
 			i.Links = append(i.Links, line)
@@ -303,7 +303,7 @@ func (i *deviceInfo) print(w io.Writer, verbose bool) {
 	fmt.Fprintln(w)
 }
 
-func mtuText(m int) string { return fmt.Sprintf("%d (%d)", m, gorxe.MTU(m).Enum()) }
+func mtuText(m int) string { return fmt.Sprintf("%d (%d)", m, verbs.MTU(m).Enum()) }
 
 // limit is one attribute that -v adds.
 type limit struct {
@@ -315,7 +315,7 @@ type limit struct {
 func (l limit) String() string { return fmt.Sprintf(l.format, l.value) }
 
 // deviceLimits lists the limits in ibv_devinfo's order. What gorxe does not have is 0, as there.
-func deviceLimits(t *gorxe.DeviceAttr) []limit {
+func deviceLimits(t *verbs.DeviceAttr) []limit {
 	atomics := "ATOMIC_NONE (%d)"
 	if t.AtomicCap == 1 {
 		atomics = "ATOMIC_HCA (%d)"

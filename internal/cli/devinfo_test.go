@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func maskDevice(text string) string {
@@ -63,7 +63,7 @@ func TestDefaultGID(t *testing.T) {
 		{"fe80::1 192.0.2.1 2001:db8::1", 1}, {"fe80::1 2001:db8::1", 1}, {"fe80::1", 0}, {"192.0.2.2 192.0.2.1", 0},
 	} {
 		w := newWorld()
-		var cfg gorxe.Config
+		var cfg verbs.Config
 		for _, a := range strings.Fields(tt.addrs) {
 			l, err := w.net.Open(mustAddr(a), 1500)
 			if err != nil {
@@ -71,7 +71,7 @@ func TestDefaultGID(t *testing.T) {
 			}
 			cfg.Links = append(cfg.Links, l)
 		}
-		dev, err := gorxe.Open(cfg)
+		dev, err := verbs.Open(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

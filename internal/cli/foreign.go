@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // foreignGIDs are the networks of GIDs that a peer may name although its TCP connection has another
@@ -54,7 +54,7 @@ func (f *foreignGIDs) String() string {
 
 // checkNamed refuses a GID that is not the peer's as far as its TCP connection proves. gidFlag is
 // the flag that chooses a GID.
-func (s *session) checkNamed(gid gorxe.GID, gidFlag string) error {
+func (s *session) checkNamed(gid verbs.GID, gidFlag string) error {
 	tcp := exchange.Address(s.conn.RemoteAddr())
 	if s.peers == nil {
 		s.peers = &exchange.Peers{Foreign: s.foreign, Own: exchange.HostAddrs(exchange.Zones(tcp, s.gid.Addr)...)}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // An end whose peer names another address than that of its TCP connection does not send there,
@@ -61,7 +61,7 @@ func TestALinkLocalPeerIsOnTheLinkOfTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := gorxe.Open(gorxe.Config{Links: []packet.Link{l}})
+	dev, err := verbs.Open(verbs.Config{Links: []packet.Link{l}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -74,9 +74,9 @@ func newWorld() *world {
 	return &world{net: packet.NewPipeNet(), mtu: 1500, calls: make(chan net.Conn)}
 }
 
-func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
+func (w *world) open(cfg verbs.Config) (*verbs.Device, error) {
 	if cfg.Device == "" {
-		return gorxe.Open(cfg)
+		return verbs.Open(cfg)
 	}
 	addr, err := netip.ParseAddr(cfg.Device)
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *world) open(cfg gorxe.Config) (*gorxe.Device, error) {
 		}
 	})
 	cfg.Device, cfg.Follow, cfg.Links = "", false, []packet.Link{l}
-	return gorxe.Open(cfg)
+	return verbs.Open(cfg)
 }
 
 // kill takes the device at an address off the network, as SIGKILL does. TCP connections stay.

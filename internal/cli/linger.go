@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // When the last acknowledgement of a tool's traffic is lost, the peer sends its last message again, every 67 ms with the
@@ -15,7 +15,7 @@ const (
 )
 
 // linger keeps queue pairs alive until their peer has been quiet for a while.
-func linger(ctx context.Context, qps ...*gorxe.QP) {
+func linger(ctx context.Context, qps ...*verbs.QP) {
 	tick := time.NewTicker(lingerQuiet)
 	defer tick.Stop()
 	packets := func() (n uint64) {

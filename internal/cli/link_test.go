@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 var linkChoices = []packet.Choice{
@@ -17,9 +17,9 @@ var linkChoices = []packet.Choice{
 func TestDevinfoSaysOfEachKindOfLinkOnce(t *testing.T) {
 	var i deviceInfo
 	for range 2 {
-		i.addLinks(&gorxe.GIDEntry{Link: "raw"}, linkChoices)
+		i.addLinks(&verbs.GIDEntry{Link: "raw"}, linkChoices)
 	}
-	i.addLinks(&gorxe.GIDEntry{Link: "xdp", Detail: "native mode"}, nil)
+	i.addLinks(&verbs.GIDEntry{Link: "xdp", Detail: "native mode"}, nil)
 	want := []string{
 		"raw", "xdp: not chosen: xdp 192.0.2.1: eth0: another; program", "udp: not chosen: raw is faster", "xdp, native mode",
 	}

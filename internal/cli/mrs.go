@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/daemon/config"
-	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/daemon/config"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
 func (a *app) mrsCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestHelpIsThatOfTheCommand(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
 		opened := ""
 		a := &app{
 			addrs: func(string) ([]netip.Addr, int, string, error) { return nil, 0, "eth7", nil },
-			open: func(cfg gorxe.Config) (*gorxe.Device, error) {
+			open: func(cfg verbs.Config) (*verbs.Device, error) {
 				opened = cfg.Device
 				return nil, errTest
 			},
@@ -101,7 +101,7 @@ func TestDevinfoOpensNothing(t *testing.T) {
 	}
 	w := newWorld()
 	r := &run{}
-	a := &app{stdout: &r.out, stderr: &r.err, addrs: w.addrs, open: func(gorxe.Config) (*gorxe.Device, error) { return nil, errTest }}
+	a := &app{stdout: &r.out, stderr: &r.err, addrs: w.addrs, open: func(verbs.Config) (*verbs.Device, error) { return nil, errTest }}
 	if r.code = a.main(t.Context(), []string{"devinfo"}); r.code != 0 || r.err.Len() > 0 {
 		t.Fatal(r)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
 func (a *app) perfCommand() *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestPerfAtomics(t *testing.T) {
@@ -43,13 +43,13 @@ func TestPerfAtomics(t *testing.T) {
 // What perftest posts: fetch and add adds 1, compare and swap replaces 0 by 0.
 func TestAtomicsOfPerf(t *testing.T) {
 	for args, want := range map[string]struct {
-		op  gorxe.WROpcode
+		op  verbs.WROpcode
 		add uint64
 	}{
-		"-A FETCH_AND_ADD": {gorxe.WRFetchAdd, 1}, "-A CMP_AND_SWAP": {gorxe.WRCmpSwap, 0},
+		"-A FETCH_AND_ADD": {verbs.WRFetchAdd, 1}, "-A CMP_AND_SWAP": {verbs.WRCmpSwap, 0},
 	} {
 		p := completed(t, wire.AtomicBW, strings.Fields(args)...)
-		if p.opcode() != want.op || p.operand() != want.add || p.access() != gorxe.RemoteAtomic {
+		if p.opcode() != want.op || p.operand() != want.add || p.access() != verbs.RemoteAtomic {
 			t.Errorf("%s: %v %d %v", args, p.opcode(), p.operand(), p.access())
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // A work request ID says which queue pair it is of and, of sends, how many messages its completion stands for.
@@ -50,9 +50,9 @@ type bandwidthRun struct {
 	postedAt      []time.Duration // by message, of all queue pairs
 	ackedAt       []time.Duration
 
-	wrs  [postBatch]gorxe.SendWR
-	sges [postBatch]gorxe.SGE
-	ptrs [postBatch]*gorxe.SendWR
+	wrs  [postBatch]verbs.SendWR
+	sges [postBatch]verbs.SGE
+	ptrs [postBatch]*verbs.SendWR
 }
 
 func newBandwidthRun(e *perfEnd, size uint64) *bandwidthRun {
@@ -75,7 +75,7 @@ func (r *bandwidthRun) run(ctx context.Context) error {
 	if r.started {
 		r.clock.start()
 	}
-	var wc [postBatch]gorxe.WC
+	var wc [postBatch]verbs.WC
 	for !r.done() {
 		if err := r.fill(); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (r *bandwidthRun) done() bool {
 }
 
 // wait takes completions; with -D it also returns, with none, when the time is over.
-func (r *bandwidthRun) wait(ctx context.Context, wc []gorxe.WC) (int, error) {
+func (r *bandwidthRun) wait(ctx context.Context, wc []verbs.WC) (int, error) {
 	n, err := r.cq.next(r.clock.limit(ctx), wc)
 	if err != nil && ctx.Err() == nil && r.clock.over() {
 		return 0, nil
@@ -158,7 +158,7 @@ func (r *bandwidthRun) post(i int, n uint64) error {
 					stands = q.posted % mod
 				}
 				r.wrs[j].ID |= stands << countAt
-				r.wrs[j].Flags |= gorxe.Signaled
+				r.wrs[j].Flags |= verbs.Signaled
 			}
 		}
 		if err := q.PostSend(r.ptrs[:k]...); err != nil {
@@ -174,24 +174,24 @@ func (r *bandwidthRun) post(i int, n uint64) error {
 func (r *bandwidthRun) fillIn(j, i int) {
 	q, wr := r.qps[i], &r.wrs[j]
 	at := q.local.next()
-	*wr = gorxe.SendWR{ID: uint64(i), Opcode: r.params.opcode()}
+	*wr = verbs.SendWR{ID: uint64(i), Opcode: r.params.opcode()}
 	if r.size <= uint64(r.params.inline) {
-		wr.Flags, wr.InlineData = gorxe.Inline, r.buf[at:at+r.size]
+		wr.Flags, wr.InlineData = verbs.Inline, r.buf[at:at+r.size]
 	} else {
-		r.sges[j] = gorxe.SGE{Addr: r.mr.Addr() + at, Length: uint32(r.size), LKey: r.mr.LKey()}
+		r.sges[j] = verbs.SGE{Addr: r.mr.Addr() + at, Length: uint32(r.size), LKey: r.mr.LKey()}
 		wr.SGList = r.sges[j : j+1]
 	}
 	if !r.params.test.Send() {
 		wr.RemoteAddr, wr.RKey = q.target.next(), q.remote.RKey
 	}
 	wr.CompareAdd = r.params.operand()
-	wr.AH, wr.RemoteQPN, wr.RemoteQKey = q.ah, gorxe.QPN(q.remote.QPN), toolQKey
+	wr.AH, wr.RemoteQPN, wr.RemoteQKey = q.ah, verbs.QPN(q.remote.QPN), toolQKey
 }
 
 // take deals with one completion.
-func (r *bandwidthRun) take(wc *gorxe.WC, now time.Duration) error {
+func (r *bandwidthRun) take(wc *verbs.WC, now time.Duration) error {
 	i := int(wc.WRID & qpMask)
-	if wc.Status != gorxe.WCSuccess {
+	if wc.Status != verbs.WCSuccess {
 		return &completionError{*wc, r.howFar(), r.dev, r.qps[i].remote.GID}
 	}
 	if wc.WRID&recvID != 0 {
@@ -211,7 +211,7 @@ func (r *bandwidthRun) take(wc *gorxe.WC, now time.Duration) error {
 	return nil
 }
 
-func (r *bandwidthRun) takeReceive(wc *gorxe.WC, i int, now time.Duration) error {
+func (r *bandwidthRun) takeReceive(wc *verbs.WC, i int, now time.Duration) error {
 	if want := r.params.received(r.size); uint64(wc.ByteLen) != want {
 		return fmt.Errorf("received a message of %d bytes, want %d: give both ends the same -s", wc.ByteLen, want)
 	}

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
 func (p *perfParams) addFlags(fs *pflag.FlagSet) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // latencyRun is what the latency tests have in common: one queue pair, one message at a time.
@@ -16,11 +16,11 @@ type latencyRun struct {
 	size     uint64
 	iters    uint64 // 0 with -D
 	clock    runClock
-	wr       gorxe.SendWR
+	wr       verbs.SendWR
 	sent     uint64
 	received uint64
 	pending  int // receives that completed while something else was waited for
-	wc       [2]gorxe.WC
+	wc       [2]verbs.WC
 }
 
 func (e *perfEnd) newLatencyRun(size uint64) *latencyRun {
@@ -29,15 +29,15 @@ func (e *perfEnd) newLatencyRun(size uint64) *latencyRun {
 		r.iters = uint64(e.params.iters)
 		r.result.posted = make([]time.Duration, 0, r.iters)
 	}
-	r.wr = gorxe.SendWR{
-		Opcode: e.params.opcode(), Flags: gorxe.Signaled, CompareAdd: e.params.operand(),
+	r.wr = verbs.SendWR{
+		Opcode: e.params.opcode(), Flags: verbs.Signaled, CompareAdd: e.params.operand(),
 		RemoteAddr: r.qp.remote.VAddr, RKey: r.qp.remote.RKey,
-		AH: r.qp.ah, RemoteQPN: gorxe.QPN(r.qp.remote.QPN), RemoteQKey: toolQKey,
+		AH: r.qp.ah, RemoteQPN: verbs.QPN(r.qp.remote.QPN), RemoteQKey: toolQKey,
 	}
 	if size <= uint64(e.params.inline) {
-		r.wr.Flags, r.wr.InlineData = gorxe.Signaled|gorxe.Inline, e.buf[:size]
+		r.wr.Flags, r.wr.InlineData = verbs.Signaled|verbs.Inline, e.buf[:size]
 	} else {
-		r.wr.SGList = []gorxe.SGE{e.mr.SGE(0, int(size))}
+		r.wr.SGList = []verbs.SGE{e.mr.SGE(0, int(size))}
 	}
 	return r
 }
@@ -78,7 +78,7 @@ func (r *latencyRun) completion(ctx context.Context, receive bool) (bool, error)
 			continue
 		}
 		wc := &r.wc[0]
-		if wc.Status != gorxe.WCSuccess {
+		if wc.Status != verbs.WCSuccess {
 			return false, &completionError{*wc, r.howFar(), r.dev, r.qp.remote.GID}
 		}
 		switch isRecv := wc.WRID&recvID != 0; {

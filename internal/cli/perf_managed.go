@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/cm"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // perfManaged runs one end of a test whose connections rdma_cm makes: one for the exchange, and then one for each queue pair, all to
@@ -40,7 +40,7 @@ func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) 
 	switch {
 	case err != nil && isDead(c.control.conn):
 		return fmt.Errorf("%w; look at its output: it must be %s with the same parameters", errPeerDead, p.describe())
-	case errors.As(err, &failed) && failed.wc.Status == gorxe.WCRetryExcErr:
+	case errors.As(err, &failed) && failed.wc.Status == verbs.WCRetryExcErr:
 		return err // nobody is there to be told
 	}
 	c.end(ctx, e.standingQPs())
@@ -53,9 +53,9 @@ func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) 
 // managedConns are the connections of a test.
 type managedConns struct {
 	remote   netip.AddrPort // of a client's server
-	listener *gorxe.Listener
+	listener *verbs.Listener
 	control  *managedLine
-	data     []*gorxe.Conn
+	data     []*verbs.Conn
 }
 
 // open makes the connection of the exchange and finds out which way it goes.
@@ -65,14 +65,14 @@ func (c *managedConns) open(ctx context.Context, a *app, s *session, p *perfPara
 		return err
 	}
 	if s.role == exchange.Client {
-		c.control.conn, err = c.dial(ctx, s.dev, c.control.qp, gorxe.DefaultConnParam())
+		c.control.conn, err = c.dial(ctx, s.dev, c.control.qp, verbs.DefaultConnParam())
 	} else {
-		if c.listener, err = s.dev.Listen(gorxe.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, p.port), p.qps+1); err != nil {
+		if c.listener, err = s.dev.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, p.port), p.qps+1); err != nil {
 			return err
 		}
 		waiting()
 		a.announce(c.listener, s.dev)
-		c.control.conn, err = c.accept(ctx, c.control.qp, gorxe.DefaultConnParam())
+		c.control.conn, err = c.accept(ctx, c.control.qp, verbs.DefaultConnParam())
 	}
 	if err != nil {
 		return err
@@ -93,11 +93,11 @@ const (
 	managedPause = 100 * time.Millisecond
 )
 
-func (c *managedConns) dial(ctx context.Context, dev *gorxe.Device, qp *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+func (c *managedConns) dial(ctx context.Context, dev *verbs.Device, qp *verbs.QP, param verbs.ConnParam) (*verbs.Conn, error) {
 	return dev.Dial(ctx, c.remote, qp, param)
 }
 
-func (c *managedConns) accept(ctx context.Context, qp *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+func (c *managedConns) accept(ctx context.Context, qp *verbs.QP, param verbs.ConnParam) (*verbs.Conn, error) {
 	r, err := c.listener.Next(ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (c *managedConns) accept(ctx context.Context, qp *gorxe.QP, param gorxe.Con
 // connect makes the connections of all queue pairs.
 func (c *managedConns) connect(e *perfEnd) error {
 	p := e.params
-	param := gorxe.DefaultConnParam()
+	param := verbs.DefaultConnParam()
 	param.PathMTU, param.Timeout, param.TrafficClass, param.Access = e.mtu, p.timeout, p.trafficClass, p.access()
 	outs := uint8(min(e.outReads(), managedOuts))
 	if p.outs > 0 {
@@ -129,13 +129,13 @@ func (c *managedConns) connect(e *perfEnd) error {
 // managedOuts is how many READs are offered where nobody asks: there are peers that refuse more than they can do.
 const managedOuts = 16
 
-func (c *managedConns) connectOne(e *perfEnd, q *gorxe.QP, param gorxe.ConnParam) (*gorxe.Conn, error) {
+func (c *managedConns) connectOne(e *perfEnd, q *verbs.QP, param verbs.ConnParam) (*verbs.Conn, error) {
 	if e.role == exchange.Server {
 		return c.accept(e.ctx, q, param)
 	}
 	for try := 1; ; try++ {
 		conn, err := c.dial(e.ctx, e.dev, q, param)
-		var refused *gorxe.RejectError
+		var refused *verbs.RejectError
 		if err == nil || try == managedTries || !errors.As(err, &refused) || refused.Reason != cm.RejectInvalidServiceID {
 			return conn, err
 		}
@@ -144,18 +144,18 @@ func (c *managedConns) connectOne(e *perfEnd, q *gorxe.QP, param gorxe.ConnParam
 		case <-e.ctx.Done():
 			return nil, context.Cause(e.ctx)
 		}
-		if err := q.Modify(&gorxe.QPAttr{State: gorxe.RESET}, gorxe.AttrState); err != nil {
+		if err := q.Modify(&verbs.QPAttr{State: verbs.RESET}, verbs.AttrState); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // end disconnects, whoever does it first: of perftest 4.5 the client does, of 25.01 the server, and the other waits for it.
-func (c *managedConns) end(ctx context.Context, qps []*gorxe.QP) {
+func (c *managedConns) end(ctx context.Context, qps []*verbs.QP) {
 	linger(ctx, append(qps, c.control.qp)...)
 	ctx, cancel := context.WithTimeout(ctx, cmEndWait)
 	defer cancel()
-	hangUp := func(ctx context.Context, conn *gorxe.Conn) error {
+	hangUp := func(ctx context.Context, conn *verbs.Conn) error {
 		_ = conn.Disconnect(ctx) // the peer may be gone
 		return nil
 	}
@@ -168,21 +168,21 @@ func (c *managedConns) end(ctx context.Context, qps []*gorxe.QP) {
 
 // managedLine carries the exchange over a connection of rdma_cm.
 type managedLine struct {
-	conn     *gorxe.Conn
-	qp       *gorxe.QP
+	conn     *verbs.Conn
+	qp       *verbs.QP
 	cq       waiter
-	mr       *gorxe.MR
+	mr       *verbs.MR
 	buf      []byte // what is sent, and behind it what is received
 	ctx      context.Context
 	cancel   context.CancelFunc
-	received []gorxe.WC // that came while a send was waited for
+	received []verbs.WC // that came while a send was waited for
 }
 
-func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
+func newManagedLine(dev *verbs.Device) (*managedLine, error) {
 	l := &managedLine{buf: make([]byte, 2*wire.MaxMessage)}
 	pd := dev.AllocPD()
 	var err error
-	if l.mr, err = pd.RegMR(l.buf, gorxe.LocalWrite); err != nil {
+	if l.mr, err = pd.RegMR(l.buf, verbs.LocalWrite); err != nil {
 		return nil, err
 	}
 	cq, err := dev.CreateCQ(4)
@@ -190,7 +190,7 @@ func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
 		return nil, err
 	}
 	l.cq = waiter{cq: cq}
-	l.qp, err = pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, Cap: gorxe.QPCap{MaxSendWR: 2, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	l.qp, err = pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: 2, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func newManagedLine(dev *gorxe.Device) (*managedLine, error) {
 }
 
 func (l *managedLine) receive() error {
-	return l.qp.PostRecv(&gorxe.RecvWR{SGList: []gorxe.SGE{l.mr.SGE(wire.MaxMessage, wire.MaxMessage)}})
+	return l.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{l.mr.SGE(wire.MaxMessage, wire.MaxMessage)}})
 }
 
 // begin limits the time of the exchange.
@@ -221,7 +221,7 @@ func (l *managedLine) drive(role exchange.Role, steps []wire.Step, end wire.End)
 // Send implements wire.Messages.
 func (l *managedLine) Send(b []byte) error {
 	copy(l.buf, b)
-	if err := l.qp.PostSend(&gorxe.SendWR{Opcode: gorxe.WRSend, Flags: gorxe.Signaled, SGList: []gorxe.SGE{l.mr.SGE(0, len(b))}}); err != nil {
+	if err := l.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{l.mr.SGE(0, len(b))}}); err != nil {
 		return err
 	}
 	for {
@@ -252,8 +252,8 @@ func (l *managedLine) Receive(b []byte) (int, error) {
 }
 
 // next returns a completion that is a success.
-func (l *managedLine) next() (gorxe.WC, error) {
-	var wc [1]gorxe.WC
+func (l *managedLine) next() (verbs.WC, error) {
+	var wc [1]verbs.WC
 	if _, err := l.cq.next(l.ctx, wc[:]); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("the peer was silent for %v", exchangeTimeout)
@@ -261,9 +261,9 @@ func (l *managedLine) next() (gorxe.WC, error) {
 		return wc[0], err
 	}
 	switch wc[0].Status {
-	case gorxe.WCSuccess:
+	case verbs.WCSuccess:
 		return wc[0], nil
-	case gorxe.WCWRFlushErr:
+	case verbs.WCWRFlushErr:
 		return wc[0], exchange.ErrPeerClosed
 	}
 	return wc[0], fmt.Errorf("%v (%s)", wc[0].Status, wc[0].Status.Name())

@@ -3,8 +3,8 @@ package cli
 import (
 	"math/rand/v2"
 
-	"github.com/gorxe/gorxe"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // The buffer is laid out as perftest's, because addresses in it are told to the peer: for n queue pairs first n halves to
@@ -34,7 +34,7 @@ func (e *perfEnd) setUp() error {
 	}
 	e.pd = e.dev.AllocPD()
 	var err error
-	if e.mr, err = e.pd.RegMR(e.buf, gorxe.LocalWrite|p.access(), gorxe.WithRandomIOVA()); err != nil {
+	if e.mr, err = e.pd.RegMR(e.buf, verbs.LocalWrite|p.access(), verbs.WithRandomIOVA()); err != nil {
 		return err
 	}
 	depth := p.txDepth/p.cqMod + 1
@@ -47,13 +47,13 @@ func (e *perfEnd) setUp() error {
 	}
 	e.cq = waiter{cq, p.waiting()}
 	for range p.qps {
-		qp, err := e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
+		qp, err := e.pd.CreateQP(verbs.QPInitAttr{Type: p.service, SendCQ: cq, Cap: verbs.QPCap{
 			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: p.inline,
 		}})
 		if err != nil {
 			return err
 		}
-		e.qps = append(e.qps, &perfQP{QP: qp, psn: gorxe.RandomPSN()})
+		e.qps = append(e.qps, &perfQP{QP: qp, psn: verbs.RandomPSN()})
 	}
 	return nil
 }
@@ -93,18 +93,18 @@ func (e *perfEnd) outReads() int {
 // connect moves every queue pair to RTS.
 func (e *perfEnd) connect() error {
 	p := e.params
-	if p.service == gorxe.UD {
+	if p.service == verbs.UD {
 		return e.startDatagrams()
 	}
-	attr := gorxe.DefaultConnAttr()
+	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.mtu, p.timeout, p.trafficClass, p.access()
 	attr.MaxDestRdAtomic = uint8(e.outReads())
 	for i, q := range e.qps {
 		// More than this device can have outstanding is of no use.
 		attr.MaxRdAtomic = uint8(min(int(q.remote.OutReads), e.dev.Attr().MaxQPInitRdAtom))
 		err := q.Connect(
-			gorxe.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.gid.GID},
-			gorxe.ConnInfo{QPN: gorxe.QPN(q.remote.QPN), PSN: gorxe.PSN(q.remote.PSN), GID: q.remote.GID}, attr)
+			verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.gid.GID},
+			verbs.ConnInfo{QPN: verbs.QPN(q.remote.QPN), PSN: verbs.PSN(q.remote.PSN), GID: q.remote.GID}, attr)
 		if err != nil {
 			return err
 		}
@@ -151,15 +151,15 @@ func (e *perfEnd) refill(i int, size, n uint64) error {
 	q := e.qps[i]
 	length := uint32(e.params.received(size))
 	var (
-		wrs  [postBatch]gorxe.RecvWR
-		sges [postBatch]gorxe.SGE
-		ptrs [postBatch]*gorxe.RecvWR
+		wrs  [postBatch]verbs.RecvWR
+		sges [postBatch]verbs.SGE
+		ptrs [postBatch]*verbs.RecvWR
 	)
 	for n > 0 {
 		k := int(min(n, postBatch))
 		for j := range k {
-			sges[j] = gorxe.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: length, LKey: e.mr.LKey()}
-			wrs[j] = gorxe.RecvWR{ID: recvID | uint64(i), SGList: sges[j : j+1]}
+			sges[j] = verbs.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: length, LKey: e.mr.LKey()}
+			wrs[j] = verbs.RecvWR{ID: recvID | uint64(i), SGList: sges[j : j+1]}
 			ptrs[j] = &wrs[j]
 		}
 		if err := q.PostRecv(ptrs[:k]...); err != nil {

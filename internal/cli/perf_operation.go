@@ -1,6 +1,6 @@
 package cli
 
-import "github.com/gorxe/gorxe"
+import "github.com/gorxe/gorxe/verbs"
 
 // Names of atomics.
 const (
@@ -25,20 +25,20 @@ func (p *perfParams) checkAtomic() error {
 func (p *perfParams) twoSided() bool { return p.test.Send() || p.imm }
 
 // opcode is the operation of every message.
-func (p *perfParams) opcode() gorxe.WROpcode {
+func (p *perfParams) opcode() verbs.WROpcode {
 	switch {
 	case p.atomic == cmpAndSwap:
-		return gorxe.WRCmpSwap
+		return verbs.WRCmpSwap
 	case p.test.Atomic():
-		return gorxe.WRFetchAdd
+		return verbs.WRFetchAdd
 	case p.test.Fetches():
-		return gorxe.WRRead
+		return verbs.WRRead
 	case p.test.Send():
-		return gorxe.WRSend
+		return verbs.WRSend
 	case p.imm:
-		return gorxe.WRWriteImm
+		return verbs.WRWriteImm
 	}
-	return gorxe.WRWrite
+	return verbs.WRWrite
 }
 
 // operand is what atomics add, or compare with. Like perftest's, they add 1, and swap 0 for 0.
@@ -50,14 +50,14 @@ func (p *perfParams) operand() uint64 {
 }
 
 // access is what the peer may do with this end's memory.
-func (p *perfParams) access() gorxe.Access {
+func (p *perfParams) access() verbs.Access {
 	switch {
 	case p.test.Atomic():
-		return gorxe.RemoteAtomic
+		return verbs.RemoteAtomic
 	case p.test.Fetches():
-		return gorxe.RemoteRead
+		return verbs.RemoteRead
 	case p.test.Send():
 		return 0
 	}
-	return gorxe.RemoteWrite
+	return verbs.RemoteWrite
 }

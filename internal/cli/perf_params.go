@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // perfParams are the parameters of a perftest tool. Flags fill them, complete makes them consistent the way the tools do.
 type perfParams struct {
 	test         wire.Test
-	service      gorxe.QPType
+	service      verbs.QPType
 	device       deviceFlags
 	gidIndex     int
 	foreign      foreignGIDs
@@ -85,7 +85,7 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 	if p.service, err = p.parseConnection(fs); err != nil {
 		return err
 	}
-	if p.managed && p.service != gorxe.RC {
+	if p.managed && p.service != verbs.RC {
 		return usagef("-c %v: with -R there is RC only", p.service)
 	}
 	if p.size, err = parseSize(p.sizeText); err != nil {
@@ -125,7 +125,7 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 		if p.twoSided() {
 			p.rxDepth = min(p.rxDepth, p.iters)
 			// Where nothing makes a sender wait, all that it may send has a receive.
-			if p.service != gorxe.RC && !fs.Changed("rx-depth") {
+			if p.service != verbs.RC && !fs.Changed("rx-depth") {
 				p.rxDepth = min(p.iters, maxUCDepth)
 			}
 		}
@@ -150,18 +150,18 @@ func (p *perfParams) complete(fs *pflag.FlagSet) error {
 }
 
 // parseConnection reads the connection type.
-func (p *perfParams) parseConnection(fs *pflag.FlagSet) (gorxe.QPType, error) {
+func (p *perfParams) parseConnection(fs *pflag.FlagSet) (verbs.QPType, error) {
 	switch c, _ := fs.GetString("connection"); {
 	case strings.EqualFold(c, "RC"):
-		return gorxe.RC, nil
+		return verbs.RC, nil
 	case p.test.Atomic():
 		return 0, usagef("-c %s: %v needs RC, the only connection type with atomics; leave -c out", c, p.test)
 	case p.test.Fetches():
 		return 0, usagef("-c %s: %v needs RC, the only connection type with READ; leave -c out", c, p.test)
 	case strings.EqualFold(c, "UC"):
-		return gorxe.UC, nil
+		return verbs.UC, nil
 	case strings.EqualFold(c, "UD") && p.test.Send():
-		return gorxe.UD, nil
+		return verbs.UD, nil
 	case p.test.Send():
 		return 0, usagef("-c %s: choose RC, UC or UD, the connection types there are", c)
 	default:
@@ -173,7 +173,7 @@ func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
 	ranges := []intRange{
 		{"-n", p.iters, minIters, maxIters}, {"-t", p.txDepth, 1, maxTxDepth}, {"-r", p.rxDepth, 1, maxRxDepth},
 		{"-q", p.qps, 1, maxQPs}, {"-Q", p.cqMod, 1, maxCQMod}, {"-l", p.postList, 1, p.txDepth}, {"-o", p.outs, 0, 128},
-		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, gorxe.MaxInline},
+		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, verbs.MaxInline},
 	}
 	if !p.twoSided() && p.rxDepth != 1 {
 		return usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)
@@ -214,7 +214,7 @@ func (p *perfParams) checkDuration(fs *pflag.FlagSet) error {
 // completePosting settles how many messages are posted at a time and how many of them complete visibly.
 func (p *perfParams) completePosting(fs *pflag.FlagSet) error {
 	asked := fs.Changed("cq-mod")
-	if p.size > cqModLimit && !p.all && !asked && p.service != gorxe.UD {
+	if p.size > cqModLimit && !p.all && !asked && p.service != verbs.UD {
 		p.cqMod = 1
 	}
 	p.cqMod = min(p.cqMod, p.txDepth)
@@ -256,8 +256,8 @@ func (p *perfParams) received(size uint64) uint64 {
 }
 
 // fit cuts the messages to what a datagram can carry.
-func (p *perfParams) fit(mtu gorxe.MTU) error {
-	if p.service != gorxe.UD || p.size <= uint64(mtu) {
+func (p *perfParams) fit(mtu verbs.MTU) error {
+	if p.service != verbs.UD || p.size <= uint64(mtu) {
 		return nil
 	}
 	if p.sizeAsked && !p.all {
@@ -300,7 +300,7 @@ func (p *perfParams) describe() string {
 	if p.managed {
 		text += " -R"
 	}
-	if p.service != gorxe.RC {
+	if p.service != verbs.RC {
 		text += fmt.Sprintf(" -c %v", p.service)
 	}
 	if p.imm {

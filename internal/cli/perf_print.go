@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/bench"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/tools/bench"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // perfPrinter prints a test in perftest's layout: a block of parameters, the connected ends, a table of results. With
@@ -20,7 +20,7 @@ type perfPrinter struct {
 	out     io.Writer
 	params  *perfParams
 	role    exchange.Role
-	dev     *gorxe.Device
+	dev     *verbs.Device
 	table   bool // the table's head is out
 	results []perfJSON
 	below   error // a limit that was not reached
@@ -101,7 +101,7 @@ func (o *perfPrinter) address(side string, k wire.Key) {
 	if !o.params.test.Send() {
 		o.printf(" RKey 0x%08x VAddr 0x%016x", k.RKey, k.VAddr)
 	}
-	o.printf("\n GID: %v\n", gorxe.GID(k.GID))
+	o.printf("\n GID: %v\n", verbs.GID(k.GID))
 }
 
 // column is one column of a result table. The first and last blanks of a row stand outside the columns.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
 // perfResult is what one end measured for one message size.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // perf runs one end of a perftest tool from the first TCP connection to the result.
@@ -67,8 +67,8 @@ type perfEnd struct {
 
 	cycle, cacheLine uint64 // page and cache line size that both ends use
 	buf              []byte
-	pd               *gorxe.PD
-	mr               *gorxe.MR
+	pd               *verbs.PD
+	mr               *verbs.MR
 	cq               waiter
 	qps              []*perfQP
 	result           perfResult
@@ -77,10 +77,10 @@ type perfEnd struct {
 
 // perfQP is a queue pair with what both ends know of it.
 type perfQP struct {
-	*gorxe.QP
-	psn    gorxe.PSN
+	*verbs.QP
+	psn    verbs.PSN
 	remote wire.Key
-	ah     *gorxe.AH // of the peer, for datagrams
+	ah     *verbs.AH // of the peer, for datagrams
 	local  walker    // where this end's messages lie
 	target walker    // where at the peer they go to or come from
 	recv   walker    // where messages arrive
@@ -105,7 +105,7 @@ func (e *perfEnd) PeerWords(cycle, line uint32) error {
 func (e *perfEnd) MTU() uint8 { return uint8(e.mtu.Enum()) }
 
 func (e *perfEnd) PeerMTU(enum uint8) error {
-	e.mtu = min(e.mtu, gorxe.MTU(128)<<enum)
+	e.mtu = min(e.mtu, verbs.MTU(128)<<enum)
 	if err := e.params.fit(e.mtu); err != nil {
 		return err
 	}

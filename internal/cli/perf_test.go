@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/gorxe/gorxe/internal/bench"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
 	"github.com/gorxe/gorxe/internal/race"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // rows returns the lines of the result table, blanks squeezed.

@@ -7,9 +7,9 @@ import (
 	"net"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // errPeerGone is why traffic ends when the peer's TCP connection does.
@@ -90,7 +90,7 @@ func (e *perfEnd) standing() standing {
 }
 
 // standingQPs are the queue pairs of the traffic.
-func (e *perfEnd) standingQPs() (qps []*gorxe.QP) {
+func (e *perfEnd) standingQPs() (qps []*verbs.QP) {
 	for _, q := range e.qps {
 		qps = append(qps, q.QP)
 	}

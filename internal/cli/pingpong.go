@@ -6,27 +6,27 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // pingpongKind is one of the pingpongs of rdma-core.
 type pingpongKind struct {
 	name    string // between ibv_ and _pingpong
-	service gorxe.QPType
+	service verbs.QPType
 	shared  bool   // many queue pairs take their receives from one queue
 	over    string // for the help
 	note    string
 }
 
 var pingpongKinds = []pingpongKind{
-	{name: "rc", service: gorxe.RC, over: "a reliable connection"},
-	{name: "uc", service: gorxe.UC, over: "an unreliable connection", note: `
+	{name: "rc", service: verbs.RC, over: "a reliable connection"},
+	{name: "uc", service: verbs.UC, over: "an unreliable connection", note: `
 A message that is lost is not sent again: it ends the run after some seconds of silence.`},
-	{name: "ud", service: gorxe.UD, over: "datagrams", note: `
+	{name: "ud", service: verbs.UD, over: "datagrams", note: `
 A message that is lost is not sent again: it ends the run after some seconds of silence.`},
-	{name: "srq", service: gorxe.RC, shared: true, over: "reliable connections that share a receive queue", note: `
+	{name: "srq", service: verbs.RC, shared: true, over: "reliable connections that share a receive queue", note: `
 -n counts the messages of all connections together.`},
 }
 
@@ -72,7 +72,7 @@ func (a *app) pingpongCommand() *cobra.Command {
 func (a *app) pingpongKindCommand(k pingpongKind) *cobra.Command {
 	p := &pingpongParams{pingpongKind: k}
 	same, size := "size, count and path MTU", 65536
-	if k.service == gorxe.UD {
+	if k.service == verbs.UD {
 		same, size = "size and count", 512
 	}
 	c := &cobra.Command{
@@ -104,7 +104,7 @@ func (p *pingpongParams) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
 	addForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
-	if p.service == gorxe.UD {
+	if p.service == verbs.UD {
 		addSize(fs, &p.size, "size", "s", 1024, "`bytes` per message, not more than the path MTU")
 	} else {
 		addSize(fs, &p.size, "size", "s", 4096, "`bytes` per message; K, M and G mean 2^10, 2^20 and 2^30")
@@ -144,7 +144,7 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	for _, r := range []intRange{
-		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, gorxe.MaxQPWR},
+		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, verbs.MaxQPWR},
 		{"-l", p.sl, 0, 15},
 	} {
 		if err := r.check(); err != nil {
@@ -231,7 +231,7 @@ func checkRefused(fs *pflag.FlagSet) error {
 // describe gives the parameters that both ends must have in common.
 func (p *pingpongParams) describe() string {
 	text := fmt.Sprintf("%s -s %d -n %d", p.tool(), p.size, p.iters)
-	if p.service != gorxe.UD {
+	if p.service != verbs.UD {
 		text += fmt.Sprintf(" -m %d", p.mtu)
 	}
 	if p.shared {

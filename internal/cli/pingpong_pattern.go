@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // What ibv_rc_pingpong and ibv_uc_pingpong put into their messages: the buffer is full of fillByte; with -c the client

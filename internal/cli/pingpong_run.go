@@ -6,8 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/gorxe/gorxe"
-	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // pingpong runs one end from the first TCP connection to the result.
@@ -50,16 +50,16 @@ type pingpongEnd struct {
 	params *pingpongParams
 	out    io.Writer
 
-	psn      gorxe.PSN
-	pd       *gorxe.PD
+	psn      verbs.PSN
+	pd       *verbs.PD
 	cq       waiter
-	qp       *gorxe.QP
-	ah       *gorxe.AH // of the peer, for datagrams
+	qp       *verbs.QP
+	ah       *verbs.AH // of the peer, for datagrams
 	remote   wire.Dest
 	send     []byte // what the next message will carry, behind room for a header
 	recv     []byte // where messages arrive, behind their header: the same as send without -c, as in the original
-	sendMR   *gorxe.MR
-	recvMR   *gorxe.MR
+	sendMR   *verbs.MR
+	recvMR   *verbs.MR
 	posted   int // receives
 	checker  checker
 	haveSent bool
@@ -70,10 +70,10 @@ type pingpongEnd struct {
 func (e *pingpongEnd) setUp() error {
 	p := e.params
 	var err error
-	if p.service == gorxe.UD && p.size > int(e.mtu) {
+	if p.service == verbs.UD && p.size > int(e.mtu) {
 		return usagef("-s %d: a datagram carries at most %d bytes on this path", p.size, e.mtu)
 	}
-	e.psn = gorxe.RandomPSN()
+	e.psn = verbs.RandomPSN()
 	e.send = make([]byte, p.header()+p.size)
 	fillStock(e.send, false)
 	e.recv = e.send
@@ -82,12 +82,12 @@ func (e *pingpongEnd) setUp() error {
 		e.checker.role = e.role
 	}
 	e.pd = e.dev.AllocPD()
-	if e.sendMR, err = e.pd.RegMR(e.send, gorxe.LocalWrite); err != nil {
+	if e.sendMR, err = e.pd.RegMR(e.send, verbs.LocalWrite); err != nil {
 		return err
 	}
 	e.recvMR = e.sendMR
 	if p.chk {
-		if e.recvMR, err = e.pd.RegMR(e.recv, gorxe.LocalWrite); err != nil {
+		if e.recvMR, err = e.pd.RegMR(e.recv, verbs.LocalWrite); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (e *pingpongEnd) setUp() error {
 		return err
 	}
 	e.cq = waiter{cq: cq}
-	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{Type: p.service, SendCQ: cq, Cap: gorxe.QPCap{
+	e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: p.service, SendCQ: cq, Cap: verbs.QPCap{
 		MaxSendWR: 1, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	return err
@@ -109,21 +109,21 @@ func (e *pingpongEnd) local() []wire.Dest {
 }
 
 func printAddress(w io.Writer, name string, d wire.Dest) {
-	fmt.Fprintf(w, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, gorxe.GID(d.GID))
+	fmt.Fprintf(w, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, verbs.GID(d.GID))
 }
 
 // connect moves the queue pair to RTS and posts the receives: a client sends as soon as it knows where to.
 func (e *pingpongEnd) connect(remote []wire.Dest) error {
 	e.remote = remote[0]
 	printAddress(e.out, "remote address:", e.remote)
-	if err := checkPeerGID(e.gid, gorxe.GID(e.remote.GID), "-g"); err != nil {
+	if err := checkPeerGID(e.gid, verbs.GID(e.remote.GID), "-g"); err != nil {
 		return err
 	}
 	if err := e.checkNamed(e.remote.GID, "-g"); err != nil {
 		return err
 	}
 	connect := e.connectPingpong
-	if e.params.service == gorxe.UD {
+	if e.params.service == verbs.UD {
 		connect = e.startDatagrams
 	}
 	if err := connect(e.qp, e.psn, e.remote); err != nil {
@@ -133,16 +133,16 @@ func (e *pingpongEnd) connect(remote []wire.Dest) error {
 }
 
 // startDatagrams moves the queue pair to RTS and makes the way to the peer.
-func (e *pingpongEnd) startDatagrams(q *gorxe.QP, psn gorxe.PSN, remote wire.Dest) (err error) {
+func (e *pingpongEnd) startDatagrams(q *verbs.QP, psn verbs.PSN, remote wire.Dest) (err error) {
 	e.ah, err = e.datagrams(e.pd, q, psn, remote.GID, 0)
 	return err
 }
 
 // connectPingpong moves a queue pair to RTS with the attributes of rdma-core's pingpongs.
-func (s *session) connectPingpong(q *gorxe.QP, psn gorxe.PSN, remote wire.Dest) error {
-	attr := gorxe.DefaultConnAttr()
+func (s *session) connectPingpong(q *verbs.QP, psn verbs.PSN, remote wire.Dest) error {
+	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = s.mtu, 0, 1, 1
 	return q.Connect(
-		gorxe.ConnInfo{QPN: q.QPN(), PSN: psn, GID: s.gid.GID},
-		gorxe.ConnInfo{QPN: gorxe.QPN(remote.QPN), PSN: gorxe.PSN(remote.PSN), GID: remote.GID}, attr)
+		verbs.ConnInfo{QPN: q.QPN(), PSN: psn, GID: s.gid.GID},
+		verbs.ConnInfo{QPN: verbs.QPN(remote.QPN), PSN: verbs.PSN(remote.PSN), GID: remote.GID}, attr)
 }

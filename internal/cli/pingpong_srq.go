@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/pingpong"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // srqEnd is one end of ibv_srq_pingpong: on every queue pair messages go to and fro, and all receives come from one queue.
@@ -21,12 +21,12 @@ type srqEnd struct {
 	out    io.Writer
 
 	cq     waiter
-	srq    *gorxe.SRQ
+	srq    *verbs.SRQ
 	qps    []*srqQP
-	byQPN  map[gorxe.QPN]*srqQP
-	sendMR *gorxe.MR
+	byQPN  map[verbs.QPN]*srqQP
+	sendMR *verbs.MR
 	slots  []byte // where messages arrive: one for all without -c, otherwise one for each receive
-	slotMR *gorxe.MR
+	slotMR *verbs.MR
 	free   []int // slots without a receive
 
 	sent, received int
@@ -35,9 +35,9 @@ type srqEnd struct {
 
 // srqQP is a queue pair. It sends its next message when the last one is complete and the peer's has come.
 type srqQP struct {
-	*gorxe.QP
+	*verbs.QP
 	index            int
-	psn              gorxe.PSN
+	psn              verbs.PSN
 	remote           wire.Dest
 	sending, waiting bool
 }
@@ -61,7 +61,7 @@ func (e *srqEnd) setUp() error {
 	if e.sendMR, err = pd.RegMR(buf, 0); err != nil {
 		return err
 	}
-	if e.slotMR, err = pd.RegMR(e.slots, gorxe.LocalWrite); err != nil {
+	if e.slotMR, err = pd.RegMR(e.slots, verbs.LocalWrite); err != nil {
 		return err
 	}
 	cq, err := e.dev.CreateCQ(p.rxDepth + p.qps)
@@ -69,16 +69,16 @@ func (e *srqEnd) setUp() error {
 		return err
 	}
 	e.cq = waiter{cq: cq}
-	if e.srq, err = pd.CreateSRQ(gorxe.SRQInitAttr{MaxWR: p.rxDepth, MaxSGE: 1}); err != nil {
+	if e.srq, err = pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: p.rxDepth, MaxSGE: 1}); err != nil {
 		return err
 	}
-	e.byQPN = map[gorxe.QPN]*srqQP{}
+	e.byQPN = map[verbs.QPN]*srqQP{}
 	for i := range p.qps {
-		q, err := pd.CreateQP(gorxe.QPInitAttr{SendCQ: cq, SRQ: e.srq, Cap: gorxe.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
+		q, err := pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, SRQ: e.srq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
 		if err != nil {
 			return err
 		}
-		e.qps = append(e.qps, &srqQP{QP: q, index: i, psn: gorxe.RandomPSN()})
+		e.qps = append(e.qps, &srqQP{QP: q, index: i, psn: verbs.RandomPSN()})
 		e.byQPN[q.QPN()] = e.qps[i]
 	}
 	for i := range p.rxDepth {
@@ -90,7 +90,7 @@ func (e *srqEnd) setUp() error {
 // postReceives fills the queue up.
 func (e *srqEnd) postReceives() error {
 	for _, slot := range e.free {
-		wr := gorxe.RecvWR{ID: srqRecvID | uint64(slot), SGList: []gorxe.SGE{e.slotMR.SGE(slot*e.params.size, e.params.size)}}
+		wr := verbs.RecvWR{ID: srqRecvID | uint64(slot), SGList: []verbs.SGE{e.slotMR.SGE(slot*e.params.size, e.params.size)}}
 		if err := e.srq.PostRecv(&wr); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (e *srqEnd) connect(remote []wire.Dest) error {
 			return fmt.Errorf("the peer has %d queue pairs, want %d: give both ends the same number with -q", i, len(e.qps))
 		}
 		printAddress(e.out, "remote address:", q.remote)
-		if err := checkPeerGID(e.gid, gorxe.GID(q.remote.GID), "-g"); err != nil {
+		if err := checkPeerGID(e.gid, verbs.GID(q.remote.GID), "-g"); err != nil {
 			return err
 		}
 		if err := e.checkNamed(q.remote.GID, "-g"); err != nil {
@@ -140,7 +140,7 @@ func (e *srqEnd) traffic(ctx context.Context) error {
 			}
 		}
 	}
-	wc := make([]gorxe.WC, len(e.qps))
+	wc := make([]verbs.WC, len(e.qps))
 	for e.sent < p.iters || e.received < p.iters {
 		n, err := e.cq.next(ctx, wc)
 		if err != nil {
@@ -157,7 +157,7 @@ func (e *srqEnd) traffic(ctx context.Context) error {
 	if p.chk {
 		fmt.Fprintf(e.out, "the first byte of every page of %d messages received is right\n", e.received)
 	}
-	qps := make([]*gorxe.QP, len(e.qps))
+	qps := make([]*verbs.QP, len(e.qps))
 	for i, q := range e.qps {
 		qps[i] = q.QP
 	}
@@ -167,20 +167,20 @@ func (e *srqEnd) traffic(ctx context.Context) error {
 
 func (e *srqEnd) post(q *srqQP) error {
 	q.sending, q.waiting = true, true
-	return q.PostSend(&gorxe.SendWR{
-		ID: uint64(q.index), Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
-		SGList: []gorxe.SGE{e.sendMR.SGE(q.index*e.params.size, e.params.size)},
+	return q.PostSend(&verbs.SendWR{
+		ID: uint64(q.index), Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{e.sendMR.SGE(q.index*e.params.size, e.params.size)},
 	})
 }
 
 // take deals with one completion.
-func (e *srqEnd) take(wc *gorxe.WC) error {
+func (e *srqEnd) take(wc *verbs.WC) error {
 	q := e.byQPN[wc.QPN]
 	switch {
-	case wc.Status != gorxe.WCSuccess && e.partedWell(wc):
+	case wc.Status != verbs.WCSuccess && e.partedWell(wc):
 		e.sent++
 		return nil
-	case wc.Status != gorxe.WCSuccess:
+	case wc.Status != verbs.WCSuccess:
 		done := fmt.Sprintf("%d of %d messages", min(e.sent, e.received), e.params.iters)
 		return &completionError{*wc, done, e.dev, q.remote.GID}
 	case wc.WRID&srqRecvID == 0:
@@ -198,7 +198,7 @@ func (e *srqEnd) take(wc *gorxe.WC) error {
 	return e.post(q)
 }
 
-func (e *srqEnd) takeMessage(wc *gorxe.WC) error {
+func (e *srqEnd) takeMessage(wc *verbs.WC) error {
 	p := e.params
 	slot := int(wc.WRID &^ srqRecvID)
 	if int(wc.ByteLen) != p.size {
@@ -221,8 +221,8 @@ func (e *srqEnd) takeMessage(wc *gorxe.WC) error {
 
 // partedWell reports whether wc is a send that nobody is left to acknowledge: the stock tool leaves when it has all messages,
 // and it had them when it has sent as many.
-func (e *srqEnd) partedWell(wc *gorxe.WC) bool {
-	return wc.WRID&srqRecvID == 0 && e.received >= e.params.iters && (wc.Status == gorxe.WCRetryExcErr || wc.Status == gorxe.WCWRFlushErr)
+func (e *srqEnd) partedWell(wc *verbs.WC) bool {
+	return wc.WRID&srqRecvID == 0 && e.received >= e.params.iters && (wc.Status == verbs.WCRetryExcErr || wc.Status == verbs.WCWRFlushErr)
 }
 
 func (e *srqEnd) standing() standing {

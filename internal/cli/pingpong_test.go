@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gorxe/gorxe/internal/exchange"
-	wire "github.com/gorxe/gorxe/internal/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/packet"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Work request IDs of a pingpong.
@@ -18,7 +18,7 @@ const (
 
 // postReceives fills the receive queue up.
 func (e *pingpongEnd) postReceives() error {
-	wr := &gorxe.RecvWR{ID: pingpongRecv, SGList: []gorxe.SGE{e.recvMR.SGE(0, len(e.recv))}}
+	wr := &verbs.RecvWR{ID: pingpongRecv, SGList: []verbs.SGE{e.recvMR.SGE(0, len(e.recv))}}
 	for ; e.posted < e.params.rxDepth; e.posted++ {
 		if err := e.qp.PostRecv(wr); err != nil {
 			return err
@@ -33,10 +33,10 @@ func (e *pingpongEnd) post(iter int) error {
 		fillPattern(e.send[e.params.header():], e.role, iter)
 	}
 	e.haveSent = true
-	return e.qp.PostSend(&gorxe.SendWR{
-		ID: pingpongSend, Opcode: gorxe.WRSend, Flags: gorxe.Signaled,
-		SGList: []gorxe.SGE{e.sendMR.SGE(e.params.header(), e.params.size)},
-		AH:     e.ah, RemoteQPN: gorxe.QPN(e.remote.QPN), RemoteQKey: toolQKey,
+	return e.qp.PostSend(&verbs.SendWR{
+		ID: pingpongSend, Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{e.sendMR.SGE(e.params.header(), e.params.size)},
+		AH:     e.ah, RemoteQPN: verbs.QPN(e.remote.QPN), RemoteQKey: toolQKey,
 	})
 }
 
@@ -59,7 +59,7 @@ func (e *pingpongEnd) traffic(ctx context.Context) error {
 		}
 		posted++
 	}
-	wc := make([]gorxe.WC, 2)
+	wc := make([]verbs.WC, 2)
 	for sent < p.iters || received < p.iters {
 		n, err := e.cq.next(ctx, wc)
 		if err != nil {
@@ -72,7 +72,7 @@ func (e *pingpongEnd) traffic(ctx context.Context) error {
 				sent++
 				break
 			}
-			if wc[i].Status != gorxe.WCSuccess {
+			if wc[i].Status != verbs.WCSuccess {
 				return &completionError{wc[i], fmt.Sprintf("%d of %d messages", min(sent, received), p.iters), e.dev, e.remote.GID}
 			}
 			if wc[i].WRID == pingpongSend {
@@ -106,12 +106,12 @@ const partedNote = "the peer left before its acknowledgement of the last message
 // partedWell reports whether wc is the last send, unacknowledged, after everything else went well. The stock tool leaves as
 // soon as it has all messages and all acknowledgements; when its own last acknowledgement is lost then, nobody is left to
 // repeat it. A peer that lacks the last message stays and takes it when it is sent again.
-func (e *pingpongEnd) partedWell(wc *gorxe.WC, sent, received int) bool {
-	return wc.WRID == pingpongSend && wc.Status == gorxe.WCRetryExcErr && received == e.params.iters && sent == e.params.iters-1
+func (e *pingpongEnd) partedWell(wc *verbs.WC, sent, received int) bool {
+	return wc.WRID == pingpongSend && wc.Status == verbs.WCRetryExcErr && received == e.params.iters && sent == e.params.iters-1
 }
 
 // take deals with received message iter.
-func (e *pingpongEnd) take(wc *gorxe.WC, iter int) error {
+func (e *pingpongEnd) take(wc *verbs.WC, iter int) error {
 	head := e.params.header()
 	if n := int(wc.ByteLen) - head; n != e.params.size {
 		return fmt.Errorf("message %d has %d bytes, want %d: give both ends the same -s", iter, n, e.params.size)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
 func (a *app) qpsCommand() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // maxTrace is how long the file of --trace may become, in bytes.
@@ -45,7 +45,7 @@ func (a *app) record(path string) error {
 }
 
 // recorded lets the links of cfg be recorded, if the command has a trace. Faults that cfg asks for happen beyond what is seen.
-func (a *app) recorded(cfg *gorxe.Config, path string) error {
+func (a *app) recorded(cfg *verbs.Config, path string) error {
 	if err := a.record(path); err != nil || a.recording == nil {
 		return err
 	}

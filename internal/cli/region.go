@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/region"
+	"github.com/gorxe/gorxe/internal/serve/region"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // regionFlags are those of all commands that use regions.
@@ -125,7 +125,7 @@ func (a *app) withRegion(c *cobra.Command, f *regionFlags, arg string, use func(
 	if err != nil {
 		return err
 	}
-	defer func(dev *gorxe.Device) { _ = dev.Close() }(dev)
+	defer func(dev *verbs.Device) { _ = dev.Close() }(dev)
 	conn, err := region.Dial(ctx, dev, to, name)
 	if err != nil {
 		return err

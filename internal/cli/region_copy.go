@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/region"
+	"github.com/gorxe/gorxe/internal/serve/region"
 )
 
 func (a *app) regionReadCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe/internal/region"
+	"github.com/gorxe/gorxe/internal/serve/region"
 )
 
 // maxWatched is how many bytes can be watched: two copies of them are kept.

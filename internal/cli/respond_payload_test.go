@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/respond"
+	"github.com/gorxe/gorxe/internal/serve/respond"
 )
 
 // payloadFile is a file of a payload.

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/internal/race"
-	"github.com/gorxe/gorxe/internal/respond"
+	"github.com/gorxe/gorxe/internal/serve/respond"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // callers are the clients of a world as a listener.
@@ -62,11 +62,11 @@ func respondingIn(t *testing.T, in func() *world, limits respond.Limits, f func(
 	synctest.Test(t, func(t *testing.T) {
 		w := in()
 		w.mtu = 9000
-		dev, err := w.open(gorxe.Config{Device: "127.66.0.1"})
+		dev, err := w.open(verbs.Config{Device: "127.66.0.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := respond.New(func() []*gorxe.Device { return []*gorxe.Device{dev} }, limits, slog.New(slog.NewTextHandler(&log, nil)))
+		r := respond.New(func() []*verbs.Device { return []*verbs.Device{dev} }, limits, slog.New(slog.NewTextHandler(&log, nil)))
 		over := make(chan error)
 		l := &callers{w: w, over: make(chan struct{})}
 		go func() { over <- r.Serve(t.Context(), l, respond.Perftest, respond.Pingpong) }()

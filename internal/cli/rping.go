@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/rping"
+	"github.com/gorxe/gorxe/internal/serve/rping"
 	"github.com/gorxe/gorxe/trace/text"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // rpingParams are rping's flags.
@@ -86,7 +86,7 @@ func (a *app) rpingServer(ctx context.Context, p *rpingParams) error {
 		return err
 	}
 	defer dev.Close()
-	l, err := dev.Listen(gorxe.PortSpaceTCP, netip.AddrPortFrom(at, p.port), 0)
+	l, err := dev.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(at, p.port), 0)
 	if err != nil {
 		return err
 	}

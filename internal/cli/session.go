@@ -5,8 +5,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // exchangeTimeout bounds the exchange before the traffic. Stock tools pause up to a second in it.
@@ -26,9 +26,9 @@ type meeting struct {
 
 // session is what every tool has when its exchange begins.
 type session struct {
-	dev  *gorxe.Device
-	gid  gorxe.GIDEntry
-	mtu  gorxe.MTU
+	dev  *verbs.Device
+	gid  verbs.GIDEntry
+	mtu  verbs.MTU
 	conn net.Conn
 	role exchange.Role
 

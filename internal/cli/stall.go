@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Why traffic that stands still is given up. errors.Is finds them in what a run returns.
@@ -17,11 +17,11 @@ var (
 )
 
 // explainStandstill adds to the reason why a run was given up what the peer must be. Other errors stay as they are.
-func explainStandstill(err error, service gorxe.QPType, peer string) error {
+func explainStandstill(err error, service verbs.QPType, peer string) error {
 	for _, cause := range []error{errPeerGone, errPeerDead, errNoReceives, errSilence} {
 		switch {
 		case !errors.Is(err, cause):
-		case cause == errSilence && service != gorxe.RC:
+		case cause == errSilence && service != verbs.RC:
 			return fmt.Errorf("%w: it has ended, or a message was lost, which %v does not send again, or the peer is not %s with the same parameters", cause, service, peer)
 		case cause == errSilence:
 			return fmt.Errorf("%w: it has ended, or it is not %s with the same parameters", cause, peer)
@@ -56,7 +56,7 @@ func silenceFor(size int) time.Duration {
 // standing is how far traffic has come: messages that are through, RNR NAKs taken, packets received.
 type standing struct{ progress, refused, packets uint64 }
 
-func (s *standing) add(qp *gorxe.QP) {
+func (s *standing) add(qp *verbs.QP) {
 	c := qp.Counters()
 	s.refused += c.RNRNAKsTaken
 	s.packets += c.ReceivedPackets

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
-	"github.com/gorxe/gorxe/internal/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -104,7 +104,7 @@ func TestCommandsOverRealSockets(t *testing.T) {
 
 func start(t *testing.T, conn tcp, line string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdout: &r.out, stderr: &r.err, open: gorxe.Open, addrs: packet.HostAddrs, tcp: conn}
+	a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: conn}
 	go func() {
 		defer close(r.done)
 		r.code = a.main(t.Context(), strings.Fields(line))

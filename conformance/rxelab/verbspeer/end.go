@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // beyond is how many bytes of the server's region are behind what its window opens.
@@ -22,9 +22,9 @@ const patience = 60 * time.Second
 
 // Config says what to run.
 type Config struct {
-	Device  *gorxe.Device
-	GID     gorxe.GIDEntry
-	MTU     gorxe.MTU
+	Device  *verbs.Device
+	GID     verbs.GIDEntry
+	MTU     verbs.MTU
 	Op      string
 	Refused bool // end with what the server must refuse
 	Size    int  // bytes
@@ -45,25 +45,25 @@ type end struct {
 	*Config
 	op     *operation
 	buf    []byte
-	mr     *gorxe.MR
-	cq     *gorxe.CQ
-	qp     *gorxe.QP
-	pd     *gorxe.PD
-	psn    gorxe.PSN
-	window *gorxe.MW
+	mr     *verbs.MR
+	cq     *verbs.CQ
+	qp     *verbs.QP
+	pd     *verbs.PD
+	psn    verbs.PSN
+	window *verbs.MW
 	key    uint32
 	peer   info
-	to     *gorxe.AH // of datagrams
+	to     *verbs.AH // of datagrams
 }
 
 func (c *Config) open(op *operation) (*end, error) {
-	e := &end{Config: c, op: op, buf: make([]byte, c.Size+beyond), pd: c.Device.AllocPD(), psn: gorxe.RandomPSN()}
-	access := gorxe.LocalWrite | gorxe.RemoteWrite
+	e := &end{Config: c, op: op, buf: make([]byte, c.Size+beyond), pd: c.Device.AllocPD(), psn: verbs.RandomPSN()}
+	access := verbs.LocalWrite | verbs.RemoteWrite
 	switch {
 	case op.Key != "region":
-		access = gorxe.LocalWrite | gorxe.MWBind
+		access = verbs.LocalWrite | verbs.MWBind
 	case c.Op == "flush":
-		access |= gorxe.FlushGlobal
+		access |= verbs.FlushGlobal
 	}
 	var err error
 	if e.mr, err = e.pd.RegMR(e.buf, access); err != nil {
@@ -73,8 +73,8 @@ func (c *Config) open(op *operation) (*end, error) {
 	if e.cq, err = c.Device.CreateCQ(64); err != nil {
 		return nil, err
 	}
-	e.qp, err = e.pd.CreateQP(gorxe.QPInitAttr{
-		Type: op.service(), SendCQ: e.cq, Cap: gorxe.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 2},
+	e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{
+		Type: op.service(), SendCQ: e.cq, Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 2},
 	})
 	return e, err
 }
@@ -96,25 +96,25 @@ func (e *end) connect(peer info) error {
 		return fmt.Errorf("the peer's GID: %w", err)
 	}
 	e.peer = peer
-	if e.op.service() == gorxe.UD {
-		e.to, err = e.pd.CreateAH(gorxe.AddressVector{DGID: a.As16(), SGIDIndex: uint8(e.GID.Index)})
+	if e.op.service() == verbs.UD {
+		e.to, err = e.pd.CreateAH(verbs.AddressVector{DGID: a.As16(), SGIDIndex: uint8(e.GID.Index)})
 		return errors.Join(err, e.qp.StartDatagrams(qkey, e.psn))
 	}
-	attr := gorxe.DefaultConnAttr()
-	attr.PathMTU, attr.Access = e.MTU, gorxe.RemoteWrite
+	attr := verbs.DefaultConnAttr()
+	attr.PathMTU, attr.Access = e.MTU, verbs.RemoteWrite
 	attr.RetryCnt, attr.RNRRetry = 6, 6
 	if e.Op == "flush" {
-		attr.Access |= gorxe.FlushGlobal | gorxe.FlushPersistent
+		attr.Access |= verbs.FlushGlobal | verbs.FlushPersistent
 	}
 	return e.qp.Connect(
-		gorxe.ConnInfo{QPN: e.qp.QPN(), PSN: e.psn, GID: e.GID.GID},
-		gorxe.ConnInfo{QPN: gorxe.QPN(peer.QPN), PSN: gorxe.PSN(peer.PSN), GID: gorxe.GID(a.As16())}, attr)
+		verbs.ConnInfo{QPN: e.qp.QPN(), PSN: e.psn, GID: e.GID.GID},
+		verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: verbs.GID(a.As16())}, attr)
 }
 
-func (e *end) completion(ctx context.Context) (gorxe.WC, error) {
+func (e *end) completion(ctx context.Context) (verbs.WC, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no completion within %v", patience))
 	defer cancel()
-	var wc [1]gorxe.WC
+	var wc [1]verbs.WC
 	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {
 		return wc[0], errors.Join(err, context.Cause(ctx))
 	}
@@ -122,15 +122,15 @@ func (e *end) completion(ctx context.Context) (gorxe.WC, error) {
 }
 
 // must posts a work request, if any, and wants the next completion to be a success.
-func (e *end) must(ctx context.Context, what string, wr *gorxe.SendWR) (gorxe.WC, error) {
+func (e *end) must(ctx context.Context, what string, wr *verbs.SendWR) (verbs.WC, error) {
 	if wr != nil {
-		wr.Flags |= gorxe.Signaled
+		wr.Flags |= verbs.Signaled
 		if err := e.qp.PostSend(wr); err != nil {
-			return gorxe.WC{}, fmt.Errorf("%s: %w", what, err)
+			return verbs.WC{}, fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	wc, err := e.completion(ctx)
-	if err == nil && wc.Status != gorxe.WCSuccess {
+	if err == nil && wc.Status != verbs.WCSuccess {
 		err = errors.New(wc.Status.String())
 	}
 	if err != nil {
@@ -141,9 +141,9 @@ func (e *end) must(ctx context.Context, what string, wr *gorxe.SendWR) (gorxe.WC
 
 // prepare opens to the client what it will use.
 func (e *end) prepare(ctx context.Context) error {
-	receive := &gorxe.RecvWR{SGList: e.data()}
-	if e.op.service() == gorxe.UD {
-		receive.SGList = []gorxe.SGE{e.mr.SGE(e.Size, gorxe.GRHLen), e.mr.SGE(0, e.Size)}
+	receive := &verbs.RecvWR{SGList: e.data()}
+	if e.op.service() == verbs.UD {
+		receive.SGList = []verbs.SGE{e.mr.SGE(e.Size, verbs.GRHLen), e.mr.SGE(0, e.Size)}
 	}
 	if err := e.qp.PostRecv(receive); err != nil {
 		return err
@@ -151,61 +151,61 @@ func (e *end) prepare(ctx context.Context) error {
 	var err error
 	switch e.op.Key {
 	case "window1":
-		if e.window, err = e.pd.AllocMW(gorxe.MWType1); err != nil {
+		if e.window, err = e.pd.AllocMW(verbs.MWType1); err != nil {
 			return err
 		}
-		e.key, err = e.qp.BindMW(e.window, gorxe.BindInfo{
-			Flags: gorxe.Signaled, MR: e.mr, Addr: e.mr.Addr(), Length: uint64(e.Size), Access: gorxe.RemoteWrite,
+		e.key, err = e.qp.BindMW(e.window, verbs.BindInfo{
+			Flags: verbs.Signaled, MR: e.mr, Addr: e.mr.Addr(), Length: uint64(e.Size), Access: verbs.RemoteWrite,
 		})
 		if err != nil {
 			return err
 		}
 		_, err = e.must(ctx, "bind", nil)
 	case "window2":
-		if e.window, err = e.pd.AllocMW(gorxe.MWType2); err != nil {
+		if e.window, err = e.pd.AllocMW(verbs.MWType2); err != nil {
 			return err
 		}
-		bind := e.window.Bind(e.mr, e.mr.Addr(), uint64(e.Size), gorxe.RemoteWrite)
+		bind := e.window.Bind(e.mr, e.mr.Addr(), uint64(e.Size), verbs.RemoteWrite)
 		e.key = bind.NewKey
-		_, err = e.must(ctx, "bind", &gorxe.SendWR{Opcode: gorxe.WRBindMW, Bind: bind})
+		_, err = e.must(ctx, "bind", &verbs.SendWR{Opcode: verbs.WRBindMW, Bind: bind})
 	}
 	return err
 }
 
 // data is the memory of what a round sends or receives.
-func (e *end) data() []gorxe.SGE { return []gorxe.SGE{e.mr.SGE(0, e.Size)} }
+func (e *end) data() []verbs.SGE { return []verbs.SGE{e.mr.SGE(0, e.Size)} }
 
 // request performs a step of the client and returns how it ended.
-func (e *end) request(ctx context.Context, name string, fill int) (gorxe.WCStatus, error) {
+func (e *end) request(ctx context.Context, name string, fill int) (verbs.WCStatus, error) {
 	copy(e.buf, pattern(e.Size, fill))
-	wr := &gorxe.SendWR{Flags: gorxe.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}
+	wr := &verbs.SendWR{Flags: verbs.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}
 	switch name {
 	case "write", "write_outside":
-		wr.Opcode, wr.SGList = gorxe.WRWrite, e.data()
+		wr.Opcode, wr.SGList = verbs.WRWrite, e.data()
 		if name == "write_outside" {
 			wr.RemoteAddr += uint64(e.Size + beyond)
 		}
 	case "atomic_write", "atomic_write_misaligned":
-		wr.Opcode, wr.SGList = gorxe.WRAtomicWrite, []gorxe.SGE{e.mr.SGE(0, 8)}
+		wr.Opcode, wr.SGList = verbs.WRAtomicWrite, []verbs.SGE{e.mr.SGE(0, 8)}
 		if name == "atomic_write_misaligned" {
 			wr.RemoteAddr += 4
 		}
 	case "flush_range", "flush_region", "flush_persistent":
-		wr.Opcode = gorxe.WRFlush
-		wr.Flush = gorxe.Flush{Type: gorxe.FlushToGlobal, Level: gorxe.FlushRange, Length: uint32(e.Size)}
+		wr.Opcode = verbs.WRFlush
+		wr.Flush = verbs.Flush{Type: verbs.FlushToGlobal, Level: verbs.FlushRange, Length: uint32(e.Size)}
 		if name == "flush_region" {
-			wr.Flush.Level, wr.Flush.Length = gorxe.FlushRegion, 0
+			wr.Flush.Level, wr.Flush.Length = verbs.FlushRegion, 0
 		}
 		if name == "flush_persistent" {
-			wr.Flush.Type = gorxe.FlushToPersistent
+			wr.Flush.Type = verbs.FlushToPersistent
 		}
 	case "write_imm":
-		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRWriteImm, e.data(), immediate(fill)
+		wr.Opcode, wr.SGList, wr.Imm = verbs.WRWriteImm, e.data(), immediate(fill)
 	case "send_imm":
-		wr.Opcode, wr.SGList, wr.Imm = gorxe.WRSendImm, e.data(), immediate(fill)
-		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.to, gorxe.QPN(e.peer.QPN), qkey
+		wr.Opcode, wr.SGList, wr.Imm = verbs.WRSendImm, e.data(), immediate(fill)
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.to, verbs.QPN(e.peer.QPN), qkey
 	case "send_inv", "send_inv_data":
-		wr.Opcode, wr.Imm = gorxe.WRSendInv, e.peer.RKey
+		wr.Opcode, wr.Imm = verbs.WRSendInv, e.peer.RKey
 		if name == "send_inv_data" {
 			wr.SGList = e.data()
 		}
@@ -229,22 +229,22 @@ func (e *end) answer(ctx context.Context, name string, fill int) error {
 		return nil
 	case "receive":
 		wc, err := e.must(ctx, "receive", nil)
-		if err == nil && (wc.Flags&gorxe.WCWithInv == 0 || wc.Imm != e.key) {
+		if err == nil && (wc.Flags&verbs.WCWithInv == 0 || wc.Imm != e.key) {
 			err = fmt.Errorf("the receive has flags %v and key %#x, want the key %#x invalidated", wc.Flags, wc.Imm, e.key)
 		}
 		return err
 	case "receive_imm":
 		wc, err := e.must(ctx, "receive", nil)
 		length := e.Size
-		if e.op.service() == gorxe.UD {
-			length += gorxe.GRHLen
+		if e.op.service() == verbs.UD {
+			length += verbs.GRHLen
 		}
-		if want := immediate(fill); err == nil && (wc.Flags&gorxe.WCWithImm == 0 || wc.Imm != want || int(wc.ByteLen) != length) {
+		if want := immediate(fill); err == nil && (wc.Flags&verbs.WCWithImm == 0 || wc.Imm != want || int(wc.ByteLen) != length) {
 			err = fmt.Errorf("the receive has flags %v, immediate data %#x and %d bytes, want %#x and %d", wc.Flags, wc.Imm, wc.ByteLen, want, length)
 		}
 		return err
 	case "invalidate":
-		_, err := e.must(ctx, "invalidate", &gorxe.SendWR{Opcode: gorxe.WRLocalInv, Imm: e.key})
+		_, err := e.must(ctx, "invalidate", &verbs.SendWR{Opcode: verbs.WRLocalInv, Imm: e.key})
 		return err
 	case "end":
 		return nil

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gorxe/gorxe"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // Script is the other end: a program for rdma-core's Python bindings. It wants a file ops.json with Ops next to itself.
@@ -28,21 +28,21 @@ type operation struct {
 	Refused *step // what the server must refuse at last, when that is asked for; nil: it refuses nothing
 }
 
-func (o *operation) service() gorxe.QPType {
+func (o *operation) service() verbs.QPType {
 	switch o.Type {
 	case "UC":
-		return gorxe.UC
+		return verbs.UC
 	case "UD":
-		return gorxe.UD
+		return verbs.UD
 	}
-	return gorxe.RC
+	return verbs.RC
 }
 
 // step is an act of the client with the status it must end with, or a question to the server.
 type step struct {
 	name string
 	ask  bool
-	want gorxe.WCStatus
+	want verbs.WCStatus
 }
 
 // UnmarshalJSON reads ["name", status] or, of a question, ["name"].

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 // pair is two devices in memory.
@@ -20,7 +20,7 @@ func pair(t *testing.T, op string) (server, client *Config) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := gorxe.Open(gorxe.Config{Links: []packet.Link{l}})
+		d, err := verbs.Open(verbs.Config{Links: []packet.Link{l}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func FuzzServerTakesAnything(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	d, err := gorxe.Open(gorxe.Config{Links: []packet.Link{l}})
+	d, err := verbs.Open(verbs.Config{Links: []packet.Link{l}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gorxe/gorxe"
 	"github.com/gorxe/gorxe/conformance/rxelab/verbspeer"
+	"github.com/gorxe/gorxe/verbs"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	dev, err := gorxe.Open(gorxe.Config{Device: *device})
+	dev, err := verbs.Open(verbs.Config{Device: *device})
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &verbspeer.Config{Device: dev, GID: g, MTU: gorxe.MTU(*mtu), Op: *op, Refused: *refused, Size: *size, Rounds: *rounds}
+	c := &verbspeer.Config{Device: dev, GID: g, MTU: verbs.MTU(*mtu), Op: *op, Refused: *refused, Size: *size, Rounds: *rounds}
 	done := *rounds
 	if fs.NArg() > 0 {
 		err = client(ctx, c, net.JoinHostPort(fs.Arg(0), strconv.Itoa(*port)))

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe/conformance/rxelab"
-	"github.com/gorxe/gorxe/internal/bench"
+	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // rivalFlags are those of measurements beside rxe.

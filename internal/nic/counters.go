@@ -1,0 +1,208 @@
+package nic
+
+import (
+	"errors"
+	"net"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Why the engine itself drops a packet.
+const (
+	dropICRC         = iota // the ICRC is wrong
+	dropPKey                // not of the default partition
+	dropNotAdmitted         // from a host that is none of the device's peers
+	dropStranger            // not from the queue pair's peer, or not to its address
+	dropUnknownQPN          // no queue pair has the number
+	dropOwnMulticast        // came back to the queue pair that sent it
+	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
+	numDrops
+)
+
+var dropNames = [numDrops]string{
+	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
+	dropOwnMulticast: "own_multicast", dropShare: "gsi_share",
+}
+
+// received is what is counted of packets before the lock.
+type received struct {
+	frames, bytes uint64
+	marked        uint64 // that passed all checks, with congestion experienced
+	malformed     [bth.NumReasons]uint64
+	drops         [numDrops]uint64
+}
+
+func (r *received) add(o *received) {
+	r.frames += o.frames
+	r.bytes += o.bytes
+	r.marked += o.marked
+	for i, n := range o.malformed {
+		r.malformed[i] += n
+	}
+	for i, n := range o.drops {
+		r.drops[i] += n
+	}
+}
+
+// counters are a shard's, guarded by its lock.
+type counters struct {
+	received
+	txFrames, txBytes, txRefused uint64
+	timeoutsPutOff               uint64
+	verdicts                     [transport.NumVerdicts]uint64
+	closedQPs                    transport.Counters // of queue pairs that are gone
+	addedUpTo                    uint64             // number of the queue pair that addUp has come to, 0 while it does not run
+	closedSince                  transport.Counters // of those that it has added and that closed since
+	lastRefusal                  error
+	refused, loggedRefusal       transport.Time // when the last was, and the last that the log was told of
+}
+
+// refused takes note of an error from Link.Send. The frames it is about are lost as on a
+// wire, and the retransmission that follows meets the same refusal or not.
+func (d *Device) refused(s *shard, now transport.Time, err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	n := 1
+	var refusal *packet.SendError
+	if errors.As(err, &refusal) {
+		n = refusal.Refused
+	}
+	d.lost(s, now, n, err)
+}
+
+// lost takes note of n frames that were not sent, and why.
+func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
+	c := &s.count
+	c.txRefused += uint64(n)
+	if c.lastRefusal == nil || now-c.loggedRefusal >= refusalLogInterval {
+		c.loggedRefusal = now
+		d.log.Warn("sending failed", "device", d.name, "error", err, "frames", c.txRefused)
+	}
+	c.lastRefusal, c.refused = err, now
+}
+
+// refusalLogInterval is the least time between two lines about refused frames.
+const refusalLogInterval = transport.Time(1e9)
+
+// SendError returns the latest error with which the host refused to send a frame, nil if
+// there was none. It is where to look after a RETRY_EXC_ERR.
+func (d *Device) SendError() error {
+	var last counters
+	for _, s := range d.shards {
+		s.mu.Lock()
+		if c := &s.count; c.lastRefusal != nil && (last.lastRefusal == nil || c.refused > last.refused) {
+			last.lastRefusal, last.refused = c.lastRefusal, c.refused
+		}
+		s.mu.Unlock()
+	}
+	return last.lastRefusal
+}
+
+// Counters calls f with the name and value of every counter of the device, in a fixed
+// order: packets and bytes of UDP payload, timeouts that had to wait because the link's
+// receiver was behind, packets that a switch marked for congestion (named as mlx5's), packets dropped by reason ("drop_"), verdicts of the transport on the
+// others ("verdict_"), the transport's own, which are named as rxe's hardware counters where
+// it has the same, and the links' ("link_").
+func (d *Device) Counters(f func(name string, value uint64)) {
+	c, own := d.addUp()
+	f("rx_packets", c.frames)
+	f("rx_bytes", c.bytes)
+	f("tx_packets", c.txFrames)
+	f("tx_bytes", c.txBytes)
+	f("tx_refused", c.txRefused)
+	f("tx_port_probes", d.portProbes.Load())
+	f("timeouts_put_off", c.timeoutsPutOff)
+	f("np_ecn_marked_roce_packets", c.marked)
+	for i, n := range c.drops {
+		f("drop_"+dropNames[i], n)
+	}
+	for r := bth.ReasonNone + 1; int(r) < bth.NumReasons; r++ {
+		f("drop_"+r.String(), c.malformed[r])
+	}
+	for v := range transport.NumVerdicts {
+		f("verdict_"+v.String(), c.verdicts[v])
+	}
+	own.Each(f)
+	d.linkStats(f)
+}
+
+// addUp returns the sum of the shards' counters, and that of those of all queue pairs there are and
+// were. It takes a lock for some at a time. What each contributes is of some moment of the
+// call, so no sum is less than that of a call before it.
+func (d *Device) addUp() (c counters, sum transport.Counters) {
+	d.adding.Lock()
+	defer d.adding.Unlock()
+	for _, s := range d.shards {
+		s.addUp(&c, &sum)
+	}
+	return c, sum
+}
+
+// addUp adds what s has counted. Device.adding is held.
+func (s *shard) addUp(c *counters, sum *transport.Counters) {
+	const some = 64
+	for more := true; more; {
+		n := 0
+		s.mu.Lock()
+		s.inOrder.After(s.count.addedUpTo, func(number uint64, q *QP) bool {
+			if n == some {
+				return false
+			}
+			sum.Add(q.machine.Counters())
+			s.count.addedUpTo = number
+			n++
+			return true
+		})
+		if more = n == some; !more {
+			c.add(&s.count)
+			sum.Add(&s.count.closedQPs)
+			s.count.closedQPs.Add(&s.count.closedSince)
+			s.count.addedUpTo, s.count.closedSince = 0, transport.Counters{}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// add adds what o has counted of packets and timeouts.
+func (c *counters) add(o *counters) {
+	c.received.add(&o.received)
+	c.txFrames += o.txFrames
+	c.txBytes += o.txBytes
+	c.txRefused += o.txRefused
+	c.timeoutsPutOff += o.timeoutsPutOff
+	for i, n := range o.verdicts {
+		c.verdicts[i] += n
+	}
+}
+
+// left keeps the counters of a queue pair that closes. The lock is held.
+func (c *counters) left(q *QP) {
+	if q.number <= c.addedUpTo {
+		c.closedSince.Add(q.machine.Counters())
+	} else {
+		c.closedQPs.Add(q.machine.Counters())
+	}
+}
+
+// linkStats adds up what the links and the memberships in groups count themselves.
+// link_rx_queue_full is the one to look at when packets are lost on a host that sends to itself.
+func (d *Device) linkStats(f func(name string, value uint64)) {
+	sum := d.groups.stats()
+	d.mu.Lock()
+	sum.Add(d.leftLinks)
+	for _, w := range d.wires {
+		if l, ok := w.link.(packet.Counted); ok {
+			sum.Add(l.Stats())
+		}
+	}
+	d.mu.Unlock()
+	f("link_tx_calls", sum.TxCalls)
+	f("link_tx_no_neighbour", sum.TxNoNeighbour)
+	f("link_tx_queue_full", sum.TxQueueFull)
+	f("link_rx_calls", sum.RxCalls)
+	f("link_rx_queue_full", sum.RxDropped)
+	f("link_rx_cut_short", sum.RxMalformed)
+}

@@ -1,0 +1,292 @@
+package nic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/roster"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Errors of [CQ.Wait].
+var (
+	ErrClosed     = errors.New("the device or queue is closed")
+	ErrCQOverflow = errors.New("the completion queue overflowed: completions were lost; create it deeper or poll it more often")
+)
+
+// CQ is a completion queue that many goroutines may use. Machines complete into it
+// with their shard's lock held, pollers take only the CQ's own lock: the order is
+// shard before CQ, and nothing that holds a CQ takes another lock.
+//
+// A waiter parks on token. A completion leaves it only for somebody who waits: whenever the
+// queue is not empty and someone does, the token lies there, or a waiter took it and has
+// not polled yet.
+type CQ struct {
+	Owner any // for the caller's use, set before the first event
+
+	mu      sync.Mutex
+	store   qp.CompletionStore // guarded by mu
+	queue   *qp.CQ             // store, nil where another process takes the completions from it
+	waiting int                // guarded by mu: waiters that found nothing and did not poll again yet
+	notify  func()             // called when store says that the program is to be told, with no lock of c
+
+	users  int  // guarded by mu: send and receive queues that complete here
+	closed bool // guarded by mu
+
+	number  uint64 // in Device.cqs
+	dev     *Device
+	channel *CompChannel // nil if made without
+	told    atomic.Bool  // CQ_ERR was raised
+
+	events    int // on channel, guarded by its lock
+	nextEvent *CQ // likewise
+
+	poller poller
+
+	token token
+	done  chan struct{} // closed with the CQ
+}
+
+func newCQ(d *Device, depth int) *CQ {
+	queue := qp.NewCQ(depth)
+	return &CQ{dev: d, store: queue, queue: queue, notify: func() {}, token: newToken(), done: make(chan struct{})}
+}
+
+// Complete adds a completion. Machines call it with their shard's lock held.
+func (c *CQ) Complete(wc *qp.WC) {
+	if wc.Status != qp.WCSuccess && wc.Status != qp.WCWRFlushErr {
+		c.dev.completesInError(wc.QPN, wc.Status)
+	}
+	c.mu.Lock()
+	tell := c.store.Push(wc)
+	wake, lost := c.waiting > 0, c.store.Overflowed()
+	c.mu.Unlock()
+	if wake {
+		c.token.wake()
+	}
+	if tell {
+		c.notify()
+	}
+	if lost {
+		c.dev.lostCompletion(c)
+	}
+}
+
+// Resize changes how many completions the queue holds, not to fewer than are in it. A queue
+// that overflowed stays in error.
+func (c *CQ) Resize(depth int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return ErrClosed
+	case c.store.Overflowed():
+		return ErrCQOverflow
+	}
+	return c.store.Resize(depth)
+}
+
+// Depth is how many completions the queue holds.
+func (c *CQ) Depth() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.store.Depth()
+}
+
+// Poll moves up to len(dst) completions to dst and returns how many: none of a store that another
+// process takes them from. It does not wait for one, but
+// when there is none it looks whether packets have come, and deals with them: see drive. No lock of
+// the device may be held.
+func (c *CQ) Poll(dst []qp.WC) int {
+	n := c.poll(dst)
+	if n > 0 || len(dst) == 0 {
+		return n
+	}
+	in := c.dev.drive(&c.poller)
+	if in == nil {
+		return 0
+	}
+	if n = c.poll(dst); n > 0 {
+		c.poller.hot.Store(in)
+	}
+	return n
+}
+
+func (c *CQ) poll(dst []qp.WC) int {
+	if c.queue == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queue.Poll(dst)
+}
+
+// Wait is Poll that waits, without using the processor, until there is at least one
+// completion. With none it returns the cause of ctx, [ErrCQOverflow], or [ErrClosed]
+// once the CQ is closed.
+func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
+	if len(dst) == 0 {
+		return 0, errors.New("waiting for completions needs room for at least one")
+	}
+	if c.queue == nil {
+		return 0, errors.New("another process takes the completions of this queue: there is nothing to wait for")
+	}
+	for waited := false; ; waited = true {
+		c.mu.Lock()
+		if waited {
+			c.waiting--
+		}
+		n := c.queue.Poll(dst)
+		passOn := c.waiting > 0 && c.queue.Len() > 0
+		lost := n == 0 && c.queue.Overflowed()
+		var over error
+		if n == 0 && !lost {
+			if over = c.over(ctx); over == nil {
+				c.waiting++
+			}
+		}
+		c.mu.Unlock()
+		if passOn {
+			c.token.wake()
+		}
+		switch {
+		case n > 0:
+			return n, nil
+		case lost:
+			return 0, ErrCQOverflow
+		case over != nil:
+			return 0, over
+		}
+		select {
+		case <-c.token:
+		case <-ctx.Done():
+		case <-c.done:
+		}
+	}
+}
+
+// over says why waiting has come to its end, nil while it goes on. The lock is held.
+func (c *CQ) over(ctx context.Context) error {
+	if c.closed {
+		return ErrClosed
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// hold counts a queue pair that completes into c.
+func (c *CQ) hold() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return ErrClosed
+	case c.store.Overflowed():
+		return ErrCQOverflow
+	}
+	c.users++
+	return nil
+}
+
+func (c *CQ) release() {
+	c.mu.Lock()
+	c.users--
+	c.mu.Unlock()
+}
+
+// Close ends every Wait. It refuses while a queue pair completes into the queue.
+// Completions that are in it can still be polled. Closing again does nothing.
+func (c *CQ) Close() error {
+	c.mu.Lock()
+	if c.users > 0 {
+		defer c.mu.Unlock()
+		return fmt.Errorf("the completion queue is in use: close its queue pairs first (it serves %d send or receive queues)", c.users)
+	}
+	first := c.end()
+	c.mu.Unlock()
+	if first {
+		c.dev.forget(c)
+	}
+	return nil
+}
+
+// end closes c, whose lock is held, and says whether it was open.
+func (c *CQ) end() bool {
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	close(c.done)
+	return true
+}
+
+// CreateCQ makes a queue that holds up to depth completions.
+func (d *Device) CreateCQ(depth int) (*CQ, error) {
+	c := newCQ(d, depth)
+	if err := d.enter(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// CreateCQOver makes a queue whose completions go to a store from which another process takes them.
+// notify is called whenever the store says that the process has asked to be told: with the lock of a
+// shard held, so it must not block or call the device.
+func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, error) {
+	c := newCQ(d, 1)
+	c.store, c.queue, c.notify = store, nil, notify
+	if err := d.enter(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// enter makes c one of the device's.
+func (d *Device) enter(c *CQ) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cqOver {
+		return ErrClosed
+	}
+	if d.cqs.Len() >= d.maxCQ {
+		return fmt.Errorf("all %d completion queues of the device are in use: close one", d.maxCQ)
+	}
+	c.number = d.cqs.Add(c)
+	return nil
+}
+
+func (d *Device) forget(c *CQ) {
+	d.mu.Lock()
+	d.cqs.Remove(c.number)
+	d.mu.Unlock()
+	if c.channel != nil {
+		c.channel.drop(c)
+	}
+	d.events.forget(c)
+}
+
+func (d *Device) closeCQs() {
+	var ended []*CQ
+	d.mu.Lock()
+	d.cqs.After(0, func(_ uint64, c *CQ) bool {
+		c.mu.Lock()
+		if c.end() {
+			ended = append(ended, c)
+		}
+		c.mu.Unlock()
+		return true
+	})
+	d.cqs, d.cqOver = roster.List[*CQ]{}, true
+	d.mu.Unlock()
+	// A channel's lock is taken before the device's.
+	for _, c := range ended {
+		if c.channel != nil {
+			c.channel.drop(c)
+		}
+	}
+}

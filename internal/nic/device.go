@@ -1,0 +1,162 @@
+package nic
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/roster"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Config is what a device is opened with.
+type Config struct {
+	Name      string
+	Links     []packet.Link // closed with the device
+	Waits     bool          // links may come later: there may be none yet
+	Transport transport.Config
+	Seed      uint64 // decides queue pair numbers, keys and the GUID, for tests: see verbs.Config; 0 for crypto/rand
+	MaxQP     int
+	MaxMR     int
+	MaxCQ     int
+	MaxSRQ    int
+	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
+	Peers     []netip.Prefix // who may talk to the device; none means everybody
+	Shards    int            // how many there are, each with a lock of its own; 0 is one: see the package
+	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
+	Logger    *slog.Logger   // nil is silence
+	Observer  Observer       // nil is nobody
+}
+
+// Device is a NIC: links, and the queue pairs, regions and queues that live on them.
+type Device struct {
+	name      string
+	log       *slog.Logger
+	transport transport.Config
+	maxQP     int
+	maxCQ     int
+	maxSRQ    int
+	gids      []*gid // the GID table, changed with linking and every shard's lock held, read with any of them
+	maxMTU    qp.MTU // 0 for any
+	peers     admission
+	spin      time.Duration
+	observer  Observer
+	guid      uint64
+	start     time.Time
+
+	shards    []*shard
+	shardDraw draw          // chooses shards of new queue pairs
+	made      atomic.Uint64 // queue pairs, ever: their numbers
+	open      atomic.Int64  // queue pairs there are
+	keys      *mr.Table     // looked up with a shard's keying held, changed with changing: see doc.go
+	changing  sync.Mutex    // taken after all locks of shards
+	atomics   sync.Mutex    // serializes atomics of several shards: see mr.Table.GuardAtomics
+	groups    groups
+
+	pollable pollable
+
+	events     *events
+	port       portState
+	portProbes atomic.Uint64 // datagrams that asked whether anything listens, from sockets of their own
+	ending     atomic.Bool   // Close has begun: links may say that they are closed; set with mu held
+
+	linking    sync.Mutex // links come and go, and groups are joined, one at a time
+	departures uint64     // links that were removed, guarded by linking
+	adding     sync.Mutex // counters are added up one at a time
+
+	mu        sync.Mutex
+	cqs       roster.List[*CQ]  // guarded by mu
+	cqOver    bool              // guarded by mu: no more are made
+	srqs      roster.List[*SRQ] // guarded by mu
+	wires     []*wire           // guarded by mu
+	leftLinks packet.Stats      // of links that were removed, guarded by mu
+
+	closing  sync.Once
+	closeErr error
+	done     chan struct{} // closed when the links are
+	running  sync.WaitGroup
+}
+
+// Open starts a device over the links of cfg. They belong to it from then on, and only
+// if there is no error.
+func Open(cfg Config) (*Device, error) {
+	cfg.Shards = min(max(cfg.Shards, 1), MaxShards)
+	gids, err := newGIDs(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	secret := secrets{cfg.Seed}
+	d := &Device{
+		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
+		maxMTU: cfg.MTU, peers: newAdmission(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
+		start: time.Now(), guid: secret.guid(),
+		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
+		done: make(chan struct{}), events: newEvents(),
+	}
+	d.keys.GuardAtomics(&d.atomics)
+	for i := range cfg.Shards {
+		d.shards = append(d.shards, newShard(d, i, cfg.Shards > 1, secret.of(fmt.Sprint("queue pair numbers ", i))))
+	}
+	for _, s := range d.shards {
+		d.running.Go(s.pump)
+	}
+	d.enterAll(gids)
+	return d, nil
+}
+
+// newGIDs makes the entries of the links that cfg opens the device with.
+func newGIDs(cfg *Config) (gids []*gid, err error) {
+	switch n := len(cfg.Links); {
+	case n == 0 && !cfg.Waits:
+		return nil, errors.New("a device needs at least one link")
+	case n > maxGIDs:
+		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
+	}
+	for i, l := range cfg.Links {
+		g, err := newGID(l, cfg.MTU, cfg.Shards)
+		if err != nil {
+			return nil, fmt.Errorf("link %d: %w", i, err)
+		}
+		g.index = i
+		gids = append(gids, g)
+	}
+	return gids, nil
+}
+
+// now is the time that machines are told: nanoseconds since Open.
+func (d *Device) now() transport.Time { return transport.Time(time.Since(d.start)) }
+
+// GUID is the node GUID, an EUI-64 of the locally administered kind, different for each
+// device: a connection manager's peer tells instances apart by it.
+func (d *Device) GUID() uint64 { return d.guid }
+
+// Done is closed when the device is.
+func (d *Device) Done() <-chan struct{} { return d.done }
+
+// Close flushes every queue pair, closes the links, ends every wait, and returns when
+// no goroutine of the device is left. Closing again waits for the same and returns the same.
+func (d *Device) Close() error {
+	d.closing.Do(func() {
+		// The links first: it wakes a poster that waits in Send with the lock held.
+		err := d.closeWires()
+		for _, s := range d.shards {
+			s.close()
+		}
+		close(d.done)
+		d.running.Wait()
+		d.closeCQs()
+		d.events.close()
+		d.closeErr = err
+	})
+	return d.closeErr
+}

@@ -1,0 +1,107 @@
+package nic
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// pieces is memory without a pointer to it that takes several pieces at once.
+type pieces struct {
+	b    []byte
+	more atomic.Bool // a call had several
+}
+
+func (m *pieces) Size() uint64                       { return uint64(len(m.b)) }
+func (m *pieces) ReadAt(p []byte, off uint64) error  { copy(p, m.b[off:]); return nil }
+func (m *pieces) WriteAt(p []byte, off uint64) error { copy(m.b[off:], p); return nil }
+func (m *pieces) WriteAtV(p [][]byte, off uint64) error {
+	if len(p) > 1 {
+		m.more.Store(true)
+	}
+	return m.WriteAt(slices.Concat(p...), off)
+}
+
+// Messages of several queue pairs come side by side, some packets twice, late or not at all; what is held back
+// of one is not lost or mixed up with that of another.
+func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
+	const qps, size, rounds = 4, 40_000, 5
+	synctest.Test(t, func(t *testing.T) {
+		n := packet.NewPipeNet()
+		var ends [2]*end
+		var far [2]*pieces
+		var regions [2]*mr.Region
+		for i := range ends {
+			addr := []netip.Addr{addrA, addrB}[i]
+			link := packet.Fault(openLink(t, n, addr), packet.FaultConfig{
+				Seed: uint64(i + 1), Drop: 0.01, Reorder: 0.02, Duplicate: 0.02,
+			})
+			ends[i] = newEnd(t, uint64(i+1), link, qps*size)
+			far[i] = &pieces{b: make([]byte, 2*qps*size)}
+			r, err := ends[i].dev.Register(ends[i].pd, far[i], 0, far[i].Size(), mr.LocalWrite|mr.RemoteWrite)
+			if err != nil {
+				t.Fatal(err)
+			}
+			regions[i] = r
+		}
+		a, b := ends[0], ends[1]
+		defer closeAll(t, a, b)
+		var from, to []*QP
+		for range qps {
+			q, p := a.newQP(), b.newQP()
+			a.connect(q, addrB, p.Num(), b.psn, usualRetry)
+			b.connect(p, addrA, q.Num(), a.psn, usualRetry)
+			from, to = append(from, q), append(to, p)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		// It stays as it is: a READ that is repeated reads it when its first answer has come.
+		for i := range b.buf {
+			b.buf[i] = byte(random.Uint32())
+		}
+		for round := range rounds {
+			for i := range a.buf {
+				a.buf[i] = byte(random.Uint32())
+			}
+			clear(far[0].b)
+			for i, q := range from {
+				off := uint64(i * size)
+				receive := &qp.RecvWR{SGList: []qp.SGE{{Addr: qps*size + off, Length: size, LKey: regions[1].LKey()}}}
+				if _, err := to[i].PostRecv([]*qp.RecvWR{receive}); err != nil {
+					t.Fatal(err)
+				}
+				write := &qp.SendWR{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(i*size, size), RemoteAddr: off, RKey: regions[1].RKey()}
+				read := a.read(b, 0, i*size, size)
+				read.SGList = []qp.SGE{{Addr: off, Length: size, LKey: regions[0].LKey()}}
+				send := &qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(i*size, size)}
+				if _, err := q.PostSend([]*qp.SendWR{write, read, send}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.succeed(3 * qps)
+			b.succeed(qps)
+			for _, c := range []struct {
+				what      string
+				got, want []byte
+			}{
+				{"WRITEs", far[1].b[:qps*size], a.buf}, {"SENDs", far[1].b[qps*size:], a.buf}, {"READs", far[0].b[:qps*size], b.buf},
+			} {
+				if !bytes.Equal(c.got, c.want) {
+					t.Fatalf("round %d: the %s brought other bytes", round, c.what)
+				}
+			}
+		}
+		for i, m := range far {
+			if !m.more.Load() {
+				t.Errorf("end %d: no call had more than one piece", i)
+			}
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package nic
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// A look takes a lock for as many objects as the caller has room for and fills what the
+// caller has made: nothing is allocated under a lock that the data path needs. Each object
+// is described as it is at one moment, those of one call at the same; between two calls
+// objects may come, change and go. Numbers ascend in the order in which the objects were
+// made and are not given twice, so a look that goes on after the last number it saw meets
+// once whatever was there all the while.
+
+// QPInfo is what a look finds of a queue pair.
+type QPInfo struct {
+	Number    uint64
+	QPN       bth.QPN
+	Type      qp.Type
+	State     qp.State
+	PD        uint32
+	Age       time.Duration // since it was made
+	GIDIndex  int           // -1 without an address vector
+	Local     netip.Addr    // invalid without an address vector
+	Remote    netip.Addr    // likewise; with the zone of a link-local address
+	RemoteQPN bth.QPN
+	PathMTU   qp.MTU
+
+	SendPSN, AckPSN, RecvPSN bth.PSN
+	Window                   uint32
+	Reads                    int
+	RetriesLeft, RNRLeft     uint8
+	RNRWait                  bool
+	Early                    int
+	SendQueue, SendDepth     int
+	RecvQueue, RecvDepth     int    // of an SRQ, if it has one
+	SRQ                      uint64 // its number, 0 for none
+	SendCQ, RecvCQ           uint64
+	Counters                 transport.Counters
+}
+
+// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds.
+func (d *Device) LookQPs(after uint64, dst []QPInfo) (n int) {
+	d.lockAll()
+	defer d.unlockAll()
+	now := d.now()
+	for n < len(dst) {
+		q := d.nextQP(after)
+		if q == nil {
+			break
+		}
+		q.describe(&dst[n], now)
+		after = q.number
+		n++
+	}
+	return n
+}
+
+// nextQP returns the queue pair that was made next after the one with a number, nil if there is none. All locks are held.
+func (d *Device) nextQP(after uint64) (next *QP) {
+	for _, s := range d.shards {
+		if q, ok := s.inOrder.Next(after); ok && (next == nil || q.number < next.number) {
+			next = q
+		}
+	}
+	return next
+}
+
+// describe fills i. The lock is held.
+func (q *QP) describe(i *QPInfo, now transport.Time) {
+	a, p := &q.attr.Attr, q.machine.Progress()
+	*i = QPInfo{
+		Number: q.number, QPN: q.attr.Num, Type: q.attr.Type, State: a.State, PD: q.attr.PD.ID,
+		Age: time.Duration(now - q.made), GIDIndex: -1, RemoteQPN: a.DestQPN, PathMTU: a.PathMTU,
+		SendPSN: p.SendPSN, AckPSN: p.AckPSN, RecvPSN: p.RecvPSN, Window: p.Window, Reads: p.Reads,
+		RetriesLeft: p.Retries, RNRLeft: p.RNRLeft, RNRWait: p.RNRWait, Early: p.Early,
+		SendQueue: q.attr.SQ.Len(), SendDepth: q.attr.SQ.Depth(),
+		SendCQ: q.sendCQ.number, RecvCQ: q.recvCQ.number, Counters: *q.machine.Counters(),
+	}
+	i.RecvQueue, i.RecvDepth = q.attr.Recv.Len(), q.attr.Recv.Depth()
+	if q.srq != nil {
+		i.SRQ = q.srq.number
+	}
+	if q.path.Dst.IsValid() {
+		i.GIDIndex, i.Local, i.Remote = int(a.AV.SGIDIndex), q.path.Src, q.path.Dst
+	}
+}
+
+// LookKeys describes the keys whose numbers are above after; see [mr.Table.Look].
+func (d *Device) LookKeys(after uint64, dst []mr.KeyInfo) int {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	return d.keys.Look(after, dst)
+}
+
+// CQInfo is what a look finds of a completion queue.
+type CQInfo struct {
+	Number     uint64
+	Len, Depth int
+	Users      int // send and receive queues that complete here
+	Waiting    int // goroutines in Wait
+	Channel    bool
+	Overflowed bool
+}
+
+// LookCQs describes the completion queues whose numbers are above after. It takes no lock
+// of the data path but that of one CQ after the other.
+func (d *Device) LookCQs(after uint64, dst []CQInfo) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cqs.After(after, func(number uint64, c *CQ) bool {
+		if n == len(dst) {
+			return false
+		}
+		c.mu.Lock()
+		dst[n] = CQInfo{
+			Number: number, Len: c.store.Len(), Depth: c.store.Depth(), Users: c.users,
+			Waiting: c.waiting, Channel: c.channel != nil, Overflowed: c.store.Overflowed(),
+		}
+		c.mu.Unlock()
+		n++
+		return true
+	})
+	return n
+}
+
+// SRQInfo is what a look finds of a shared receive queue.
+type SRQInfo struct {
+	Number     uint64
+	PD         uint32
+	Len, Depth int
+	Limit      int // armed for SRQ_LIMIT_REACHED, 0 for not
+	Users      int // queue pairs
+}
+
+// LookSRQs describes the shared receive queues whose numbers are above after.
+func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
+	list := make([]*SRQ, 0, len(dst))
+	d.mu.Lock()
+	d.srqs.After(after, func(_ uint64, q *SRQ) bool {
+		if len(list) == len(dst) {
+			return false
+		}
+		list = append(list, q)
+		return true
+	})
+	d.mu.Unlock()
+	for i, q := range list {
+		q.shard.mu.Lock()
+		a := q.queue.Query()
+		dst[i] = SRQInfo{
+			Number: q.number, PD: q.queue.PD().ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users,
+		}
+		q.shard.mu.Unlock()
+	}
+	return len(list)
+}
+
+// GroupInfo is what a look finds of a multicast group that the device has joined.
+type GroupInfo struct {
+	Addr    netip.Addr
+	Members []bth.QPN
+}
+
+// LookGroups describes the multicast groups. The addresses are all of one moment, the members
+// of each of a later one.
+func (d *Device) LookGroups() []GroupInfo {
+	d.groups.mu.Lock()
+	list := slices.Collect(maps.Values(d.groups.joined))
+	d.groups.mu.Unlock()
+	out := make([]GroupInfo, 0, len(list))
+	for _, g := range list {
+		info := GroupInfo{Addr: g.addr}
+		d.groups.mu.Lock()
+		for _, q := range g.members {
+			info.Members = append(info.Members, q.attr.Num)
+		}
+		d.groups.mu.Unlock()
+		if len(info.Members) > 0 {
+			out = append(out, info)
+		}
+	}
+	return out
+}

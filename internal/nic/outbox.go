@@ -1,0 +1,224 @@
+package nic
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+const (
+	// burst is how many frames a batch has room for at least.
+	burst = 64
+	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
+	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
+	flushBytes = 1 << 20
+	// pumpTime bounds the time that the pump holds the lock beyond one batch: memory of a file may wait
+	// for a disk at each page.
+	pumpTime = transport.Time(time.Millisecond)
+	// crowdedBytes is the bound for the pump of a shard that is crowded: the receiver gets the lock after
+	// each of them, and takes packets as fast as they come.
+	crowdedBytes = 64 << 10
+	// crowd is the number of frames in a batch received that makes a shard crowded: half of what the UDP
+	// link takes at a time.
+	crowd = 32
+	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
+	// to gather short pieces.
+	joined = 512
+)
+
+// outbox is what a shard needs to send by one entry of the GID table: the queue pairs that
+// wait for their turn and the batch that they fill. It stays while the address is away. The
+// shard's lock guards it.
+type outbox struct {
+	*gid
+	batch   *packet.Batch
+	pender  packet.Pender // the link, or the shard's queue of it, if it is one and there
+	seeds   seeds
+	batches atomic.Uint64 // that came by the link, or the shard's queue of it, and were delivered
+	users   int           // connected queue pairs whose way leads here
+	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
+
+	turns // of the ready queue pairs
+
+	leaving []*QP // those in the batch that complete when it has left
+}
+
+// connect readies o, of s, for the link that its entry has.
+func (o *outbox) connect(s *shard) {
+	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
+		o.batch = packet.NewBatch(n)
+	}
+	for _, q := range s.qps.All {
+		if q.out == o && q.heard {
+			packet.Hold(o.link, q.path.Dst)
+		}
+	}
+	if o.queues != nil {
+		o.pender, o.brings = o.queues[s.index], o
+		return
+	}
+	o.pender, _ = o.link.(packet.Pender)
+	o.brings = s.dev.home().out[o.index]
+}
+
+// disconnect readies o for what is sent while its entry has no link, which may be for good: it
+// keeps no room that it had for more.
+func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
+
+// behind reports whether packets have come to the link that may not have been dealt with. It is a
+// system call.
+func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
+
+// transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
+// returns its charge in bytes: at least leastCharge, so that every call uses some of a budget.
+func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
+	for stuck := false; !o.batch.Full() && !stuck; {
+		q := o.pop(all)
+		if q == nil {
+			break
+		}
+		q.refill()
+		if !o.serves(q) {
+			s.ready(q)
+			continue
+		}
+		if q.rekeys && s.several && o.batch.Len() > 0 {
+			o.again(q, false)
+			break
+		}
+		if q.sent != nil {
+			o.leaving = append(o.leaving, q)
+		}
+		had := o.batch.Len()
+		more := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
+		charged := o.charges(had)
+		q.credit -= charged
+		bytes += charged
+		if more {
+			// It took back a frame that turned out to be impossible: asking again at once
+			// must not become a loop.
+			stuck = o.batch.Len() == had
+			o.again(q, stuck)
+		}
+		s.wakeAt(q, now)
+	}
+	if o.batch.Len() > 0 {
+		o.send(s, now)
+	}
+	for _, q := range o.leaving {
+		if q.sent.Sent(now) || q.refill() {
+			s.ready(q)
+		}
+	}
+	o.leaving = o.leaving[:0]
+	return max(bytes, leastCharge)
+}
+
+// longest is how long a frame of the queue pair is at most, in bytes.
+func (q *QP) longest() int {
+	mtu := int(q.attr.Attr.PathMTU)
+	if mtu == 0 {
+		mtu = 4096 // of datagrams each has its own
+	}
+	return mtu + packet.HeaderRoom + packet.TrailerRoom
+}
+
+// charges is what the frames of the batch from had on are charged together.
+func (o *outbox) charges(had int) (bytes int) {
+	for i := had; i < o.batch.Len(); i++ {
+		bytes += max(o.batch.At(i).Len(), leastCharge)
+	}
+	return bytes
+}
+
+// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be borrowed then.
+func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more bool) {
+	if !q.rekeys {
+		return q.machine.Transmit(now, &q.path, dst, limit)
+	}
+	s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) })
+	q.rekeys = q.attr.SQ.Len() > 0
+	return more
+}
+
+// serves is false for a queue pair whose next datagram leaves by another link.
+func (o *outbox) serves(q *QP) bool {
+	if q.dgram == nil {
+		return true
+	}
+	link, ok := q.dgram.Link()
+	return ok && link == o.index
+}
+
+// send seals and sends the batch and empties it.
+func (o *outbox) send(s *shard, now transport.Time) {
+	b := o.batch
+	if o.link == nil {
+		s.dev.lost(s, now, b.Len(), o.away)
+		b.Reset()
+		return
+	}
+	o.link.Prepare(b)
+	for i := range b.Len() {
+		f := b.At(i)
+		switch {
+		case len(f.Payload) == 0:
+			o.seal(f)
+		case f.Volatile || f.Len() <= joined:
+			o.sealJoined(f, f.Join(bth.ICRCLen))
+		default:
+			f.Rim(bth.ICRCLen)
+			o.seal(f)
+		}
+		s.count.txFrames++
+		s.count.txBytes += uint64(f.Len())
+	}
+	err := o.link.Send(b)
+	for errors.Is(err, packet.ErrReprepare) {
+		o.link.Prepare(b)
+		for i := b.Sent; i < b.Len(); i++ {
+			f := b.At(i)
+			f.Trailer = f.Trailer[:len(f.Trailer)-bth.ICRCLen]
+			o.seal(f)
+		}
+		err = o.link.Send(b)
+	}
+	if err != nil {
+		s.dev.refused(s, now, err)
+	}
+	b.Reset()
+}
+
+// seal appends the ICRC for the addresses, the port and the identification with which
+// the link will send f.
+func (o *outbox) seal(f *packet.Frame) {
+	state := bth.ICRCStart(o.seed(f, f.Len()), f.Header)
+	for _, p := range f.Payload {
+		state = bth.ICRCContinue(state, p)
+	}
+	if len(f.Trailer) > 0 {
+		state = bth.ICRCContinue(state, f.Trailer)
+	}
+	appendICRC(f, state)
+}
+
+// sealJoined is seal for a frame whose bytes lie in one stretch, which takes one pass.
+func (o *outbox) sealJoined(f *packet.Frame, all []byte) {
+	appendICRC(f, bth.ICRCStart(o.seed(f, len(all)), all))
+}
+
+// seed is that of the ICRC of f, which is of n bytes without it.
+func (o *outbox) seed(f *packet.Frame, n int) uint32 {
+	return o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, n+bth.ICRCLen)
+}
+
+func appendICRC(f *packet.Frame, state uint32) {
+	if f.Seal == transport.SealRxeFlush {
+		state = bth.ICRCContinue(state, f.Header) // as bth.ICRCRxeFlush
+	}
+	f.Trailer = bth.AppendICRC(f.Trailer, state)
+}

@@ -1,0 +1,361 @@
+package nic
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// QP is a queue pair with its machine. It belongs to one shard, whose lock guards all of
+// it; the exported methods take that lock.
+type QP struct {
+	Owner any // for the caller's use, set before the first event
+
+	shard     *shard
+	machine   machine
+	sent      completer       // machine, if it is one
+	keyed     invalidator     // machine, if it is one
+	dgram     datagramMachine // machine, if it is one
+	gate      *gate           // of queue pair 1, nil for all others
+	attr      qp.QP
+	sendCQ    *CQ
+	recvCQ    *CQ
+	rq        *qp.RecvQueue // the queue pair's own receive queue, nil if it takes receives from elsewhere
+	srq       *SRQ          // nil if it has a receive queue of its own
+	closed    bool
+	rekeys    bool           // work requests are outstanding, perhaps, that change keys
+	first     func()         // to be called when the first packet comes, nil then
+	failure   Failure        // see there
+	onFailure func()         // to be called when it is set; may be nil
+	number    uint64         // in shard.inOrder
+	made      transport.Time // when
+
+	// The way to the peer, set with the address vector. Of datagrams only out is set, to
+	// where the next one leaves.
+	out    *outbox     // nil until then
+	path   packet.Path // frames in flight point to it
+	remote netip.Addr  // path.Dst without its zone
+	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
+
+	turn // in the outbox
+
+	// Place in the shard's timers.
+	sooner, later *QP
+	slot          int16 // noSlot is none
+	wake          transport.Time
+	late          putOff // its timeout, where that is put off
+}
+
+// QPInit is what a queue pair is made from.
+type QPInit struct {
+	Type           qp.Type
+	PD             *mr.PD
+	SendCQ, RecvCQ *CQ
+	SRQ            *SRQ    // nil means that the queue pair has its own receive queue
+	Client         *Client // of a queue pair of type UD, and of its SRQ; nil for none
+	Cap            qp.Cap
+	SigAll         bool
+
+	// Where work requests come from if the program does not post them by PostSend and PostRecv: its
+	// doorbell is QP.Doorbell. Receives may not be given together with SRQ.
+	Sends    qp.SendSource
+	Receives qp.RecvSource
+}
+
+// CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
+// that the sizes are within the device's limits.
+func (d *Device) CreateQP(init QPInit) (*QP, error) {
+	s := d.shardFor(&init)
+	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
+	q.attr = qp.QP{
+		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
+		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
+		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ, Events: (*qpSink)(q),
+	}
+	switch {
+	case q.srq != nil:
+		q.attr.Recv = q.srq.queue
+	case init.Receives != nil:
+		q.attr.Recv = init.Receives
+	default:
+		q.rq = qp.NewRecvQueue(init.PD, init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE)
+		q.attr.Recv = q.rq
+	}
+	q.attr.SQ.SetMaxInline(init.Cap.MaxInline)
+	if init.Sends != nil {
+		q.attr.SQ.SetSource(init.Sends)
+	}
+	q.observe(d.observer)
+
+	s.lock()
+	defer s.unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if d.open.Add(1) > int64(d.maxQP) {
+		d.open.Add(-1)
+		return nil, fmt.Errorf("all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
+	}
+	if err := s.enter(q); err != nil {
+		d.open.Add(-1)
+		return nil, err
+	}
+	return q, nil
+}
+
+// enter gives q its machine, a number and its place in the shard. The lock is held.
+func (s *shard) enter(q *QP) error {
+	d, typ := s.dev, q.attr.Type
+	if typ == qp.GSI && s.qps.Has(bth.GSI) {
+		return fmt.Errorf("the device has its one queue pair of type %v already", qp.GSI)
+	}
+	m, err := s.newMachine(&q.attr)
+	if err != nil {
+		return err
+	}
+	if err := q.attr.PD.Hold(); err != nil {
+		return err
+	}
+	if err := q.holdQueues(); err != nil {
+		q.attr.PD.Release()
+		return err
+	}
+	if q.machine = m; d.observer != nil {
+		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
+	}
+	q.sent, _ = m.(completer)
+	q.keyed, _ = m.(invalidator)
+	q.dgram, _ = m.(datagramMachine)
+	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
+		q.dgram = &observedDatagrams{q.dgram, o}
+	}
+	if q.attr.Num = bth.GSI; typ != qp.GSI {
+		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps.Has(n) || d.shardOf(n) != s })
+	}
+	s.qps.Put(q.attr.Num, q)
+	q.number, q.made = d.made.Add(1), d.now()
+	s.inOrder.Put(q.number, q)
+	return nil
+}
+
+// holdQueues counts q as a user of its CQs and its SRQ, of all or of none.
+func (q *QP) holdQueues() error {
+	if err := q.sendCQ.hold(); err != nil {
+		return fmt.Errorf("the send CQ: %w", err)
+	}
+	if err := q.recvCQ.hold(); err != nil {
+		q.sendCQ.release()
+		return fmt.Errorf("the receive CQ: %w", err)
+	}
+	if q.srq != nil {
+		if err := q.srq.hold(); err != nil {
+			q.sendCQ.release()
+			q.recvCQ.release()
+			return err
+		}
+	}
+	return nil
+}
+
+// Type returns the queue pair's type.
+func (q *QP) Type() qp.Type { return q.attr.Type }
+
+// SharesReceives is true where receives come from an SRQ.
+func (q *QP) SharesReceives() bool { return q.srq != nil }
+
+// Num returns the queue pair's number.
+func (q *QP) Num() bth.QPN { return q.attr.Num }
+
+// Close destroys the queue pair. Work that is outstanding ends without completion, as in
+// ibv_destroy_qp; packets for it count as for an unknown number. Closing again does nothing.
+func (q *QP) Close() {
+	s := q.shard
+	s.lock()
+	defer s.unlock()
+	q.close()
+}
+
+// close is Close with the lock held.
+func (q *QP) close() {
+	if q.closed {
+		return
+	}
+	q.closed = true
+	s := q.shard
+	s.qps.Delete(q.attr.Num)
+	s.inOrder.Remove(q.number)
+	s.dev.open.Add(-1)
+	s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
+	s.timers.remove(q)
+	if q.dgram != nil {
+		s.dev.groups.leaveAll(q)
+	}
+	if c, ok := q.machine.(interface{ Close() }); ok {
+		c.Close()
+	}
+	q.lead(nil, packet.Path{})
+	s.count.left(q)
+	q.sendCQ.release()
+	q.recvCQ.release()
+	q.attr.PD.Release()
+	if q.srq != nil {
+		q.srq.users--
+	}
+	s.dev.events.forget(q)
+}
+
+// usable says why the queue pair takes no calls any more. The lock is held.
+func (q *QP) usable() error {
+	if q.closed || q.shard.closed {
+		return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), ErrClosed)
+	}
+	return nil
+}
+
+// Modify changes attributes as ibv_modify_qp does. An address vector must name an entry of
+// the GID table and a peer that its link can reach, a path MTU must fit the link. After an
+// error nothing is changed.
+func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
+	s := q.shard
+	s.lock()
+	defer s.unlock()
+	if err := q.usable(); err != nil {
+		return err
+	}
+	if err := q.attr.CheckModify(a, mask); err != nil {
+		return err
+	}
+	out, path, err := q.way(a, mask)
+	if err != nil {
+		return err
+	}
+	if err := q.attr.Modify(a, mask); err != nil {
+		return err
+	}
+	if q.attr.State() == qp.RESET {
+		out, path = nil, packet.Path{}
+		q.failure = Failure{}
+	}
+	q.lead(out, path)
+	now := s.dev.now()
+	q.machine.Modified(now)
+	s.ready(q)
+	s.wakeAt(q, now)
+	s.flush(now)
+	return nil
+}
+
+// State returns the state the queue pair is in now.
+func (q *QP) State() qp.State {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.State()
+}
+
+// Query returns the attributes and sizes the queue pair has now.
+func (q *QP) Query() (qp.Attr, qp.Cap) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.Query(), q.attr.Cap
+}
+
+// Idle is true while no send work request is outstanding.
+func (q *QP) Idle() bool {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.SQ.Len() == 0
+}
+
+// Counters returns what the queue pair's transport has counted.
+func (q *QP) Counters() transport.Counters {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return *q.machine.Counters()
+}
+
+// pipelined is how many work requests a queue pair has outstanding when it is rate and not
+// latency that counts: from there on a post leaves the sending to the pump, which finds
+// the work of many posts and sends it with one system call.
+const pipelined = 8
+
+// PostSend queues the work requests, and unless many are outstanding sends in the caller
+// what may leave at once. It returns how many it has taken: with an error, the one at that
+// index was refused and those after it were not looked at.
+func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
+	q.shard.lock()
+	defer q.shard.unlock()
+	return q.postSend(wrs)
+}
+
+// postSend is PostSend with the lock held.
+func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
+	if err := q.usable(); err != nil {
+		return 0, err
+	}
+	if q.attr.SQ.Sourced() {
+		return 0, errSourced
+	}
+	busy := q.attr.SQ.Len() >= pipelined
+	if q.attr.SQ.Len() == 0 {
+		q.rekeys = false
+	}
+	for _, wr := range wrs {
+		if err = q.attr.CheckPost(wr); err != nil {
+			break
+		}
+		if err = q.attr.SQ.Push(wr); err != nil {
+			break
+		}
+		q.rekeys = q.rekeys || wr.Opcode.IsLocal()
+		n++
+	}
+	if n > 0 {
+		q.machine.Posted()
+		q.begin(busy)
+	}
+	return n, err
+}
+
+// begin sends what was posted, or leaves it to the pump if the queue pair was busy.
+func (q *QP) begin(busy bool) {
+	s := q.shard
+	s.ready(q)
+	if busy {
+		s.failUsers(s.dev.now())
+		s.wakePump()
+	} else {
+		s.flush(s.dev.now())
+	}
+}
+
+// PostRecv queues receive work requests; the result is as that of PostSend.
+func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
+	s := q.shard
+	s.lock()
+	defer s.unlock()
+	if err := q.usable(); err != nil {
+		return 0, err
+	}
+	if q.rq == nil && q.srq == nil {
+		return 0, errSourced
+	}
+	for _, wr := range wrs {
+		if err = q.attr.CheckPostRecv(); err != nil {
+			break
+		}
+		if err = q.rq.Push(wr); err != nil {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		q.machine.Posted()
+		s.failUsers(s.dev.now())
+	}
+	return n, err
+}

@@ -1,0 +1,153 @@
+package nic
+
+// turns decides which of the queue pairs that are ready sends next. In a round each may send
+// turnBytes, however long its packets are: deficit round robin. A queue pair that has not had that
+// much goes before those that have, so an acknowledgement or a short message does not wait behind
+// long READ responses: the lists of new and old flows of FQ-CoDel (RFC 8290, section 4.1.2). The
+// zero value is ready for use.
+//
+// Packets that arrive make queue pairs send from the fresh list only, in the goroutine that
+// receives; the rest is the pump's. So what a peer asks for keeps the receiver from the packets of
+// others for one turn of a queue pair at most.
+type turns struct {
+	fresh readyList // have something left of their bytes in this round
+	spent readyList // have not, and wait for the next round
+	round uint32
+	left  int // how many of spent have their turn before the round is over
+}
+
+const (
+	// turnBytes is what a queue pair may send in a round: two of the longest datagrams that the
+	// kernel cuts into packets.
+	turnBytes = 128 << 10
+	// leastCharge is what a frame is charged at least, in bytes: a short one takes the host as long
+	// as that many bytes of a long one.
+	leastCharge = 1024
+)
+
+// turn is the part of a QP that belongs to turns.
+type turn struct {
+	list   *readyList // that holds the queue pair, nil for none
+	next   *QP        // in list
+	round  uint32     // credit is of this round
+	credit int        // bytes that it may still send in it; what it sent too much is owed
+}
+
+// empty reports whether no queue pair is ready.
+func (t *turns) empty() bool { return t.fresh.head == nil && t.spent.head == nil }
+
+// push makes q ready, unless it is.
+func (t *turns) push(q *QP) {
+	if q.list != nil {
+		return
+	}
+	if t.spent.head == nil {
+		t.round++ // no queue pair waits for this round to end
+	}
+	if q.round != t.round {
+		q.round, q.credit = t.round, turnBytes
+	}
+	if q.credit > 0 {
+		t.fresh.push(q)
+	} else {
+		t.spent.push(q)
+	}
+}
+
+// pop takes the queue pair out whose turn it is, nil if there is none: of the fresh ones only, or
+// of all.
+func (t *turns) pop(all bool) *QP {
+	if q := t.fresh.pop(); q != nil || !all {
+		return q
+	}
+	for t.spent.head != nil {
+		if t.left == 0 {
+			t.round++
+			t.left = t.spent.len
+		}
+		t.left--
+		q := t.spent.pop()
+		q.round = t.round
+		if q.credit += turnBytes; q.credit > 0 {
+			return q
+		}
+		t.spent.push(q)
+	}
+	return nil
+}
+
+// again makes q ready that was popped and has more to send: at once while it has credit, after
+// the others otherwise, or if it could not send.
+func (t *turns) again(q *QP, stuck bool) {
+	switch {
+	case q.list != nil:
+	case q.credit > 0 && !stuck:
+		t.fresh.unpop(q)
+	default:
+		t.spent.push(q)
+	}
+}
+
+// remove makes q wait for nothing.
+func (t *turns) remove(q *QP) {
+	if q.list != nil {
+		q.list.remove(q)
+	}
+}
+
+// frames returns the number of frames of at most longest bytes that the queue pair may send now, at
+// least 1.
+func (t *turn) frames(longest int) int { return max(1, t.credit/max(longest, leastCharge)) }
+
+// readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.
+type readyList struct {
+	head, tail *QP
+	len        int
+}
+
+func (l *readyList) push(q *QP) {
+	q.list, q.next = l, nil
+	if l.head == nil {
+		l.head = q
+	} else {
+		l.tail.next = q
+	}
+	l.tail = q
+	l.len++
+}
+
+// unpop puts q before all others.
+func (l *readyList) unpop(q *QP) {
+	q.list, q.next = l, l.head
+	if l.head == nil {
+		l.tail = q
+	}
+	l.head = q
+	l.len++
+}
+
+func (l *readyList) pop() *QP {
+	q := l.head
+	if q != nil {
+		l.head, q.next, q.list = q.next, nil, nil
+		l.len--
+	}
+	return q
+}
+
+func (l *readyList) remove(q *QP) {
+	var before *QP
+	for p := l.head; p != q; p = p.next {
+		before = p
+	}
+	if before == nil {
+		l.head = q.next
+	} else {
+		before.next = q.next
+	}
+	if l.tail == q {
+		l.tail = before
+	}
+	q.next, q.list = nil, nil
+	l.len--
+}

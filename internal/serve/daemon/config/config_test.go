@@ -1,0 +1,353 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/gorxe/gorxe/verbs"
+	"github.com/spf13/pflag"
+)
+
+const whole = `
+drain = "1m30s"
+
+[log]
+level = "debug"
+format = "json"
+
+[control]
+socket = "/tmp/g.sock"
+mode = "0660"
+group = "rdma"
+
+[metrics]
+listen = ":9481"
+
+[service.rping]
+enabled = true
+port = 7000
+
+[service]
+region = { port = 7001, max_connections = 30, max_per_peer = 20 }
+perftest = { enabled = false, port = 1000, memory = "1MiB", foreign_gids = ["2001:db8:1::/48"], payload = "/tmp/p.txt" }
+
+[[device]]
+interface = "eth0"
+spin = "5us"
+shards = 3
+gids = ["v6"]
+mtu = 1024
+max_qp = 100
+max_mr = 200
+peers = [
+  "192.0.2.7/24", # masked
+  "2001:db8::1",
+]
+
+[[device]]
+name = "lo"
+address = "127.0.0.1"
+
+[[region]]
+name = "a"
+size = "2MiB"
+access = ["read", "write", "read"]
+
+[[region]]
+name = "b"
+kind = "file"
+path = "/tmp/x"
+size = 4096
+mode = "0640"
+peers = ["10.0.0.0/8"]
+
+[trace]
+file = "/tmp/g.pcapng"
+size = "2MiB"
+`
+
+var plain = cmp.Options{cmpopts.IgnoreUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
+func TestAFileSaysEverything(t *testing.T) {
+	got, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := netip.MustParsePrefix
+	want := Config{
+		Log:     Log{slog.LevelDebug, "json"},
+		Control: Control{"/tmp/g.sock", 0o660, "rdma"},
+		Metrics: Metrics{":9481"},
+		Trace:   Trace{"/tmp/g.pcapng", 2 << 20},
+		Drain:   90 * time.Second,
+		Devices: []Device{
+			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
+			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, GIDs: []string{"v4", "v6"}, At: "g.toml:37"},
+		},
+		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20, Payload: "/tmp/p.txt",
+		ForeignGIDs: []netip.Prefix{prefix("2001:db8:1::/48")},
+		Export:      Export{7001, 30, 20},
+		Regions: []Region{
+			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:41"},
+			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:46"},
+		},
+	}
+	if diff := cmp.Diff(want, got, plain); diff != "" {
+		t.Error(diff)
+	}
+	if err := got.Check(Features{Rping: true, Pingpong: true, Regions: true}); err != nil {
+		t.Error(err)
+	}
+	if got.Devices[0].Name != got.Devices[0].Interface || got.Devices[1].Name != "lo" {
+		t.Errorf("devices are named %s and %s", got.Devices[0].Name, got.Devices[1].Name)
+	}
+}
+
+func TestNothingIsAConfiguration(t *testing.T) {
+	c, err := Parse("empty", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), c, plain); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.Check(Features{Rping: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each case is a file and, behind it, all that is wrong with it.
+func TestWhatIsWrongIsToldWithItsLine(t *testing.T) {
+	files, err := filepath.Glob("testdata/wrong/*.toml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for line := range strings.Lines(string(data)) {
+			if text, ok := strings.CutPrefix(line, "#= "); ok {
+				want = append(want, strings.TrimSpace(text))
+			}
+		}
+		name := filepath.Base(file)
+		c, err := Parse(name, data)
+		if err == nil {
+			err = c.Check(Features{Perftest: true})
+		}
+		if diff := cmp.Diff(want, Lines(err)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+func TestLoadReadsAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.toml")
+	if _, err := Load(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("drain = \"1s\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(file); err != nil || c.Drain != time.Second {
+		t.Errorf("%v, %v", c.Drain, err)
+	}
+	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("of a file too large: %v", err)
+	}
+}
+
+// A file that does not end is read no further than the limit.
+func TestAnEndlessFileIsTooLong(t *testing.T) {
+	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("Load = %v", err)
+	}
+}
+
+func TestAKeyOfManyLevelsIsRefused(t *testing.T) {
+	long := strings.Repeat("k", 100)
+	for _, text := range []string{
+		strings.Repeat("a.", 50_000) + "z = 1\n",
+		strings.Repeat("a . ", 50_000) + "z = 1\n",
+		strings.Repeat(`"a".`, 50_000) + "z = 1\n",
+		strings.Repeat(`"a b".`, 50_000) + "z = 1\n",
+		strings.Repeat(`"".`, 50_000) + "z = 1\n",
+		"[" + strings.Repeat("a.", 50_000) + "z]\n",
+		"[[" + strings.Repeat("a.", 50_000) + "z]]\n",
+		strings.Repeat(long+" = {", 9_000) + "z = 1" + strings.Repeat("}", 9_000) + "\n",
+		"a = " + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "\n",
+		"a = {b = " + strings.Repeat("[", 20) + "{" + strings.Repeat("c.", 20) + "d = 1}" + strings.Repeat("]", 20) + "}\n",
+	} {
+		_, err := Parse("x", []byte("drain = \"1s\"\n"+text))
+		if err == nil || err.Error() != "x:2: a key or value has more than 32 levels" {
+			t.Errorf("Parse of %.40q... = %.100v", text, err)
+		}
+	}
+	// Dots elsewhere are no levels.
+	dots := strings.Repeat("a.", 100)
+	if _, err := Parse("x", []byte("# "+dots+"\n[[device]]\ninterface = \"eth0\" # "+dots+"\n")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestManyPeersAreRead(t *testing.T) {
+	var b strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&b, "%q,", netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+	}
+	c, err := Parse("x", []byte("[[device]]\ninterface = \"eth0\"\npeers = ["+b.String()+"]\n"))
+	if err != nil || len(c.Devices) != 1 || len(c.Devices[0].Peers) != 60_000 {
+		t.Errorf("%d devices, %v", len(c.Devices), err)
+	}
+}
+
+func flagsOf(t *testing.T, line string) (*Flags, error) {
+	t.Helper()
+	var f Flags
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.Add(fs)
+	return &f, fs.Parse(strings.Fields(line))
+}
+
+// What a file can say, flags can say as well.
+func TestEveryOptionIsAFlag(t *testing.T) {
+	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
+		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --foreign-gids 2001:db8:1::/48 --perftest-payload /tmp/p.txt
+		--device interface=eth0,spin=5us,shards=3,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
+		--device 127.0.0.1,name=lo
+		--region name=a,size=2MiB,access=read,access=write
+		--region name=b,kind=file,path=/tmp/x,size=4096,mode=0640,peers=10.0.0.0/8`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Default()
+	if err := f.Apply(&got); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, plain, cmpopts.IgnoreFields(Device{}, "At"), cmpopts.IgnoreFields(Region{}, "At")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFlagsGoOverTheFile(t *testing.T) {
+	c, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := flagsOf(t, "--log-level error --device eth1 --metrics-listen= --rping --foreign-gids 192.0.2.0/24 --foreign-gids 192.0.3.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Apply(&c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Log.Level != slog.LevelError || c.Log.Format != "json" || c.Metrics.Listen != "" {
+		t.Errorf("%+v, %+v", c.Log, c.Metrics)
+	}
+	if want := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.0.3.1/32")}; !slices.Equal(c.ForeignGIDs, want) {
+		t.Errorf("%v, want %v", c.ForeignGIDs, want)
+	}
+	if len(c.Devices) != 1 || c.Devices[0].Interface != "eth1" || c.Devices[0].At != "--device eth1" || len(c.Regions) != 2 {
+		t.Errorf("%+v", c.Devices)
+	}
+	if got, want := Lines(c.Check(Features{Regions: true})), "--rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false"; len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestWrongFlagsAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--log-level loud":                         `"loud" is not allowed: give debug, info, warn or error`,
+		"--control-mode 0066":                      `"0066" is not allowed: give an octal mode`,
+		"--metrics-listen 9481":                    `"9481" is not allowed: give an address and a port`,
+		"--rping-port 0":                           `"0" is not allowed: give 1 to 65535`,
+		"--device mtus=5":                          `there is no key "mtus": the keys are name, interface,`,
+		"--device eth0,eth1":                       `"eth1" is not key=value: the keys are`,
+		"--device eth0,mtu=1024,mtu=2048":          `mtu is given twice`,
+		"--device eth0,mtu=1000":                   `mtu: "1000" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for`,
+		"--region anonymous":                       `"anonymous" is not key=value`,
+		"--region name=a,size=9999999999TiB":       `size: "9999999999TiB" is not allowed`,
+		"--region name=a,access=execute,size=1":    `access: "execute" is not allowed: give read, write or atomic`,
+		"--region name=a,size=1,peers=fe80::1%0":   `peers: "fe80::1%0" is not allowed: give a network such as`,
+		"--device eth0,peers=::ffff:192.0.2.0/120": `peers: "::ffff:192.0.2.0/120" is not allowed`,
+		"--drain -1s":                              `"-1s" is not allowed: give a duration`,
+	} {
+		if _, err := flagsOf(t, line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", line, err, want)
+		}
+	}
+}
+
+func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
+	c, err := Parse("g.toml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := Default()
+	for _, s := range sections {
+		for _, f := range s.fields {
+			if v := f.value(&c); v.String() != "" {
+				if err := f.value(&back).Set(v.String()); err != nil {
+					t.Errorf("%s.%s: %v", s.name, f.key, err)
+				}
+			}
+		}
+	}
+	back.Devices, back.Regions = c.Devices, c.Regions
+	if diff := cmp.Diff(c, back, plain); diff != "" {
+		t.Error(diff)
+	}
+	for n, want := range map[uint64]string{0: "0", 1: "1", 1023: "1023", 1024: "1KiB", 3 << 20: "3MiB", 1<<40 + 1: "1099511627777", 1 << 50: "1024TiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	files, _ := filepath.Glob("testdata/wrong/*.toml")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("f", data)
+		if err == nil {
+			err = c.Check(Features{})
+		}
+		for _, line := range Lines(err) {
+			var n int
+			if at, _, _ := strings.Cut(line, ": "); !strings.HasPrefix(at, "f:") || !scan(at[2:], &n) || n < 1 || n > strings.Count(string(data), "\n")+1 {
+				t.Errorf("%q does not say where in %q", line, data)
+			}
+		}
+	})
+}
+
+func scan(s string, n *int) bool {
+	v, err := strconv.Atoi(s)
+	*n = v
+	return err == nil
+}

@@ -1,0 +1,172 @@
+// Package metrics shows devices to Prometheus. What it shows is bounded: the names of devices
+// come from the configuration and everything else that labels tell apart is a table of the
+// program. Nothing of a peer's choosing and no key of memory is in a label.
+package metrics
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Collector describes the devices that Devices returns.
+type Collector struct {
+	Devices  func() []*verbs.Device
+	Counters func(*verbs.Device) map[string]uint64 // nil is those of the device alone
+	Draining func() bool
+	Version  string
+	Parts    func(f func(name string, value uint64)) // counters of what answers clients; nil for none
+}
+
+// Describe sends nothing: which counters there are, the devices tell.
+func (c *Collector) Describe(chan<- *prometheus.Desc) {}
+
+// gauge is a description of something that goes up and down.
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gorxe_"+name, help, labels, nil)
+}
+
+var (
+	info     = gauge("build_info", "Always 1; the label tells the version.", "version")
+	draining = gauge("draining", "1 while the daemon is stopping, else 0.")
+	port     = gauge("port_active", "1 while the device's port is active, 0 while its network is down.", "device")
+	mtu      = gauge("path_mtu_bytes", "Largest path MTU of the port.", "device")
+	gids     = gauge("gids", "Entries of the GID table.", "device")
+	qps      = gauge("queue_pairs", "Queue pairs by type and state.", "device", "type", "state")
+	qpLimit  = gauge("queue_pairs_limit", "Queue pairs that there can be.", "device")
+	queued   = gauge("send_queue_requests", "Work requests in the send queues of all queue pairs.", "device")
+	unacked  = gauge("unacknowledged_packets", "Packets that were sent and are not acknowledged.", "device")
+	early    = gauge("early_requests_held", "Request packets that are held until an earlier one comes, up to 4096 for each shard; each takes 4864 bytes.", "device")
+	rnrWait  = gauge("queue_pairs_rnr_wait", "Queue pairs whose peer has no receive posted and asked for patience.", "device")
+	keys     = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
+	mrLimit  = gauge("memory_regions_limit", "Memory regions that there can be.", "device")
+	bytes    = gauge("memory_registered_bytes", "Bytes of all memory regions; what several regions share counts for each.", "device")
+	cqs      = gauge("completion_queues", "Completion queues.", "device")
+	cqLost   = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
+	srqs     = gauge("shared_receive_queues", "Shared receive queues.", "device")
+	cms      = gauge("cm_connections", "Connections of the connection manager by state, and requests for datagram queue pairs.", "device", "state")
+	groups   = gauge("multicast_groups", "Multicast groups that the device has joined.", "device")
+)
+
+// Collect sends the metrics of all devices.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	set := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	set(info, 1, c.Version)
+	set(draining, truth(c.Draining()))
+	if c.Parts != nil {
+		c.Parts(func(name string, value uint64) { partCounter(name, value, ch) })
+	}
+	for _, d := range c.Devices() {
+		name, attr, p := d.Name(), d.Attr(), d.PortAttr()
+		set(port, truth(p.State == "PORT_ACTIVE"), name)
+		set(mtu, float64(p.ActiveMTU), name)
+		set(gids, float64(len(d.GIDs())), name)
+		set(qpLimit, float64(attr.MaxQP), name)
+		set(mrLimit, float64(attr.MaxMR), name)
+		set(groups, float64(len(d.Groups())), name)
+		queuePairs(d, set)
+		memory(d, set)
+		queues(d, set)
+		connections(d, set)
+		c.counters(d, ch)
+	}
+}
+
+type setter func(d *prometheus.Desc, value float64, labels ...string)
+
+// Types and states of queue pairs that are always shown, with 0 where there is none.
+var (
+	types  = []verbs.QPType{verbs.RC, verbs.UC, verbs.UD}
+	states = []verbs.QPState{verbs.RESET, verbs.INIT, verbs.RTR, verbs.RTS, verbs.SQD, verbs.SQE, verbs.ERR}
+)
+
+func queuePairs(d *verbs.Device, set setter) {
+	type place struct {
+		typ   verbs.QPType
+		state verbs.QPState
+	}
+	count := map[place]int{}
+	for _, t := range types {
+		for _, s := range states {
+			count[place{t, s}] = 0
+		}
+	}
+	var sends, packets, held, waiting int
+	for q := range d.QPs() {
+		count[place{q.Type, q.State}]++
+		sends += q.SendQueue
+		packets += q.Unacked()
+		held += q.Early
+		if q.RNRWait {
+			waiting++
+		}
+	}
+	for at, n := range count {
+		set(qps, float64(n), d.Name(), at.typ.String(), at.state.String())
+	}
+	set(queued, float64(sends), d.Name())
+	set(unacked, float64(packets), d.Name())
+	set(early, float64(held), d.Name())
+	set(rnrWait, float64(waiting), d.Name())
+}
+
+func memory(d *verbs.Device, set setter) {
+	count := map[verbs.MRKind]int{verbs.MRRegion: 0, verbs.MRFast: 0, verbs.MRWindow1: 0, verbs.MRWindow2: 0}
+	var sum uint64
+	for m := range d.MRs() {
+		count[m.Kind]++
+		if m.Opens && (m.Kind == verbs.MRRegion || m.Kind == verbs.MRFast) {
+			sum += m.Length
+		}
+	}
+	for kind, n := range count {
+		set(keys, float64(n), d.Name(), kind.String())
+	}
+	set(bytes, float64(sum), d.Name())
+}
+
+func queues(d *verbs.Device, set setter) {
+	var all, lost, shared int
+	for q := range d.CQs() {
+		all++
+		if q.Overflowed {
+			lost++
+		}
+	}
+	for range d.SRQs() {
+		shared++
+	}
+	set(cqs, float64(all), d.Name())
+	set(cqLost, float64(lost), d.Name())
+	set(srqs, float64(shared), d.Name())
+}
+
+// cmStates are the names of all states of a connection.
+var cmStates = func() (names []string) {
+	for s := cm.State(0); !strings.HasPrefix(s.String(), "state "); s++ {
+		names = append(names, s.String())
+	}
+	return names
+}()
+
+func connections(d *verbs.Device, set setter) {
+	count := map[string]int{}
+	for c := range d.CMs() {
+		count[c.State]++
+	}
+	for _, state := range cmStates {
+		set(cms, float64(count[state]), d.Name(), state)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

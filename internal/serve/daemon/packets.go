@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/record"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Bounds on those who look at packets.
+const (
+	maxStreams   = 8
+	streamBuffer = 4 << 20 // bytes of packets that wait for a reader
+)
+
+// packets are those of all devices, for the file of the trace and for who looks by the control socket.
+type packets struct {
+	version string
+	hub     record.Hub
+	file    *record.Recorder // nil without
+	errors  atomic.Uint64    // of the file
+
+	mu      sync.Mutex
+	streams int
+	ending  chan struct{} // closed when the daemon stops
+	ended   bool
+}
+
+func newPackets(version string) *packets {
+	return &packets{version: "gorxe " + version, ending: make(chan struct{})}
+}
+
+func (p *packets) wrap(l packet.Link) packet.Link { return p.hub.Wrap("", l) }
+
+// observer notes work requests and completions in the file, if there is one.
+func (p *packets) observer() verbs.Observer {
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Observer()
+}
+
+// end ends all streams.
+func (p *packets) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.ended = true
+		close(p.ending)
+	}
+}
+
+// enter takes a place among the streams.
+func (p *packets) enter() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams == maxStreams {
+		return fmt.Errorf("%d are looking at the packets, which is the most there can be: %w", maxStreams, control.ErrBusy)
+	}
+	p.streams++
+	return nil
+}
+
+func (p *packets) leave() {
+	p.mu.Lock()
+	p.streams--
+	p.mu.Unlock()
+}
+
+// stream writes the packets from now on to w until ctx ends, the daemon stops or w fails, those to and from peer alone if that is
+// an address.
+func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.leave()
+	failed := make(chan struct{})
+	r := record.New(&failing{w, failed, false}, record.Options{Application: p.version, Buffer: streamBuffer, Keep: keepPeer(peer)})
+	p.hub.Add(r)
+	select {
+	case <-ctx.Done():
+	case <-p.ending:
+	case <-failed:
+	}
+	p.hub.Remove(r)
+	return r.Close()
+}
+
+// failing is a writer that tells of its first error. It belongs to one goroutine.
+type failing struct {
+	io.Writer
+	failed chan struct{}
+	told   bool
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	n, err := f.Writer.Write(b)
+	if err != nil && !f.told {
+		f.told = true
+		close(f.failed)
+	}
+	return n, err
+}
+
+// keepPeer chooses what goes to or comes from an address, everything for none.
+func keepPeer(peer netip.Addr) func(packet.Direction, packet.TapFrame) bool {
+	if !peer.IsValid() {
+		return nil
+	}
+	peer = peer.Unmap().WithZone("")
+	return func(dir packet.Direction, f packet.TapFrame) bool {
+		if dir == packet.Outgoing {
+			return f.Dst == peer
+		}
+		return f.Src == peer
+	}
+}
+
+// keepPackets begins the file that the plan asks for.
+func (d *Daemon) keepPackets() (err error) {
+	t := &d.plan.Trace
+	if t.File == "" {
+		return nil
+	}
+	d.packets.file, err = record.Create(t.File, record.Options{
+		Application: d.packets.version, MaxBytes: int64(t.Size), Rotate: true,
+		Failed: func(err error) {
+			d.packets.errors.Add(1)
+			d.log.Error("packets are no longer kept", "file", t.File, "error", err)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("trace: %w: choose another file with --trace", err)
+	}
+	d.packets.hub.Add(d.packets.file)
+	d.log.Info("packets are kept", "file", t.File)
+	return nil
+}
+
+// keptPackets ends the file.
+func (d *Daemon) keptPackets() error {
+	r := d.packets.file
+	if r == nil {
+		return nil
+	}
+	d.packets.hub.Remove(r)
+	err := r.Close()
+	s := r.Stats()
+	d.log.Info("packets were kept", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Beyond)
+	if err != nil {
+		return fmt.Errorf("trace: %w: %d packets are not in it", err, s.Lost+s.Beyond)
+	}
+	return nil
+}
+
+// count tells what became of the packets for the file, if there is one.
+func (p *packets) count(f func(name string, value uint64)) {
+	if p.file == nil {
+		return
+	}
+	s := p.file.Stats()
+	f("trace_errors", p.errors.Load())
+	f("trace_packets", s.Frames)
+	f("trace_missing_packets", s.Lost+s.Beyond)
+}

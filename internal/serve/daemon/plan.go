@@ -1,0 +1,221 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorxe/gorxe/internal/serve/daemon/config"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/respond"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// Served is what this build has responders for.
+var Served = config.Features{Rping: true, Perftest: true, Pingpong: true, Regions: true}
+
+// Plan is a configuration with what the host makes of it.
+type Plan struct {
+	config.Config
+	Places []Place // of Devices, in the same order
+	Made   []bool  // which of Regions have a file that is not there yet and will be made
+	Bytes  []byte  // of the payload; nil for none
+	GID    int     // that owns the control socket, -1 for the user's own
+}
+
+// Place is where a device is going to be.
+type Place struct {
+	Addrs     []netip.Addr // its GIDs, as things are
+	Interface string
+	MTU       int   // of the interface
+	Missing   error // why there are no GIDs; the device waits for them
+}
+
+// A Host is what a plan is made for.
+type Host struct {
+	// Suggest names the interfaces or addresses for devices that nobody chose.
+	Suggest func() []string
+	// Addrs is [packet.HostAddrs].
+	Addrs func(device string) (addrs []netip.Addr, mtu int, ifname string, err error)
+	// GroupID finds a group by its name.
+	GroupID func(name string) (int, error)
+}
+
+// ThisHost is the one that the process runs on.
+func ThisHost() Host { return Host{Suggest: suggest, Addrs: packet.HostAddrs, GroupID: groupID} }
+
+func groupID(name string) (int, error) {
+	if n, err := strconv.ParseUint(name, 10, 31); err == nil {
+		return int(n), nil
+	}
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// MakePlan checks a configuration and finds out what the host makes of it. The error joins
+// all that is wrong.
+func MakePlan(c config.Config, h Host) (*Plan, error) {
+	p := &Plan{Config: c, GID: -1}
+	if len(p.Devices) == 0 {
+		for _, on := range h.Suggest() {
+			d := config.DefaultDevice(on)
+			d.At = "the default device"
+			p.Devices = append(p.Devices, d)
+		}
+	}
+	wrong := []error{p.Check(Served)}
+	owner := map[netip.Addr]string{}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.On() == "" {
+			p.Places = append(p.Places, Place{})
+			continue
+		}
+		addrs, mtu, ifname, err := h.Addrs(d.On())
+		if err != nil {
+			err = errors.New(strings.TrimPrefix(err.Error(), "packet: "))
+		}
+		wanted := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return !d.Wants(a) })
+		if len(wanted) == 0 && err == nil {
+			err = fmt.Errorf("%s has no address of the kind that gids allows, which is %s", d.On(), strings.Join(d.GIDs, ", "))
+		}
+		for _, a := range wanted {
+			if other, taken := owner[a]; taken && other != d.On() {
+				wrong = append(wrong, &config.Problem{At: d.At, Text: fmt.Sprintf("device %s: address %v is that of the device on %s: UDP port 4791 of an address is for one device", d.Name, a, other)})
+			}
+			owner[a] = d.On()
+		}
+		p.Places = append(p.Places, Place{wanted, ifname, mtu, err})
+	}
+	for i := range p.Regions {
+		r := &p.Regions[i]
+		made, err := lookAt(r)
+		if err != nil {
+			wrong = append(wrong, &config.Problem{At: r.At, Text: fmt.Sprintf("region %s: %v", r.Name, err)})
+		}
+		p.Made = append(p.Made, made)
+	}
+	if p.Payload != "" {
+		var err error
+		if p.Bytes, err = payload(p.Payload); err != nil {
+			wrong = append(wrong, &config.Problem{At: p.At("service.perftest.payload"), Text: fmt.Sprintf("service perftest: payload: %v", err)})
+		}
+	}
+	if p.Control.Socket == "" {
+		p.Control.Socket = control.DefaultSocket()
+	}
+	if p.Control.Group != "" {
+		gid, err := h.GroupID(p.Control.Group)
+		if err != nil {
+			wrong = append(wrong, &config.Problem{At: p.At("control.group"), Text: fmt.Sprintf("control.group: %v", err)})
+		}
+		p.GID = gid
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// payload reads the payload of a file, if it can be checked.
+func payload(file string) ([]byte, error) {
+	b, err := perftest.ReadPayload(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := respond.CheckPayload(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return b, nil
+}
+
+// Print tells people what the daemon is going to do.
+func (p *Plan) Print(w io.Writer) {
+	for i := range p.Devices {
+		d, at := &p.Devices[i], &p.Places[i]
+		on := d.On()
+		if d.Address != "" && at.Interface != "" {
+			on += " (" + at.Interface + ")"
+		}
+		fmt.Fprintf(w, "device %s on %s: link %s", d.Name, on, d.Link)
+		if at.MTU > 0 {
+			fmt.Fprintf(w, ", path MTU %s", d.PathMTU(at.MTU))
+		}
+		fmt.Fprintln(w)
+		if at.Missing != nil {
+			fmt.Fprintf(w, "  port down until the network is there: %v\n", at.Missing)
+		}
+		for _, a := range at.Addrs {
+			fmt.Fprintf(w, "  GID of %v\n", a)
+		}
+		fmt.Fprintf(w, "  at most %s queue pairs and %s memory regions\n", most(d.MaxQP, "1048560"), most(d.MaxMR, "524288"))
+		fmt.Fprintf(w, "  peers: %s\n", orElse(joined(d.Peers), "everybody"))
+	}
+	for _, s := range p.Services() {
+		fmt.Fprintf(w, "service %s: port %d\n", s.Name, s.Port)
+		if s.Name == "perftest" && p.Bytes != nil {
+			fmt.Fprintf(w, "  clients must write and send the payload of %s, which has %d bytes\n", p.Payload, len(p.Bytes))
+		}
+	}
+	p.printRegions(w)
+	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode), ifSet(", group ", p.Control.Group))
+	fmt.Fprintf(w, "metrics: %s\n", orElse(ifSet("http://", p.Metrics.Listen, "/metrics"), "off"))
+	if p.Trace.File != "" {
+		fmt.Fprintf(w, "trace: %s and, when that has %s, %[1]s.1\n", p.Trace.File, config.Size(p.Trace.Size))
+	}
+	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)
+	fmt.Fprintf(w, "stop: connections are given %v to end\n", p.Drain)
+}
+
+// Services lists the responders that are switched on.
+func (p *Plan) Services() []control.Service {
+	all := []control.Service{}
+	for _, s := range []struct {
+		name string
+		of   config.Service
+	}{{"rping", p.Rping}, {"perftest", p.Perftest}, {"pingpong", p.Pingpong}} {
+		if s.of.Enabled {
+			all = append(all, control.Service{Name: s.name, Port: s.of.Port})
+		}
+	}
+	return all
+}
+
+func most(n int, all string) string {
+	if n == 0 {
+		return all
+	}
+	return strconv.Itoa(n)
+}
+
+func joined(list []netip.Prefix) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// ifSet is text with what stands before and behind it, or nothing.
+func ifSet(before, text string, behind ...string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + strings.Join(behind, "")
+}

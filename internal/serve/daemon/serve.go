@@ -1,0 +1,153 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/daemon/metrics"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Bounds on those who look: a client that is slow or silent does not stay for ever.
+const (
+	headerTimeout = 5 * time.Second
+	answerTimeout = time.Minute
+	idleTimeout   = time.Minute
+	maxHeader     = 1 << 14
+)
+
+// openSocket makes the control socket. Where somebody has it, the error says who.
+func (d *Daemon) openSocket() (net.Listener, error) {
+	c := &d.plan.Control
+	l, err := d.opts.Socket(c.Socket, c.Mode, d.plan.GID)
+	if !errors.Is(err, control.ErrInUse) {
+		return l, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var other control.Status
+	if control.NewClient(c.Socket, nil).Get(ctx, "/v1/status", nil, &other) == nil && other.PID > 0 {
+		return nil, fmt.Errorf("another gorxe daemon, process %d, has the control socket %s: stop it, or give this one another with --control-socket", other.PID, c.Socket)
+	}
+	return nil, fmt.Errorf("%w: stop that program, or give this one another with --control-socket", err)
+}
+
+// server is an HTTP server that logs what goes wrong in it at the level of who debugs.
+func (d *Daemon) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serveControl answers on the socket until stop is called.
+func (d *Daemon) serveControl(l net.Listener) (stop func()) {
+	return d.serve(l, d.server(&control.Server{
+		Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters,
+		Packets: d.packets.stream, Level: &d.level, Log: d.log,
+	}))
+}
+
+func (d *Daemon) serve(l net.Listener, s *http.Server) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			d.log.Error("a server ended", "address", l.Addr(), "error", err)
+		}
+	}()
+	return func() {
+		// Answers are short: whoever reads one may finish.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if s.Shutdown(ctx) != nil {
+			_ = s.Close()
+		}
+		<-over
+	}
+}
+
+// serveMetrics answers /metrics where the plan says so.
+func (d *Daemon) serveMetrics() (stop func(), err error) {
+	if d.plan.Metrics.Listen == "" {
+		return func() {}, nil
+	}
+	l, err := d.opts.TCP(d.plan.Metrics.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w: choose another address with --metrics-listen", err)
+	}
+	mux := http.NewServeMux()
+	errorLog := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
+	mux.Handle("GET /metrics", gathered(promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: errorLog})))
+	s := d.server(mux)
+	s.ReadTimeout, s.WriteTimeout = scrapeTimeout, scrapeTimeout
+	return d.serve(newBoundedListener(l, maxScrapers, maxScrapersOfHost), s), nil
+}
+
+func (d *Daemon) registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		&metrics.Collector{
+			Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version,
+			Parts: d.partCounters,
+		},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return r
+}
+
+// counters are those of a device and of what the daemon does on it.
+func (d *Daemon) counters(dev *verbs.Device) map[string]uint64 {
+	all := dev.Counters()
+	for _, p := range d.opts.Parts {
+		switch p := p.(type) {
+		case *Regions:
+			p.count(dev, func(name string, value uint64) { all["region_"+name] = value })
+		case *Rping:
+			p.count(dev, func(name string, value uint64) { all["rping_"+name] = value })
+		}
+	}
+	return all
+}
+
+// partCounters tells what the daemon counts that is of no device, and its parts.
+func (d *Daemon) partCounters(f func(name string, value uint64)) {
+	f("log_lines_suppressed", d.peers.Suppressed())
+	d.packets.count(f)
+	for _, p := range d.opts.Parts {
+		if c, ok := p.(interface {
+			Counters(f func(name string, value uint64))
+		}); ok {
+			c.Counters(f)
+		}
+	}
+}
+
+// status is what the daemon says of itself.
+func (d *Daemon) status() control.Status {
+	s := control.Status{
+		Version: d.opts.Version, PID: pid, State: d.state.Load().(string), Started: d.started.UTC().Truncate(time.Second),
+		LogLevel: strings.ToLower(d.level.Level().String()), Socket: d.plan.Control.Socket, Metrics: d.plan.Metrics.Listen,
+		Devices: []control.Device{}, Services: d.plan.Services(), Regions: []control.Region{},
+	}
+	for i, dev := range d.Devices() {
+		s.Devices = append(s.Devices, control.DeviceOf(dev, d.plan.Devices[i].Peers))
+	}
+	for _, p := range d.opts.Parts {
+		if r, ok := p.(*Regions); ok {
+			s.Regions = r.describe()
+		}
+	}
+	return s
+}

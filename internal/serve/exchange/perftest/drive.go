@@ -1,0 +1,215 @@
+package perftest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+)
+
+// MaxWord bounds what a peer may announce as page or cache line size.
+const MaxWord = 1 << 20
+
+// DoneWait is how long the last act, trading "done", may take.
+const DoneWait = time.Second
+
+// End is one end of a test, asked by Drive for what it has to say and told what the peer said.
+type End interface {
+	Words() (cycle, line uint32)        // page and cache line size of this end
+	PeerWords(cycle, line uint32) error // after LineItem
+	MTU() uint8                         // path MTU number 1..5 of this end
+	PeerMTU(enum uint8) error
+	Key(qp int) Key
+	PeerKey(qp int, k Key, again bool) error
+	Report() Report
+	PeerReport(r Report) error
+	Act(s Step) error // a local step
+}
+
+// Drive performs the script over conn until its end or the first error. When CloseItem is done the connection may be
+// closed without the peer seeing a reset.
+func Drive(conn net.Conn, role exchange.Role, steps []Step, end End) error {
+	return drive(&driver{line: &tcpLine{conn: conn}, role: role, end: end}, steps)
+}
+
+// DriveManaged performs the script over a connection of rdma_cm: a message is an item, and a Key has its binary form.
+func DriveManaged(m Messages, role exchange.Role, steps []Step, end End) error {
+	return drive(&driver{line: &messageLine{m}, role: role, end: end}, steps)
+}
+
+func drive(d *driver, steps []Step) error {
+	d.peerKeys = make(map[int]Key)
+	for _, s := range steps {
+		if err := d.step(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type driver struct {
+	line      line
+	role      exchange.Role
+	end       End
+	peerCycle uint32
+	peerKeys  map[int]Key
+	buf       [KeyLen]byte // of the longest item
+}
+
+func (d *driver) step(s Step) error {
+	switch s.Kind {
+	case VersionItem:
+		return d.version()
+	case CycleItem, LineItem:
+		return d.word(s)
+	case MTUItem:
+		return d.mtu()
+	case KeyItem, KeyAgainItem, SyncItem, CloseItem:
+		return d.key(s)
+	case GateItem:
+		return d.gate(s)
+	case ReportItem:
+		return d.report()
+	}
+	return d.end.Act(s)
+}
+
+// trade exchanges one item: the client speaks first.
+func (d *driver) trade(item string, out, in []byte) error {
+	if d.role == exchange.Client {
+		if err := d.line.write(item, out); err != nil {
+			return err
+		}
+		return d.line.read(item, in)
+	}
+	if err := d.line.read(item, in); err != nil {
+		return err
+	}
+	return d.line.write(item, out)
+}
+
+// tradeKey exchanges a key.
+func (d *driver) tradeKey(item string, k Key) (peer Key, err error) {
+	in := d.buf[:d.line.keyLen()]
+	if err := d.trade(item, d.line.appendKey(nil, &k), in); err != nil {
+		return peer, err
+	}
+	return peer, decodeError(item, d.line.decodeKey(&peer, in))
+}
+
+// gate trades a key that says nothing: its queue pair has no peer yet.
+func (d *driver) gate(s Step) error {
+	_, err := d.tradeKey(s.String(), Key{})
+	return err
+}
+
+func decodeError(item string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exchange.ItemError{Item: item, Op: "decode", Err: err}
+}
+
+func (d *driver) version() error {
+	in := d.buf[:VersionLen]
+	if err := d.trade("version", AppendVersion(nil, Announced), in); err != nil {
+		return err
+	}
+	return checkVersion(in)
+}
+
+// checkVersion refuses what is no version, and a peer whose exchange is another.
+func checkVersion(in []byte) error {
+	v, err := DecodeVersion(in)
+	if err == nil && v.Number() < OldestPeer {
+		err = fmt.Errorf("peer speaks version %s, %.2f or newer is needed", v, OldestPeer)
+	}
+	return decodeError("version", err)
+}
+
+func (d *driver) word(s Step) error {
+	cycle, line := d.end.Words()
+	out := cycle
+	if s.Kind == LineItem {
+		out = line
+	}
+	in := d.buf[:WordLen]
+	if err := d.trade(s.String(), AppendWord(nil, out), in); err != nil {
+		return err
+	}
+	v, err := DecodeWord(in, MaxWord)
+	if err != nil {
+		return decodeError(s.String(), err)
+	}
+	if s.Kind == CycleItem {
+		d.peerCycle = v
+		return nil
+	}
+	return d.end.PeerWords(d.peerCycle, v)
+}
+
+func (d *driver) mtu() error {
+	in := d.buf[:MTULen]
+	if err := d.trade("path MTU", AppendMTU(nil, d.end.MTU()), in); err != nil {
+		return err
+	}
+	v, err := DecodeMTU(in)
+	if err != nil {
+		return decodeError("path MTU", err)
+	}
+	return d.end.PeerMTU(v)
+}
+
+// errKeyChanged is what two ends that count their queue pairs differently see: every key is told at least twice, and
+// always the same.
+var errKeyChanged = errors.New("the peer's key is not the one it told before: it has another number of QPs (-q), or runs another test")
+
+func (d *driver) key(s Step) error {
+	peer, err := d.tradeKey(s.String(), d.end.Key(s.QP))
+	if err != nil {
+		if s.Kind == CloseItem && d.role == exchange.Server && notTaken(err) {
+			return nil
+		}
+		return err
+	}
+	if before, ok := d.peerKeys[s.QP]; ok && before != peer {
+		return decodeError(s.String(), errKeyChanged)
+	}
+	d.peerKeys[s.QP] = peer
+	switch s.Kind {
+	case KeyItem, KeyAgainItem:
+		return d.end.PeerKey(s.QP, peer, s.Kind == KeyAgainItem)
+	case CloseItem:
+		if d.line.saysDone(DoneWait) {
+			// Stock tools send it unasked and do not read it. An end that closes with it unread would send a reset, and the peer's
+			// own would fail. The test is over, so nothing here is an error.
+			d.trade("done", []byte(Done), d.buf[:len(Done)])
+		}
+	}
+	return nil
+}
+
+// notTaken reports whether an item was sent to a peer that has left. A client that has told the last item leaves with the answer,
+// and that it came may be lost with rdma_cm.
+func notTaken(err error) bool {
+	var e *exchange.ItemError
+	return errors.As(err, &e) && e.Op == "send" && errors.Is(err, exchange.ErrPeerClosed)
+}
+
+func (d *driver) report() error {
+	mine := d.end.Report()
+	var peer Report
+	for i := range ReportFields {
+		in := d.buf[:FieldLen]
+		item := "report: " + ReportField(i)
+		if err := d.trade(item, mine.AppendField(nil, i), in); err != nil {
+			return err
+		}
+		if err := peer.DecodeField(i, in); err != nil {
+			return decodeError(item, err)
+		}
+	}
+	return d.end.PeerReport(peer)
+}

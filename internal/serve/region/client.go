@@ -1,0 +1,247 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Errors of a client, for errors.Is.
+var (
+	// ErrBounds says that bytes are not in the region.
+	ErrBounds = errors.New("not in the region")
+	// ErrAccess says that the region is not for that.
+	ErrAccess = errors.New("the region is not for that")
+	// ErrEnded says that the other end has ended the connection.
+	ErrEnded = errors.New("the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
+)
+
+// StatusError says how a work request ended that failed.
+type StatusError struct{ Status verbs.WCStatus }
+
+// Error says what it means for a region.
+func (e *StatusError) Error() string {
+	name := e.Status.Name()
+	switch e.Status {
+	case verbs.WCRemAccessErr, verbs.WCRemInvReqErr:
+		return "the other end refuses it (" + name + "): the region may have been withdrawn or exported anew"
+	case verbs.WCRemOpErr:
+		return "the memory of the region is out of reach (" + name + "): a file may have become shorter than it was, or its disk fails"
+	case verbs.WCRetryExcErr:
+		return "the other end does not answer any more (" + name + ")"
+	}
+	return fmt.Sprintf("the work request ended with %s: %v", name, e.Status)
+}
+
+// How a client moves bytes: in pieces, several on their way at a time.
+const (
+	pieceLen = 128 << 10
+	pieces   = 8
+)
+
+// timeout is perftest's, 67 ms: a server that is gone is found out within two seconds.
+const timeout = 14
+
+// Conn is a connection to a region. It is for one goroutine.
+type Conn struct {
+	location
+	cq   *verbs.CQ
+	qp   *verbs.QP
+	mr   *verbs.MR
+	conn *verbs.Conn
+	buf  []byte // a place for each piece
+	over error  // after this it can be used no more
+}
+
+// Dial connects to a region that is exported at an address.
+func Dial(ctx context.Context, dev *verbs.Device, to netip.AddrPort, name string) (*Conn, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	c, err := dial(ctx, dev, to, name)
+	if err != nil {
+		return nil, fmt.Errorf("region %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// List reads the directory at an address.
+func List(ctx context.Context, dev *verbs.Device, to netip.AddrPort) (*Directory, error) {
+	c, err := dial(ctx, dev, to, "")
+	if errors.Is(err, ErrNoRegion) {
+		return &Directory{Regions: []Entry{}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	defer c.Close()
+	if c.length > maxDirectory {
+		return nil, fmt.Errorf("%w: its directory has %d bytes, this end reads %d", ErrProtocol, c.length, maxDirectory)
+	}
+	var text bytes.Buffer
+	if err := c.Read(ctx, &text, 0, c.length); err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	return parseDirectory(text.Bytes())
+}
+
+func dial(ctx context.Context, dev *verbs.Device, to netip.AddrPort, name string) (*Conn, error) {
+	c := &Conn{buf: make([]byte, pieces*pieceLen)}
+	if err := c.open(ctx, dev, to, request(name)); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Conn) open(ctx context.Context, dev *verbs.Device, to netip.AddrPort, private []byte) (err error) {
+	pd := dev.AllocPD()
+	if c.cq, err = dev.CreateCQ(pieces + 2); err != nil {
+		return err
+	}
+	c.qp, err = pd.CreateQP(verbs.QPInitAttr{SendCQ: c.cq, Cap: verbs.QPCap{MaxSendWR: pieces + 1, MaxSendSGE: 1}})
+	if err != nil {
+		return err
+	}
+	if c.mr, err = pd.RegMR(c.buf, verbs.LocalWrite); err != nil {
+		return err
+	}
+	p := verbs.DefaultConnParam()
+	p.Access = verbs.RemoteWrite // for the server's empty WRITEs: no region here is open to it
+	p.MaxDestRdAtomic = 0
+	p.Timeout = timeout
+	p.PrivateData = private
+	if c.conn, err = dev.Dial(ctx, to, c.qp, p); err != nil {
+		return refused(err)
+	}
+	c.location, err = parseReply(c.conn.PrivateData())
+	return err
+}
+
+// refused makes of the refusal of a server what it means.
+func refused(err error) error {
+	var rej *verbs.RejectError
+	if !errors.As(err, &rej) || rej.Reason != consumerDefined {
+		return err
+	}
+	if len(rej.PrivateData) > 0 {
+		if why := refusals[Refusal(rej.PrivateData[0])]; why != nil {
+			return why
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrProtocol, err)
+}
+
+// consumerDefined is the reason with which a program refuses (IBA table 109).
+const consumerDefined = 28
+
+// Len returns the length of the region in bytes.
+func (c *Conn) Len() uint64 { return c.length }
+
+// Access returns what this end may do.
+func (c *Conn) Access() Access { return c.access }
+
+// Done is closed when the connection has ended, by whichever end.
+func (c *Conn) Done() <-chan struct{} { return c.conn.Done() }
+
+// KeepAlive ends the connection to a region that may be written when the server does not answer; see
+// [verbs.Conn.KeepAlive]. Other methods may be called meanwhile.
+func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
+	return c.conn.KeepAlive(ctx, every)
+}
+
+// Ping returns an error when the server is gone. It reads no byte of the region.
+func (c *Conn) Ping(ctx context.Context) error {
+	if c.over != nil {
+		return c.over
+	}
+	wr := verbs.SendWR{Opcode: verbs.WRRead, Flags: verbs.Signaled}
+	if c.access&Read == 0 {
+		wr.Opcode = verbs.WRWrite
+	}
+	if err := c.qp.PostSend(&wr); err != nil {
+		return c.failed(err)
+	}
+	if err := c.wait(ctx); err != nil {
+		return c.failed(err)
+	}
+	return nil
+}
+
+// Close ends the connection and does not wait for the other end to know.
+func (c *Conn) Close() {
+	if c.over == nil {
+		c.over = verbs.ErrClosed
+	}
+	// The errors are of what is in use, which nothing is.
+	if c.qp != nil {
+		_ = c.qp.Close()
+	}
+	if c.mr != nil {
+		_ = c.mr.Dereg()
+	}
+	if c.cq != nil {
+		_ = c.cq.Close()
+	}
+}
+
+// Fits says why n bytes at off cannot be read or written.
+func (c *Conn) Fits(right Access, off, n uint64) error { return c.check(right, off, n) }
+
+// check says why n bytes at off cannot be used so.
+func (c *Conn) check(right Access, off, n uint64) error {
+	switch {
+	case c.over != nil:
+		return c.over
+	case c.access&right == 0:
+		return fmt.Errorf("%w: %v; it is for %v", ErrAccess, right, c.access)
+	case off > c.length:
+		return fmt.Errorf("offset %d is %w: it has %d bytes", off, ErrBounds, c.length)
+	case n > c.length-off:
+		return fmt.Errorf("%d bytes at offset %d are %w: it has %d bytes", n, off, ErrBounds, c.length)
+	}
+	return nil
+}
+
+// failed marks the connection as over: what is under way may still write into the pieces.
+func (c *Conn) failed(err error) error {
+	c.over = err
+	_ = c.qp.Close()
+	return err
+}
+
+// wait waits for the oldest work request to end.
+func (c *Conn) wait(ctx context.Context) error {
+	var wc [1]verbs.WC
+	if _, err := c.cq.Wait(ctx, wc[:]); err != nil {
+		return err
+	}
+	return c.ended(wc[0].Status)
+}
+
+func (c *Conn) ended(status verbs.WCStatus) error {
+	switch status {
+	case verbs.WCSuccess:
+		return nil
+	case verbs.WCWRFlushErr:
+		return c.lost()
+	}
+	return &StatusError{status}
+}
+
+// lost is why the connection, which has ended, is no more.
+func (c *Conn) lost() error {
+	var failed *verbs.FatalError
+	switch err := c.conn.Err(); {
+	case errors.As(err, &failed) && failed.Status != verbs.WCSuccess:
+		return &StatusError{failed.Status}
+	case errors.Is(err, verbs.ErrUnreachable):
+		return &StatusError{verbs.WCRetryExcErr}
+	}
+	return ErrEnded
+}

@@ -1,0 +1,275 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Counts are what a server has counted since it began.
+type Counts struct {
+	Accepted    uint64 // connections that came to be
+	Unanswered  uint64 // that did not, because the client did not go on with it
+	Failed      uint64 // that did not, because the device could not serve them
+	Lost        uint64 // connections that ended because the client was gone without a word
+	NoRegion    uint64 // refused: there is none of the name
+	NotAllowed  uint64 // refused: not for this host, who is told that there is none
+	BusyAll     uint64 // refused: as many connections as there may be
+	BusyPeer    uint64 // refused: as many connections as one host may have
+	BadRequests uint64 // refused: not such a request
+}
+
+// Each calls f with every count and its name.
+func (c *Counts) Each(f func(name string, value uint64)) {
+	for _, n := range []struct {
+		name  string
+		value uint64
+	}{
+		{"accepted", c.Accepted}, {"unanswered", c.Unanswered}, {"failed", c.Failed}, {"lost", c.Lost},
+		{"refused_no_region", c.NoRegion}, {"refused_not_allowed", c.NotAllowed},
+		{"refused_busy", c.BusyAll}, {"refused_busy_peer", c.BusyPeer}, {"refused_bad_request", c.BadRequests},
+	} {
+		f(n.name, n.value)
+	}
+}
+
+// Counts returns what was counted so far.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
+func (s *Server) count(which *uint64) {
+	s.mu.Lock()
+	*which++
+	s.mu.Unlock()
+}
+
+// Serve answers the requests that come to l until ctx ends, with its cause, or l or the device
+// closes, which is no error. Connections go on until [Server.Close].
+func (s *Server) Serve(ctx context.Context, l *verbs.Listener) error {
+	for {
+		r, err := l.Next(ctx)
+		if errors.Is(err, verbs.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.take(r)
+	}
+}
+
+// take answers one request, a refusal at once.
+func (s *Server) take(r *verbs.ConnRequest) {
+	// What the request says of itself is not what packets come from, and only that counts.
+	peer := r.RemoteGID().Addr()
+	name, err := parseRequest(r.PrivateData())
+	if err != nil {
+		s.count(&s.counts.BadRequests)
+		s.refuse(r, BadRequest, err)
+		return
+	}
+	if name == "" {
+		s.takeDirectory(r, peer)
+		return
+	}
+	x, why := s.find(name, peer)
+	var at *place
+	if why == 0 {
+		at, why = s.enter(x, peer)
+	}
+	if why != 0 {
+		s.refuse(r, why, refusals[why])
+		return
+	}
+	go func() {
+		defer s.leave(x, at)
+		at.Wait()
+		s.connect(r, x, at)
+	}()
+}
+
+// find returns the region of a name if the host may use it.
+func (s *Server) find(name string, peer netip.Addr) (*exported, Refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.regions[name]
+	switch {
+	case x == nil:
+		s.counts.NoRegion++
+		return nil, NoRegion
+	case !x.admits(peer):
+		s.counts.NotAllowed++
+		return nil, NoRegion
+	}
+	return x, 0
+}
+
+// takeDirectory gives a host a directory, unless it may use no region at all.
+func (s *Server) takeDirectory(r *verbs.ConnRequest, peer netip.Addr) {
+	var mine []Info
+	for _, i := range s.Regions() {
+		if e := (Export{Peers: i.Peers}); e.admits(peer) {
+			mine = append(mine, i)
+		}
+	}
+	if len(mine) == 0 {
+		s.count(&s.counts.NotAllowed)
+		s.refuse(r, NoRegion, ErrNoRegion)
+		return
+	}
+	nowhere := &exported{}
+	at, why := s.enter(nowhere, peer)
+	if why != 0 {
+		s.refuse(r, why, refusals[why])
+		return
+	}
+	go func() {
+		defer s.leave(nowhere, at)
+		at.Wait()
+		x, err := s.directory(mine)
+		if err != nil {
+			s.fail(r, err)
+			return
+		}
+		s.connect(r, x, at)
+		// An error says that the device is closed.
+		_ = x.withdraw()
+	}()
+}
+
+// place is that of a connection among those that there may be.
+type place struct {
+	*places.Place
+	asking context.Context // ends when nobody waits for the connections any more, or another takes the place
+	giveUp context.CancelCauseFunc
+}
+
+// enter counts a connection in, if there is room for it.
+func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.counts.BusyAll++
+		return nil, Busy
+	}
+	at := &place{}
+	at.asking, at.giveUp = context.WithCancelCause(s.hurry)
+	var why places.Refusal
+	switch at.Place, why = s.places.Enter(time.Now(), peer, func() { at.giveUp(places.ErrTaken) }); why {
+	case places.Full:
+		s.counts.BusyAll++
+	case places.HostFull:
+		s.counts.BusyPeer++
+	}
+	if why != places.Granted {
+		at.giveUp(nil)
+		return nil, Busy
+	}
+	x.conns++
+	s.conns.Add(1)
+	return at, 0
+}
+
+// connected keeps a place for its connection, which is established. It returns false if another has it.
+func (s *Server) connected(at *place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.places.Connected(at.Place)
+}
+
+func (s *Server) leave(x *exported, at *place) {
+	s.mu.Lock()
+	s.places.Leave(at.Place)
+	x.conns--
+	s.mu.Unlock()
+	at.giveUp(nil)
+	s.conns.Done()
+}
+
+func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
+	s.mu.Lock()
+	answered := s.places.MayAnswer(time.Now())
+	s.mu.Unlock()
+	if !answered {
+		// An error says that the client has given up.
+		_ = r.Ignore()
+		return
+	}
+	s.opts.Log.Debug("a request for a region is refused", "peer", r.RemoteGID().Addr(), "reason", text)
+	// An error says that the client has given up.
+	_ = r.Reject([]byte{byte(why)})
+}
+
+func (s *Server) fail(r *verbs.ConnRequest, err error) {
+	s.count(&s.counts.Failed)
+	s.opts.Log.Debug("a connection to a region could not be served", "peer", r.RemoteGID().Addr(), "error", err)
+	_ = r.Reject([]byte{byte(Busy)})
+}
+
+// The server posts one empty WRITE at a time and nothing else.
+const (
+	serverDepth = 1
+	goodbye     = 5 * time.Second // the longest that a peer is given to answer the end
+)
+
+// connect serves one connection from its request to its end.
+func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
+	if at.asking.Err() != nil {
+		s.count(&s.counts.Unanswered)
+		s.refuse(r, Busy, context.Cause(at.asking))
+		return
+	}
+	if x.current.Err() != nil {
+		s.count(&s.counts.NoRegion)
+		s.refuse(r, NoRegion, ErrNoRegion)
+		return
+	}
+	cq, err := s.dev.CreateCQ(2 * serverDepth)
+	if err != nil {
+		s.fail(r, err)
+		return
+	}
+	// The queue pair that used it is closed by then.
+	defer func() { _ = cq.Close() }()
+	q, err := x.pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: serverDepth}})
+	if err != nil {
+		s.fail(r, err)
+		return
+	}
+	defer func() { _ = q.Close() }()
+	p := verbs.DefaultConnParam()
+	p.Access, _ = x.access.verbs()
+	p.MaxRdAtomic = 0
+	p.RNRRetry = 0 // there is never a receive: a SEND of the client need not wait for one
+	p.PrivateData = x.encode()
+	// One that is being made is made first and then ended, so that the client hears of it.
+	c, err := r.Accept(at.asking, q, p)
+	if err == nil && !s.connected(at) {
+		// Closing the queue pair ends the connection.
+		err = places.ErrTaken
+	}
+	if err != nil {
+		s.count(&s.counts.Unanswered)
+		s.opts.Log.Debug("a client of a region did not go on", "region", x.Name, "error", err)
+		// Most often there is nobody to hear it.
+		_ = r.Reject([]byte{byte(Busy)})
+		return
+	}
+	s.count(&s.counts.Accepted)
+	s.opts.Log.Debug("connected", "region", x.Name, "peer", c.Remote())
+	if err := c.KeepAlive(x.current, s.opts.KeepAlive); errors.Is(err, verbs.ErrUnreachable) {
+		s.count(&s.counts.Lost)
+	}
+	ctx, cancel := context.WithTimeout(s.hurry, goodbye)
+	defer cancel()
+	// Whether the peer has answered or not, it is over.
+	_ = c.Disconnect(ctx)
+	s.opts.Log.Debug("disconnected", "region", x.Name, "peer", c.Remote(), "error", c.Err())
+}

@@ -1,0 +1,206 @@
+package region
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Export is a region to be exported.
+type Export struct {
+	Name   string
+	Kind   string    // a word for people, in the form of a name
+	Memory mr.Memory // remains the caller's, who closes it after [Server.Withdraw] or [Server.Close]
+	Access Access
+	Peers  []netip.Prefix // who may use it; none means all that the device admits
+}
+
+// admits is true for a host that may use the region.
+func (e *Export) admits(peer netip.Addr) bool {
+	return len(e.Peers) == 0 || slices.ContainsFunc(e.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
+}
+
+// Options are the limits of a server; 0 stands for the defaults.
+type Options struct {
+	MaxConns   int // at a time
+	MaxPerPeer int // of one host
+	KeepAlive  time.Duration
+	Log        *slog.Logger // nil is silence
+}
+
+// Server exports regions of one device. Its methods may be called by many goroutines.
+type Server struct {
+	dev  *verbs.Device
+	opts Options
+
+	// working ends when the server stops: connections are ended in order. hurry ends when
+	// nobody waits for that any more.
+	working, hurry context.Context
+	stop, rush     context.CancelFunc
+
+	conns sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	regions map[string]*exported
+	places  *places.Places
+	counts  Counts
+}
+
+// exported is a region as it is registered, once.
+type exported struct {
+	Export
+	location
+	pd    *verbs.PD
+	mr    *verbs.MR
+	conns int // guarded by Server.mu
+
+	current context.Context // ends when the region is withdrawn or exported anew
+	end     context.CancelFunc
+}
+
+// NewServer returns a server without regions.
+func NewServer(dev *verbs.Device, o Options) *Server {
+	s := &Server{dev: dev, opts: o, regions: map[string]*exported{}}
+	s.opts.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
+	s.opts.MaxPerPeer = cmp.Or(o.MaxPerPeer, DefaultMaxPerPeer)
+	s.places = places.New(s.opts.MaxConns, s.opts.MaxPerPeer)
+	s.opts.KeepAlive = cmp.Or(o.KeepAlive, DefaultKeepAlive)
+	if s.opts.Log == nil {
+		s.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	s.hurry, s.rush = context.WithCancel(context.Background())
+	s.working, s.stop = context.WithCancel(s.hurry)
+	return s
+}
+
+// register makes a region of an export, in a protection domain of its own.
+func (s *Server) register(e Export) (*exported, error) {
+	x := &exported{Export: e, pd: s.dev.AllocPD()}
+	_, access := e.Access.verbs()
+	var err error
+	if x.mr, err = x.pd.RegMemory(e.Memory, access, verbs.WithRandomIOVA()); err != nil {
+		return nil, fmt.Errorf("region %s: %w", e.Name, err)
+	}
+	x.location = location{e.Access, x.mr.Addr(), e.Memory.Size(), x.mr.RKey()}
+	x.current, x.end = context.WithCancel(s.working)
+	return x, nil
+}
+
+// withdraw ends the region and its connections. When it returns nothing touches the memory.
+func (x *exported) withdraw() error {
+	x.end()
+	return x.mr.Dereg()
+}
+
+// Export makes a region known, or makes an exported one anew: it gets another key, and
+// connections to what had the name before end.
+func (s *Server) Export(e Export) error {
+	if err := CheckName(e.Name); err != nil {
+		return err
+	}
+	if err := CheckName(e.Kind); err != nil {
+		return fmt.Errorf("region %s: kind: %w", e.Name, err)
+	}
+	if e.Access == 0 || e.Access&^allAccess != 0 {
+		return fmt.Errorf("region %s: rights %#x: give some of read, write and atomic", e.Name, uint8(e.Access))
+	}
+	x, err := s.register(e)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(fmt.Errorf("region %s: %w", e.Name, verbs.ErrClosed), x.withdraw())
+	}
+	before := s.regions[e.Name]
+	s.regions[e.Name] = x
+	s.mu.Unlock()
+	if before != nil {
+		return before.withdraw()
+	}
+	return nil
+}
+
+// Withdraw ends a region and its connections. A name that is not exported is an error.
+func (s *Server) Withdraw(name string) error {
+	s.mu.Lock()
+	x := s.regions[name]
+	delete(s.regions, name)
+	s.mu.Unlock()
+	if x == nil {
+		return fmt.Errorf("region %s: %w", name, ErrNoRegion)
+	}
+	return x.withdraw()
+}
+
+// Close ends all regions and connections, and lets peers know. It returns when their
+// connections have ended, or with the cause of ctx, or when they have not answered for a few
+// seconds; nothing touches the memories then.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	regions := s.regions
+	s.regions = map[string]*exported{}
+	s.mu.Unlock()
+	s.stop()
+	var errs []error
+	for _, x := range regions {
+		errs = append(errs, x.withdraw())
+	}
+	defer context.AfterFunc(ctx, s.rush)()
+	s.conns.Wait()
+	if s.rush(); ctx.Err() != nil {
+		errs = append(errs, context.Cause(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Info describes an exported region.
+type Info struct {
+	Name   string
+	Kind   string
+	Length uint64 // in bytes
+	Access Access
+	Peers  []netip.Prefix
+	Conns  int // connections at the moment
+	Memory mr.Memory
+}
+
+// Regions describes the regions, by name.
+func (s *Server) Regions() []Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := []Info{}
+	for _, x := range s.regions {
+		out = append(out, Info{x.Name, x.Kind, x.length, x.access, x.Peers, x.conns, x.Memory})
+	}
+	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// directory returns the directory of a host, as a region that nobody else has.
+func (s *Server) directory(of []Info) (*exported, error) {
+	d := Directory{Regions: []Entry{}}
+	for i := range of {
+		r := &of[i]
+		d.Regions = append(d.Regions, Entry{r.Name, r.Kind, r.Length, r.Access.Names()})
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return s.register(Export{Name: "directory", Memory: mr.Bytes(text), Access: Read})
+}

@@ -1,0 +1,187 @@
+package region
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+const (
+	magic   = "gxrg"
+	version = 1
+
+	requestLen = verbs.DialPrivateLen
+	replyLen   = 28
+	nameAt     = 8
+)
+
+// MaxName is the length of the longest name in bytes.
+const MaxName = requestLen - nameAt
+
+// CheckName says what is wrong with the name of a region.
+func CheckName(name string) error {
+	const punctuation = "._-"
+	if len(name) == 0 || len(name) > MaxName || name[0] == '-' || strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(punctuation, r)
+	}) >= 0 {
+		return fmt.Errorf("%q is no name of a region: it has 1 to %d letters, digits, dots, dashes and underscores, and no dash first", name, MaxName)
+	}
+	return nil
+}
+
+// Access is what peers may do with a region: a set of rights.
+type Access uint8
+
+// Rights, as they stand on the wire.
+const (
+	Read Access = 1 << iota
+	Write
+	Atomic
+)
+
+var accessNames = []struct {
+	right Access
+	name  string
+	verbs verbs.Access // on the queue pair
+	local verbs.Access // that it takes on the region besides
+}{
+	{Read, "read", verbs.RemoteRead, 0},
+	{Write, "write", verbs.RemoteWrite, verbs.LocalWrite},
+	{Atomic, "atomic", verbs.RemoteAtomic, verbs.LocalWrite},
+}
+
+const allAccess = Read | Write | Atomic
+
+// ParseAccess returns the rights with these names: read, write, atomic.
+func ParseAccess(names []string) (a Access, err error) {
+	for _, name := range names {
+		had := a
+		for _, n := range accessNames {
+			if n.name == name {
+				a |= n.right
+			}
+		}
+		if a == had && !a.has(name) {
+			return 0, fmt.Errorf("there is no right %q: there are read, write and atomic", name)
+		}
+	}
+	return a, nil
+}
+
+func (a Access) has(name string) bool {
+	for _, n := range a.Names() {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Names are the names of the rights.
+func (a Access) Names() []string {
+	names := []string{}
+	for _, n := range accessNames {
+		if a&n.right != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+func (a Access) String() string { return strings.Join(a.Names(), ",") }
+
+// verbs returns the rights of a queue pair and of the region it serves.
+func (a Access) verbs() (queuePair, region verbs.Access) {
+	for _, n := range accessNames {
+		if a&n.right != 0 {
+			queuePair |= n.verbs
+			region |= n.verbs | n.local
+		}
+	}
+	return queuePair, region
+}
+
+// request is the private data with which a client asks for a region, or for the directory.
+func request(name string) []byte {
+	p := make([]byte, requestLen)
+	copy(p, magic)
+	p[4], p[5] = version, byte(len(name))
+	copy(p[nameAt:], name)
+	return p
+}
+
+var errRequest = errors.New("not a request for a region of version 1")
+
+// parseRequest returns the name that a client asks for, "" for the directory.
+func parseRequest(p []byte) (string, error) {
+	if len(p) < requestLen || string(p[:4]) != magic || p[4] != version || p[5] > MaxName || p[6]|p[7] != 0 {
+		return "", errRequest
+	}
+	name, rest := p[nameAt:nameAt+int(p[5])], p[nameAt+int(p[5]):requestLen]
+	if len(bytes.Trim(rest, "\x00")) > 0 || len(name) > 0 && CheckName(string(name)) != nil {
+		return "", errRequest
+	}
+	return string(name), nil
+}
+
+// location is what a client learns of a region.
+type location struct {
+	access Access
+	addr   uint64
+	length uint64
+	rkey   uint32
+}
+
+func (l *location) encode() []byte {
+	p := make([]byte, replyLen)
+	copy(p, magic)
+	p[4], p[5] = version, byte(l.access)
+	binary.BigEndian.PutUint64(p[8:], l.addr)
+	binary.BigEndian.PutUint64(p[16:], l.length)
+	binary.BigEndian.PutUint32(p[24:], l.rkey)
+	return p
+}
+
+// parseReply reads what a server says. Rights that this version does not know are left out.
+func parseReply(p []byte) (l location, err error) {
+	if len(p) < replyLen || string(p[:4]) != magic {
+		return l, ErrProtocol
+	}
+	if p[4] != version {
+		return l, fmt.Errorf("%w: it speaks version %d, this end version %d", ErrProtocol, p[4], version)
+	}
+	l = location{Access(p[5]) & allAccess, binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:]), binary.BigEndian.Uint32(p[24:])}
+	if l.length > 0 && l.addr+(l.length-1) < l.addr {
+		return l, fmt.Errorf("%w: %d bytes at address %#x go past the end of the address space", ErrProtocol, l.length, l.addr)
+	}
+	return l, nil
+}
+
+// A Refusal is why a server does not give a client what it asks for.
+type Refusal uint8
+
+// Refusals, as they stand on the wire. There is no 0: that is what programs say which have
+// nothing to say.
+const (
+	NoRegion   Refusal = 1 // there is none of that name, or it is not for this client
+	Busy       Refusal = 2 // the server has as many connections as it takes, in all or with this host
+	BadRequest Refusal = 3 // the private data is not such a request
+)
+
+// Errors of a client, for errors.Is.
+var (
+	// ErrNoRegion is that of [NoRegion].
+	ErrNoRegion = errors.New("there is no such region, or it is not for this host")
+	// ErrBusy is that of [Busy].
+	ErrBusy = errors.New("the other end has as many connections as it takes, in all or with this host: try again later")
+	// ErrBadRequest is that of [BadRequest].
+	ErrBadRequest = errors.New("the other end does not understand the request: it may be of another version")
+	// ErrProtocol says that what answers is no server of regions.
+	ErrProtocol = errors.New("what answers there does not export regions")
+)
+
+var refusals = map[Refusal]error{NoRegion: ErrNoRegion, Busy: ErrBusy, BadRequest: ErrBadRequest}

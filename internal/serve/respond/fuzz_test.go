@@ -1,0 +1,193 @@
+package respond
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
+)
+
+// fuzzLimits are narrow, so that a client reaches them.
+var fuzzLimits = Limits{Sessions: 2, PerPeer: 1, QPs: 3, Memory: 1 << 12, TotalMemory: 1 << 13}
+
+// The acts of a hostile client: the first byte of an act chooses one, and those that follow are
+// what it says.
+const (
+	saysRaw      = iota // as many bytes as the next says
+	saysVersion         // of what follows
+	saysWord            // of what follows
+	saysMTU             // of what follows
+	saysKey             // of what follows
+	saysReport          // five fields
+	saysDone            // perftest's
+	saysDest            // of a pingpong
+	saysParted          // a pingpong's last word
+	saysNothing         // for seconds
+	saysFragment        // a key, of which a part comes after seconds
+	acts
+)
+
+// hostile is a client that a fuzzer plays.
+type hostile struct {
+	conn net.Conn
+	data []byte
+	gone bool
+}
+
+// next takes a byte of the input.
+func (h *hostile) next() byte {
+	if len(h.data) == 0 {
+		return 0
+	}
+	b := h.data[0]
+	h.data = h.data[1:]
+	return b
+}
+
+// take takes n bytes, or what there is.
+func (h *hostile) take(n int) []byte {
+	n = min(n, len(h.data))
+	b := h.data[:n]
+	h.data = h.data[n:]
+	return b
+}
+
+func (h *hostile) write(b []byte) {
+	if _, err := h.conn.Write(b); err != nil {
+		h.gone = true
+	}
+}
+
+// gid is an address of the client, of a third host or of none.
+func (h *hostile) gid() [16]byte {
+	all := []string{"192.0.2.2", "192.0.2.2", "192.0.2.2", "192.0.2.3", deviceAddr, "255.255.255.255", "::", "2001:db8::1", "ff02::1"}
+	return gid(all[int(h.next())%len(all)])
+}
+
+// act does one thing.
+func (h *hostile) act() {
+	switch h.next() % acts {
+	case saysRaw:
+		h.write(h.take(1 + int(h.next())))
+	case saysVersion:
+		versions := []perftest.Version{"5.98", "6.06", "6.28", "5.10", "0.00"}
+		h.write(perftest.AppendVersion(nil, versions[int(h.next())%len(versions)]))
+	case saysWord:
+		h.write(perftest.AppendWord(nil, uint32(h.next())<<14|uint32(h.next())))
+	case saysMTU:
+		h.write(perftest.AppendMTU(nil, h.next()%7))
+	case saysKey:
+		h.write(h.key())
+	case saysReport:
+		var r perftest.Report
+		for i := range perftest.ReportFields {
+			h.write(r.AppendField(nil, i))
+		}
+	case saysDone, saysParted:
+		h.write([]byte(perftest.Done))
+	case saysDest:
+		d := pingpong.Dest{QPN: uint32(h.next()), PSN: uint32(h.next()) << 16, GID: h.gid()}
+		h.write(d.Append(nil))
+	case saysNothing:
+		time.Sleep(time.Duration(h.next()%16) * time.Second)
+	case saysFragment:
+		k := h.key()
+		n := int(h.next()) % len(k)
+		h.write(k[:n])
+		time.Sleep(time.Duration(h.next()%8) * time.Second)
+		h.write(k[n:])
+	}
+}
+
+func (h *hostile) key() []byte {
+	k := perftest.Key{
+		OutReads: uint16(h.next()), QPN: uint32(h.next()), PSN: uint32(h.next()) << 16, RKey: uint32(h.next()), VAddr: uint64(h.next()), GID: h.gid(),
+	}
+	return k.Append(nil)
+}
+
+// FuzzSession lets any client speak to the responder: its session ends, leaves nothing, keeps
+// within its limits, and makes the device send to nobody.
+func FuzzSession(f *testing.F) {
+	files, err := filepath.Glob("../exchange/perftest/testdata/*.client")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no recordings of clients: ", err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var raw []byte // as acts
+		for len(b) > 0 {
+			n := min(len(b), 256)
+			raw = append(append(raw, saysRaw, byte(n-1)), b[:n]...)
+			b = b[n:]
+		}
+		f.Add(true, raw)
+	}
+	key := func(qpn, gid byte) []byte { return []byte{saysKey, 1, qpn, 0, 0, 0, gid} }
+	opening := []byte{saysVersion, 0, saysWord, 0, 64, saysWord, 0, 64, saysMTU, 3}
+	for _, acts := range [][]byte{
+		append(append(append([]byte{}, opening...), key(1, 0)...), saysDone),
+		append(append(append(append([]byte{}, opening...), key(1, 0)...), key(2, 0)...), append(key(3, 0), key(4, 0)...)...),
+		append(append([]byte{}, opening...), key(1, 3)...),
+		append(append([]byte{}, opening...), saysFragment, 1, 1, 0, 0, 0, 0, 60, 7),
+		{saysDest, 1, 0, 0, saysParted}, {saysDest, 1, 0, 3}, {saysDest, 1, 0, 0, saysDest, 2, 0, 0, saysNothing, 15},
+	} {
+		f.Add(true, acts)
+		f.Add(false, acts)
+	}
+	f.Fuzz(func(t *testing.T, reads bool, data []byte) {
+		if len(data) > 1<<13 {
+			return
+		}
+		counted, logged := responding(t, fuzzLimits, both, func(r *rig) {
+			conn := r.call("192.0.2.2", deviceAddr)
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				if reads {
+					io.Copy(io.Discard, conn)
+				}
+			}()
+			for h := (&hostile{conn: conn, data: data}); len(h.data) > 0 && !h.gone; {
+				h.act()
+				r.within(fuzzLimits)
+			}
+			conn.Close()
+			<-drained
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if len(r.sent) > 0 {
+				r.Errorf("packets are sent: %v", r.sent)
+			}
+		})
+		ended := uint64(0)
+		for name, n := range counted {
+			if !strings.HasPrefix(name, "respond_sessions_") && !strings.HasPrefix(name, "respond_checked_") {
+				ended += n
+			}
+		}
+		if ended != 1 {
+			t.Errorf("one session has ended %d times: %v\n%s", ended, counted, logged)
+		}
+	})
+}
+
+// within fails the test if sessions have more than their limits.
+func (r *rig) within(l Limits) {
+	qps := 0
+	for range r.dev.QPs() {
+		qps++
+	}
+	if n := r.r.memory.inUse(); qps > l.QPs || n > l.TotalMemory {
+		r.Errorf("%d queue pairs, %d bytes", qps, n)
+	}
+}

@@ -1,0 +1,196 @@
+package respond
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// payloadStep is the cache line of perftest: its messages begin at multiples of it, at both ends.
+const payloadStep = 64
+
+// CheckPayload says why p cannot be looked for in the memory of sessions.
+func CheckPayload(p []byte) error {
+	if len(p) < 4 || payloadStep%len(p) != 0 {
+		return fmt.Errorf("the payload has %d bytes: give it 4, 8, 16, 32 or 64, so that each message, which begins at a multiple of %d, begins with the payload", len(p), payloadStep)
+	}
+	return nil
+}
+
+// checkDepth is how many receives a queue pair has when each has a room of its own: enough for a
+// client that does not wait, few enough for messages of 64 KiB in the default memory.
+const checkDepth = 16
+
+// chunk is how much memory is looked at in one piece, in bytes.
+const chunk = 32 << 10
+
+// pattern is a payload over and over, and its complement, with which memory begins: a byte that
+// nobody wrote differs from what it should be in every bit.
+type pattern struct {
+	room           int // bytes of a receive
+	payload, blank []byte
+}
+
+// newPattern returns nil where there is no payload.
+func newPattern(l *Limits) *pattern {
+	if len(l.Payload) == 0 {
+		return nil
+	}
+	p := &pattern{room: int(l.Memory/uint64(checkDepth*l.QPs)) &^ (payloadStep - 1)}
+	n := max(p.room, chunk)
+	p.payload = bytes.Repeat(l.Payload, n/len(l.Payload))
+	p.blank = make([]byte, n)
+	for i, b := range p.payload {
+		p.blank[i] = ^b
+	}
+	return p
+}
+
+// check looks for the payload in a session's memory. Rooms begin at multiples of payloadStep, as
+// what is written there does, so the byte that belongs at an offset does not depend on whose it is.
+// It is used by the goroutine that takes completions, and when that is over.
+type check struct {
+	*pattern
+	count   *counters
+	mem     mr.Memory
+	answers *verbs.MR // of the payload: a message that is right is sent back from it
+	buf     []byte
+
+	messages, right uint64 // right: bytes
+	wrong           *wrong
+}
+
+// wrong is a byte that is not the payload's, and how many others there are beside it.
+type wrong struct {
+	where     string
+	offset    uint64
+	got, want byte
+	bytes     uint64
+}
+
+func (w *wrong) Error() string {
+	text := fmt.Sprintf("byte %d of %s is %#02x, want %#02x", w.offset, w.where, w.got, w.want)
+	if w.got == ^w.want {
+		text += ": nothing was written there"
+	}
+	return text
+}
+
+// newCheck makes all of mem blank.
+func (p *pattern) newCheck(count *counters, mem mr.Memory) (*check, error) {
+	c := &check{pattern: p, count: count, mem: mem, buf: make([]byte, chunk)}
+	return c, c.clear(0, mem.Size())
+}
+
+func (c *check) clear(off, n uint64) error {
+	for end := off + n; off < end; off += chunk {
+		if err := c.mem.WriteAt(c.blank[:min(chunk, end-off)], off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f with the pieces of n bytes at off.
+func (c *check) each(off, n uint64, f func(at uint64, piece []byte)) error {
+	for end := off + n; off < end; off += chunk {
+		piece := c.buf[:min(chunk, end-off)]
+		if err := c.mem.ReadAt(piece, off); err != nil {
+			return err
+		}
+		f(off, piece)
+	}
+	return nil
+}
+
+func (c *check) counted(right uint64) {
+	c.right += right
+	c.count.checkedBytes.Add(right)
+}
+
+// offset is where the room of a receive begins.
+func (c *check) offset(queue, slot int) int { return (queue*checkDepth + slot) * c.room }
+
+// message compares what came into a room and makes the room blank: all that the message should have
+// filled, since a packet that is not written is a gap anywhere. It is as much work as the copy from the packets.
+func (c *check) message(queue, slot int, length uint32) error {
+	begin := uint64(c.offset(queue, slot))
+	err := c.each(begin, uint64(length), func(at uint64, piece []byte) {
+		if bytes.Equal(piece, c.payload[:len(piece)]) {
+			c.counted(uint64(len(piece)))
+			return
+		}
+		c.compare(fmt.Sprintf("message %d", c.messages+1), at-begin, piece, false)
+	})
+	switch {
+	case err != nil:
+		return err
+	case c.wrong != nil:
+		return &ended{wrongPayload, c.wrong}
+	}
+	c.messages++
+	c.count.checkedMessages.Add(1)
+	return c.clear(begin, uint64(length))
+}
+
+// compare counts the bytes of a piece that are right and those that are wrong; a blank one may be neither.
+func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
+	right := uint64(0)
+	for i, got := range piece {
+		switch {
+		case got == c.payload[i]:
+			right++
+		case blank && got == c.blank[i]:
+		case c.wrong == nil:
+			c.wrong = &wrong{where, at + uint64(i), got, c.payload[i], 1}
+		default:
+			c.wrong.bytes++
+		}
+	}
+	c.counted(right)
+}
+
+// rest looks at all of the memory, in which what was written is and what was sent is no more.
+func (c *check) rest() error {
+	var err error
+	if c.wrong == nil {
+		err = c.each(0, c.mem.Size(), func(at uint64, piece []byte) {
+			if !bytes.Equal(piece, c.blank[:len(piece)]) {
+				c.compare("the memory", at, piece, true)
+			}
+		})
+	}
+	if c.wrong != nil {
+		return &ended{wrongPayload, c.wrong}
+	}
+	return err
+}
+
+// report logs what was found.
+func (c *check) report(log *slog.Logger) {
+	if w := c.wrong; w != nil {
+		log.Warn("wrong payload", "offset", w.offset, "of", w.where, "got", fmt.Sprintf("%#02x", w.got), "want", fmt.Sprintf("%#02x", w.want), "wrong_bytes", w.bytes)
+	}
+	log.Info("payload checked", "messages_checked", c.messages, "bytes_checked", c.right)
+}
+
+// takeRest looks at what completed before the session ended, and was not taken: messages are checked.
+func (s *session) takeRest() {
+	if s.cq == nil {
+		return
+	}
+	var wc [64]verbs.WC
+	for n := s.cq.Poll(wc[:]); n > 0; n = s.cq.Poll(wc[:]) {
+		for i := range wc[:n] {
+			switch q := s.queueAt(queueOf(wc[i].WRID)); {
+			case wc[i].Status != verbs.WCSuccess:
+				_ = s.failed(q, &wc[i]) // run tells
+			case s.check != nil && s.check.wrong == nil && wc[i].Opcode == verbs.WCRecv:
+				_ = s.check.message(q.index, slotOf(wc[i].WRID), wc[i].ByteLen) // rest tells
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package respond
+
+import (
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// perftest answers a tool of perftest.
+func (s *session) perftest() error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	s.working.Go(s.watch)
+	s.working.Go(func() { s.cancel(failure(failed, s.traffic())) })
+	p := &perftestEnd{session: s, byPeer: map[uint32]*queue{}}
+	if err := wire.Answer(&wire.Lines{Conn: s.conn, R: s.in, ItemTime: s.r.limits.Hello}, p); err != nil {
+		return failure(badItem, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.qps) > 0 && s.answers() == 0 {
+		return &ended{nothing, s.errNothing()} // clients of UC and UD are content with having sent
+	}
+	return nil
+}
+
+// perftestEnd is the exchange of a session.
+type perftestEnd struct {
+	*session
+	mtu    verbs.MTU
+	byPeer map[uint32]*queue // by the client's number
+}
+
+func (p *perftestEnd) MTU() uint8 { return uint8(p.here.MTU.Enum()) }
+
+func (p *perftestEnd) PeerMTU(enum uint8) error {
+	p.items.Add(1)
+	p.mtu = verbs.MTU(128) << enum
+	return nil
+}
+
+func (p *perftestEnd) PeerReport(wire.Report) { p.items.Add(1) }
+
+// room is where messages arrive: all of the memory, or, if each has a room of its own, what they are sent back from.
+func (p *perftestEnd) room() verbs.SGE {
+	if p.check != nil {
+		return p.check.answers.SGE(0, p.check.room)
+	}
+	return p.mr.SGE(0, p.mr.Len())
+}
+
+// Key answers a key that is told for the first time with that of a queue pair that is ready for it.
+func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
+	p.items.Add(1)
+	q := p.byPeer[peer.QPN]
+	reads := min(int(peer.OutReads), p.dev.Attr().MaxQPRdAtom)
+	if q == nil {
+		var err error
+		q, err = p.connect(&peerOf{
+			info: verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID},
+			mtu:  p.mtu, reads: uint8(reads), room: p.room(), turn: turn{how: open},
+		})
+		if err != nil {
+			return wire.Key{}, err
+		}
+		p.byPeer[peer.QPN] = q
+	}
+	return wire.Key{
+		OutReads: uint16(reads), QPN: uint32(q.QPN()), PSN: uint32(q.psn), RKey: p.mr.RKey(), VAddr: p.mr.Addr(), GID: q.gid.GID,
+	}, nil
+}

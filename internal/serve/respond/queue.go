@@ -1,0 +1,203 @@
+package respond
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// queue is a queue pair of a session.
+type queue struct {
+	*verbs.QP
+	index  int
+	psn    verbs.PSN
+	gid    verbs.GIDEntry
+	remote verbs.ConnInfo
+	room   verbs.SGE // where messages arrive, and are sent back from
+	turn   turn
+	sent   int // messages that have not completed
+}
+
+// Sizes of a queue pair: as many receives as ibv_*_pingpong posts would be more than is needed,
+// one that finds none is sent again.
+const (
+	recvDepth = 128
+	sendDepth = unanswered + 1
+)
+
+// peerOf is a client's end of a queue pair.
+type peerOf struct {
+	info verbs.ConnInfo
+	mtu  verbs.MTU
+	// reads is how many READs and atomics the peer may have outstanding.
+	reads uint8
+	room  verbs.SGE
+	turn  turn
+}
+
+// connect makes a queue pair, connects it to p and posts its receives.
+func (s *session) connect(p *peerOf) (*queue, error) {
+	if len(s.qps) >= s.r.limits.QPs {
+		return nil, &ended{refused, fmt.Errorf("the client wants more than %d queue pairs: choose fewer with -q", len(s.qps))}
+	}
+	q := &queue{index: len(s.qps), remote: p.info, room: p.room, turn: p.turn, psn: verbs.RandomPSN()}
+	var err error
+	if q.gid, err = s.gidFor(p.info.GID); err != nil {
+		return nil, err
+	}
+	depth := recvDepth
+	if s.check != nil {
+		depth = checkDepth
+	}
+	if err = s.cq.Resize((depth + sendDepth) * (len(s.qps) + 1)); err != nil {
+		return nil, &ended{refused, err}
+	}
+	q.QP, err = s.pd.CreateQP(verbs.QPInitAttr{SendCQ: s.cq, Cap: verbs.QPCap{
+		MaxSendWR: sendDepth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
+	}})
+	if err != nil {
+		return nil, &ended{refused, err}
+	}
+	s.mu.Lock()
+	s.qps = append(s.qps, q)
+	s.since = time.Now()
+	s.mu.Unlock()
+	attr := verbs.DefaultConnAttr()
+	attr.PathMTU, attr.MaxRdAtomic, attr.MaxDestRdAtomic = p.mtu, 1, p.reads
+	attr.Access = s.access() &^ verbs.LocalWrite
+	if err := q.Connect(verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: q.gid.GID}, p.info, attr); err != nil {
+		return nil, &ended{refused, err}
+	}
+	for slot := range depth {
+		if err := s.receive(q, slot); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// A work request ID is the index of its queue pair, of receives the number of its room, and of sends a bit.
+const (
+	slotID = 1 << 32
+	sendID = 1 << 63
+)
+
+func queueOf(id uint64) int { return int(id % slotID) }
+func slotOf(id uint64) int  { return int(id &^ sendID / slotID) }
+
+// receive posts a receive. Where nobody looks at what comes, all receives share one room.
+func (s *session) receive(q *queue, slot int) error {
+	room := q.room
+	if s.check != nil {
+		room = s.mr.SGE(s.check.offset(q.index, slot), s.check.room)
+	}
+	if err := q.PostRecv(&verbs.RecvWR{ID: uint64(slot)*slotID | uint64(q.index), SGList: []verbs.SGE{room}}); err != nil {
+		return &ended{failed, err}
+	}
+	return nil
+}
+
+// answer sends the latest message back.
+func (s *session) answer(q *queue, length uint32) error {
+	room := q.room
+	room.Length = length
+	q.sent++
+	err := q.PostSend(&verbs.SendWR{ID: sendID | uint64(q.index), Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{room}})
+	if err != nil {
+		return &ended{failed, err}
+	}
+	return nil
+}
+
+// traffic takes completions until the session ends.
+func (s *session) traffic() error {
+	var wc [64]verbs.WC
+	for {
+		n, err := s.wait(wc[:])
+		if err != nil {
+			return err
+		}
+		for i := range wc[:n] {
+			if err := s.take(&wc[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// wait waits for completions, and for the moments at which it is somebody's turn.
+func (s *session) wait(wc []verbs.WC) (int, error) {
+	for {
+		ctx, cancel := s.ctx, context.CancelFunc(func() {})
+		due := s.due()
+		if !due.IsZero() {
+			ctx, cancel = context.WithDeadline(s.ctx, due)
+		}
+		n, err := s.cq.Wait(ctx, wc)
+		cancel()
+		if err == nil || due.IsZero() || s.ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return n, err
+		}
+		if err := s.takeTurns(time.Now()); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (s *session) queueAt(i int) *queue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.qps[i]
+}
+
+// take deals with one completion.
+func (s *session) take(wc *verbs.WC) error {
+	q := s.queueAt(queueOf(wc.WRID))
+	switch {
+	case wc.Status != verbs.WCSuccess:
+		return s.failed(q, wc)
+	case wc.WRID&sendID != 0:
+		q.sent--
+		return nil
+	}
+	slot := slotOf(wc.WRID)
+	if s.check != nil && wc.Opcode == verbs.WCRecv { // a WRITE with immediate data is elsewhere
+		if err := s.check.message(q.index, slot, wc.ByteLen); err != nil {
+			return err
+		}
+	}
+	if err := s.arrived(q, wc.ByteLen); err != nil {
+		return err
+	}
+	return s.receive(q, slot)
+}
+
+// failed is the end of a session of which wc is a completion with an error.
+func (s *session) failed(q *queue, wc *verbs.WC) error {
+	if s.broken == nil {
+		s.broken = &ended{failed, s.explain(q, wc)}
+	}
+	return s.broken
+}
+
+// explain says what a completion with an error means.
+func (s *session) explain(q *queue, wc *verbs.WC) error {
+	c := q.Counters()
+	what := fmt.Errorf("queue pair %#06x, with %v: %s: %v", uint32(q.QPN()), q.remote.GID, wc.Status.Name(), wc.Status)
+	switch {
+	case wc.Status == verbs.WCLocLenErr:
+		return fmt.Errorf("%w: a message of more than %d bytes came, give sessions more memory or the client a smaller -s", what, q.room.Length)
+	case wc.Status == verbs.WCRetryExcErr:
+		return fmt.Errorf("%w: the client is gone", what)
+	case c.ErrorNAKsSent > 0 && s.check != nil:
+		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has, or changes them by atomics, which leave no payload: give sessions more memory or the client a smaller -s, or the daemon no payload", what, s.mr.Len())
+	case c.ErrorNAKsSent > 0 && s.kind == Perftest:
+		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has: give sessions more memory or the client a smaller -s", what, s.mr.Len())
+	case c.ErrorNAKsSent > 0:
+		return fmt.Errorf("%w: the client was refused, as is one whose path MTU (-m) is not %d or whose message is longer than %d bytes", what, pingpongMTU, q.room.Length)
+	}
+	return what
+}

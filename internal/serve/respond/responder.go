@@ -1,0 +1,268 @@
+package respond
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/pace"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Responder answers clients.
+type Responder struct {
+	devices func() []*verbs.Device
+	log     *slog.Logger
+	limits  Limits
+	pattern *pattern // nil: nothing is looked at
+	memory  *shares  // of all sessions
+	count   counters
+	// hostAddrs is exchange.HostAddrs, but for tests.
+	hostAddrs func(zones ...string) []exchange.HostAddr
+
+	mu       sync.Mutex
+	sessions map[*session]struct{} // guarded by mu
+	draining bool                  // guarded by mu
+	running  sync.WaitGroup
+}
+
+// New returns a responder for clients of the devices that devices returns at the time.
+func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Responder {
+	limits = limits.withDefaults()
+	return &Responder{
+		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs,
+		memory: &shares{total: limits.TotalMemory, hosts: map[netip.Addr]uint64{}}, sessions: map[*session]struct{}{},
+	}
+}
+
+// acceptPause is how long nobody is accepted when the host has no room for another connection.
+const acceptPause = 100 * time.Millisecond
+
+// Serve answers the clients of the tools that connect to l, until l is closed or ctx ends. Sessions
+// that it began may go on.
+func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	h := newHolder(l)
+	defer h.close()
+	p := paces{of: map[source]pace.Bucket{}, spent: h.hold}
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			r.log.Warn("a client cannot be accepted", "address", l.Addr(), "error", err)
+			if !sleep(ctx, acceptPause) {
+				return nil
+			}
+			continue
+		}
+		served, wait := p.enter(exchange.Address(conn.RemoteAddr()), time.Now())
+		if served {
+			r.accept(ctx, conn, answered)
+		} else {
+			r.turnAway(conn)
+		}
+		if !sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for d, and is false if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// accept begins a session, or hangs up.
+func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) {
+	s, why, err := r.admit(ctx, conn)
+	if err != nil {
+		s.cancel(nil)
+		r.count.why[why].Add(1)
+		r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", err)
+		conn.Close()
+		return
+	}
+	s.answered = answered
+	r.running.Go(func() {
+		defer r.leave(s)
+		s.run()
+	})
+}
+
+// turnAway closes the connection of a client that connects too fast, with a reset: nothing of it is left in the kernel.
+func (r *Responder) turnAway(conn net.Conn) {
+	r.count.why[tooFast].Add(1)
+	r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", "it connects too fast")
+	if t, ok := conn.(*net.TCPConn); ok {
+		// Otherwise it is closed without.
+		_ = t.SetLinger(0)
+	}
+	conn.Close()
+}
+
+// admit makes the session of a client, if there is room for it and it may have one.
+func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason, error) {
+	local, peer := exchange.Address(conn.LocalAddr()), exchange.Address(conn.RemoteAddr())
+	s := newSession(ctx, r, conn, peer)
+	for _, d := range r.devices() {
+		gids := d.GIDs()
+		if i := slices.IndexFunc(gids, func(g verbs.GIDEntry) bool { return g.Addr == local }); i >= 0 {
+			s.dev, s.here = d, gids[i]
+		}
+	}
+	switch {
+	case s.dev == nil:
+		return s, notHere, fmt.Errorf("%v is not an address of a device", local)
+	case !s.dev.Admits(peer):
+		return s, notAdmitted, fmt.Errorf("not among the peers of device %s", s.dev.Name())
+	}
+	for {
+		old, err := r.enter(s)
+		if err != nil {
+			return s, tooMany, err
+		}
+		if old == nil {
+			return s, 0, nil
+		}
+		old.end(displacedBy, errDisplaced)
+		<-old.over
+	}
+}
+
+// errDisplaced is why a session ends that makes room for another client: see idle and hesitates.
+var errDisplaced = errors.New("it is silent, and another client came")
+
+// enter takes s among the sessions. If there are too many it returns one that could make room for it, or an error.
+func (r *Responder) enter(s *session) (old *session, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining {
+		return nil, errStopping
+	}
+	ofPeer, ofNetwork, network := 0, 0, networkOf(s.peer)
+	for o := range r.sessions {
+		if o.peer == s.peer {
+			ofPeer++
+		}
+		if networkOf(o.peer) == network {
+			ofNetwork++
+		}
+	}
+	// makesRoom reports whether the end of another session lets s in.
+	makesRoom := func(*session) bool { return true }
+	switch {
+	case ofPeer >= r.limits.PerPeer:
+		err = fmt.Errorf("it has %d sessions, the most that a peer may have", ofPeer)
+		makesRoom = func(o *session) bool { return o.peer == s.peer }
+	case ofNetwork >= r.limits.PerNetwork && network.IsValid():
+		err = fmt.Errorf("%v has %d sessions, the most that a network may have", network, ofNetwork)
+		makesRoom = func(o *session) bool { return networkOf(o.peer) == network }
+	case len(r.sessions) >= r.limits.Sessions:
+		err = fmt.Errorf("there are %d sessions, the most that may be", len(r.sessions))
+	default:
+		r.sessions[s] = struct{}{}
+		return nil, nil
+	}
+	for o := range r.sessions {
+		if makesRoom(o) && (o.idle() || o.hesitates()) {
+			return o, nil
+		}
+	}
+	return nil, err
+}
+
+// networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
+// loopback addresses. All others have none.
+func networkOf(peer netip.Addr) netip.Prefix {
+	bits := 0
+	switch {
+	case peer.Is6() && !peer.IsLinkLocalUnicast():
+		bits = networkBits
+	case peer.IsLoopback():
+		bits = 8
+	default:
+		return netip.Prefix{}
+	}
+	// The error is of a length that the address does not have.
+	network, _ := peer.Prefix(bits)
+	return network
+}
+
+// leave forgets a session that is over.
+func (r *Responder) leave(s *session) {
+	r.mu.Lock()
+	delete(r.sessions, s)
+	r.mu.Unlock()
+	close(s.over)
+}
+
+// Sessions is how many there are.
+func (r *Responder) Sessions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sessions)
+}
+
+// errStopping ends sessions, and refuses clients, when the responder stops.
+var errStopping = errors.New("the daemon is stopping")
+
+// Drain takes no more clients, ends pingpongs that are silent, and returns when all sessions are over. Those that are not when ctx
+// ends, it ends, and says so.
+func (r *Responder) Drain(ctx context.Context) error {
+	r.mu.Lock()
+	r.draining = true
+	r.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(over)
+	}()
+	tick := time.NewTicker(displaced / 4)
+	defer tick.Stop()
+	for {
+		r.endSessions((*session).idle, func(s *session) { s.cancel(nil) })
+		select {
+		case <-over:
+			return nil
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		n := r.endSessions(func(*session) bool { return true }, func(s *session) { s.end(stopped, errStopping) })
+		<-over
+		if n == 0 {
+			return nil
+		}
+		return fmt.Errorf("%d sessions of perftest and pingpong clients were cut off", n)
+	}
+}
+
+// endSessions ends those that which chooses.
+func (r *Responder) endSessions(which func(*session) bool, end func(*session)) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.sessions {
+		if which(s) {
+			end(s)
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,270 @@
+package respond
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// session is one client's.
+type session struct {
+	r        *Responder
+	conn     net.Conn
+	in       *bufio.Reader
+	peer     netip.Addr // of the TCP connection, with the zone of a link-local one
+	dev      *verbs.Device
+	here     verbs.GIDEntry // that the TCP connection came to
+	answered []Kind
+	peers    exchange.Peers // whom the client may name
+	kind     Kind
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	over     chan struct{} // closed when nothing of it is left
+	working  sync.WaitGroup
+
+	pd  *verbs.PD
+	cq  *verbs.CQ
+	mem *touched
+	mr  *verbs.MR
+
+	check *check // nil: what comes is not looked at
+	// broken is the first completion with an error, explained. Written where completions are taken,
+	// read when nothing works any more.
+	broken error
+
+	mu      sync.Mutex
+	qps     []*queue  // guarded by mu
+	since   time.Time // the latest queue pair was connected; guarded by mu
+	moved   time.Time // the latest item came, or the latest packet was answered; guarded by mu
+	packets uint64    // answered so far; guarded by mu
+
+	items  atomic.Uint64 // of the exchange
+	parted atomic.Bool   // the exchange of a pingpong is over
+}
+
+// ended is why a session is over before it should be.
+type ended struct {
+	why reason
+	err error
+}
+
+func (e *ended) Error() string { return e.err.Error() }
+func (e *ended) Unwrap() error { return e.err }
+
+func newSession(ctx context.Context, r *Responder, conn net.Conn, peer netip.Addr) *session {
+	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{}), moved: time.Now()}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+// end ends the session for a reason. The first counts.
+func (s *session) end(why reason, err error) { s.cancel(&ended{why, err}) }
+
+// run is the session from the client's first byte to the end.
+func (s *session) run() {
+	defer context.AfterFunc(s.ctx, func() { s.conn.Close() })()
+	err := s.converse()
+	// Why it was ended says more than what that looked like from inside.
+	if cause := context.Cause(s.ctx); cause != nil {
+		err = cause
+	}
+	s.cancel(nil)
+	s.working.Wait()
+	s.conn.Close()
+	s.takeRest()
+	// A client that was refused may have hung up before the completion that tells was taken.
+	var e *ended
+	if errors.As(err, &e) && e.why == hungUp && s.broken != nil {
+		err = s.broken
+	}
+	// A wrong byte says more than how the client went.
+	if wrong := s.close(); wrong != nil {
+		err = wrong
+	}
+	s.conclude(err)
+}
+
+// converse finds out who calls and answers.
+func (s *session) converse() error {
+	s.conn.SetDeadline(time.Now().Add(s.r.limits.Hello))
+	first, err := s.in.Peek(tellLen)
+	if err != nil {
+		return failure(hungUp, err)
+	}
+	if s.kind, err = tell(first); err != nil {
+		return &ended{unknown, err}
+	}
+	allowed := false
+	for _, k := range s.answered {
+		allowed = allowed || k == s.kind
+	}
+	if !allowed {
+		return &ended{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
+	}
+	s.r.count.sessions[s.kind].Add(1)
+	s.peers = s.rule()
+	if s.kind == Pingpong {
+		return s.pingpong()
+	}
+	return s.perftest()
+}
+
+// rule says whom the client may name.
+func (s *session) rule() exchange.Peers {
+	ends := []netip.Addr{s.peer}
+	for _, g := range s.dev.GIDs() {
+		ends = append(ends, g.Addr)
+	}
+	p := exchange.Peers{Foreign: s.r.limits.ForeignGIDs, Own: s.r.hostAddrs(exchange.Zones(ends...)...)}
+	for _, a := range ends[1:] {
+		p.Own = append(p.Own, exchange.HostAddr{Addr: a, Bits: a.BitLen()})
+	}
+	return p
+}
+
+// failure is the end of a session that err caused; why says for what reason where err does not.
+func failure(why reason, err error) error {
+	var e *ended
+	var timeout net.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &ended{slow, err}
+	case errors.Is(err, exchange.ErrPeerClosed):
+		return &ended{hungUp, err}
+	}
+	return &ended{why, err}
+}
+
+// conclude counts and logs how the session ended.
+func (s *session) conclude(err error) {
+	log := s.r.log.With("peer", s.peer, "device", s.dev.Name(), "tool", s.kind.String())
+	if s.check != nil {
+		s.check.report(log)
+	}
+	var e *ended
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		s.r.count.ended[s.kind].Add(1)
+		log.Debug("session over")
+	case errors.As(err, &e):
+		s.r.count.why[e.why].Add(1)
+		level := slog.LevelInfo
+		if e.why == displacedBy || e.why == hungUp && s.pd == nil {
+			level = slog.LevelDebug // it was over, or had not begun: somebody looked whether the port is open
+		}
+		log.Log(context.Background(), level, "session ended early", "reason", err)
+	default:
+		s.r.count.why[failed].Add(1)
+		log.Info("session ended early", "reason", err)
+	}
+}
+
+// access is what clients may do with a session's memory: of a pingpong nothing but send. What atomics
+// leave is no payload.
+func (s *session) access() verbs.Access {
+	switch {
+	case s.kind != Perftest:
+		return verbs.LocalWrite
+	case s.check != nil:
+		return verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead
+	}
+	return verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
+}
+
+// open gets the session's memory and its completion queue.
+func (s *session) open() error {
+	n := s.r.limits.Memory
+	var err error
+	if s.mem, err = newTouched(n, s.peer, s.r.memory, func(err error) { s.end(noMemory, err) }); err != nil {
+		return &ended{noMemory, err}
+	}
+	if s.kind == Perftest && s.r.pattern != nil {
+		if s.check, err = s.r.pattern.newCheck(&s.r.count, s.mem); err != nil {
+			return &ended{noMemory, err}
+		}
+	}
+	s.pd = s.dev.AllocPD()
+	// Perftest wants whole pages.
+	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), verbs.WithRandomIOVA()); err != nil {
+		return &ended{refused, err}
+	}
+	if s.check != nil {
+		if s.check.answers, err = s.pd.RegMR(s.check.payload, 0); err != nil {
+			return &ended{refused, err}
+		}
+	}
+	if s.cq, err = s.dev.CreateCQ(1); err != nil {
+		return &ended{refused, err}
+	}
+	return nil
+}
+
+// close gives everything back, and looks through the memory when nothing reaches it any more. Errors of
+// what is in use are not looked at: nothing is.
+func (s *session) close() (wrong error) {
+	for _, q := range s.qps {
+		_ = q.Close()
+	}
+	if s.cq != nil {
+		_ = s.cq.Close()
+	}
+	if s.mr != nil {
+		_ = s.mr.Dereg()
+	}
+	if s.check != nil {
+		wrong = s.check.rest()
+		if s.check.answers != nil {
+			_ = s.check.answers.Dereg()
+		}
+	}
+	if s.mem != nil {
+		_ = s.mem.Close()
+	}
+	return wrong
+}
+
+// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of
+// the same kind, else the first that is. A link-local peer is spoken with on the link of the TCP
+// connection.
+func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
+	p := peer.Addr()
+	like := func(g verbs.GIDEntry) bool {
+		return g.Addr.Is4() == p.Is4() && g.Addr.IsLinkLocalUnicast() == p.IsLinkLocalUnicast()
+	}
+	var wrong error
+	for _, g := range append([]verbs.GIDEntry{s.here}, s.dev.GIDs()...) {
+		if !like(g) {
+			continue
+		}
+		err := s.peers.Check(s.peer, peer, g.Addr.Zone())
+		if err == nil {
+			return g, nil
+		}
+		if wrong == nil {
+			wrong = err
+		}
+	}
+	if wrong == nil {
+		wrong = s.peers.Check(s.peer, peer, s.peer.Zone())
+	}
+	if wrong == nil {
+		return verbs.GIDEntry{}, &ended{refused, fmt.Errorf("the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x", peer, s.dev.Name())}
+	}
+	var e *exchange.PeerError
+	if errors.As(wrong, &e) && e.Never == "" {
+		wrong = fmt.Errorf("%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids", wrong)
+	}
+	return verbs.GIDEntry{}, &ended{foreignGID, wrong}
+}

@@ -1,0 +1,115 @@
+package rping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Server answers pings.
+type Server struct {
+	// PD is the protection domain of queue pairs and buffers.
+	PD *verbs.PD
+	// Size is the largest ping in bytes that is taken, MinSize to MaxSize; 0 means MaxSize.
+	Size int
+	// KeepAlive is how often a client that is silent is looked for; 0 is never. See
+	// [verbs.Conn.KeepAlive].
+	KeepAlive time.Duration
+	// Connected is called when a client is connected, if it is not nil. The connection ends at once
+	// if it returns false.
+	Connected func() bool
+	// Ping is called with the text of each ping, if it is not nil. It must not keep it.
+	Ping func(text []byte)
+}
+
+// ErrNotConnected says that a client asked for a connection and did not go on with it.
+var ErrNotConnected = errors.New("it did not come to a connection")
+
+// Serve accepts a request and answers pings until the peer disconnects, which is no error, or ctx
+// ends.
+func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
+	size := s.Size
+	if size == 0 {
+		size = MaxSize
+	}
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrNotConnected, context.Cause(ctx)), r.Reject(nil))
+	}
+	e, err := newEndpoint(s.PD)
+	if err != nil {
+		return errors.Join(err, r.Reject(nil))
+	}
+	defer e.close()
+	buf := make([]byte, size)
+	mr, err := e.register(s.PD, buf, verbs.LocalWrite)
+	if err != nil {
+		return errors.Join(err, r.Reject(nil))
+	}
+	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotConnected, err)
+	}
+	if s.Connected != nil && !s.Connected() {
+		return ErrNotConnected
+	}
+	defer e.lookAfter(ctx, s.KeepAlive)()
+	for err == nil {
+		err = s.answer(ctx, e, mr, buf)
+	}
+	if errors.Is(err, errOver) && !errors.Is(err, errMiddle) {
+		err = nil
+	}
+	if d := e.conn.Disconnect(ctx); err == nil {
+		err = d
+	}
+	return err
+}
+
+// errMiddle says that the peer left during a ping.
+var errMiddle = errors.New("the peer has left in the middle of a ping")
+
+// answer answers one ping.
+func (s *Server) answer(ctx context.Context, e *endpoint, mr *verbs.MR, buf []byte) error {
+	var source, sink buffer
+	if err := e.message(ctx, &source); err != nil {
+		return err
+	}
+	if int64(source.size) > int64(len(buf)) {
+		return fmt.Errorf("a ping of %d bytes: this end takes %d, give it -S %d or more", source.size, len(buf), source.size)
+	}
+	if err := s.exchange(ctx, e, mr, buf[:source.size], &source, &sink); err != nil {
+		if errors.Is(err, errOver) {
+			return fmt.Errorf("%w: %w", errMiddle, err)
+		}
+		return err
+	}
+	// A client may leave once it has this, and its DREQ overtake the acknowledgement.
+	return e.sendMessage(ctx, &buffer{})
+}
+
+// exchange fetches the ping and puts it back.
+func (s *Server) exchange(ctx context.Context, e *endpoint, mr *verbs.MR, ping []byte, source, sink *buffer) error {
+	err := e.do(ctx, &verbs.SendWR{
+		Opcode: verbs.WRRead, SGList: []verbs.SGE{mr.SGE(0, len(ping))}, RemoteAddr: source.addr, RKey: source.rkey,
+	})
+	if err != nil {
+		return err
+	}
+	said := text(ping)
+	if s.Ping != nil {
+		s.Ping(said)
+	}
+	if err := e.sendMessage(ctx, &buffer{}); err != nil {
+		return err
+	}
+	if err := e.message(ctx, sink); err != nil {
+		return err
+	}
+	// With its final zero, if there is one.
+	n := min(len(said)+1, len(ping))
+	return e.do(ctx, &verbs.SendWR{
+		Opcode: verbs.WRWrite, SGList: []verbs.SGE{mr.SGE(0, n)}, RemoteAddr: sink.addr, RKey: sink.rkey,
+	})
+}

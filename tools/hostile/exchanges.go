@@ -1,0 +1,156 @@
+package hostile
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// exchanges are with the responder to perftest and the pingpongs, over TCP.
+var exchanges = []Pattern{
+	{Name: "tcp-connect", Does: "connections that are closed at once",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, nil)
+		}},
+	{Name: "tcp-version", Does: "connections that are closed after perftest's version",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, perftest.AppendVersion(nil, perftest.Announced))
+		}},
+	{Name: "tcp-garbage", Does: "connections with bytes of no tool",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, filler[:64])
+		}},
+	{Name: "tcp-items", Does: "a version and then lines without end",
+		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+			return f.call(ctx, append(perftest.AppendVersion(nil, perftest.Announced), make([]byte, 16<<10)...))
+		}},
+	{Name: "tcp-slow", Does: "connections that say nothing and stay, up to 512", By: Stranger, Call: slow(nil)},
+	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512",
+		By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
+}
+
+// reflections are of queue pairs that the responder to perftest has connected to the host that the
+// flooder named.
+var reflections = []Pattern{
+	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers",
+		By:      Forger,
+		Session: true, Names: FromThird, Make: reflectedRead},
+	{Name: "session-reads", Does: "the same under the flooder's own address",
+		By: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
+			d := reflectedRead(f, i)
+			d.From = FromSelf
+			return d
+		}},
+}
+
+// reflectedRead is one of eight READs, again and again.
+func reflectedRead(f *Flood, i uint64) Datagram {
+	const n = 64 << 10
+	o := &f.Own[0]
+	d := f.sealed(f.request(o, bth.RCReadRequest, o.PSN.Add(uint32(i%8)*(n/MTU)), n))
+	d.From = FromThird
+	return d
+}
+
+// session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it
+// until hangUp.
+func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err error) {
+	c, err := f.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.SetDeadline(time.Now().Add(callTime))
+	mine := perftest.Key{OutReads: 16, QPN: floodQPN, PSN: floodPSN, GID: qp.GIDFromAddr(f.Flooder[names])}
+	answer := make([]byte, perftest.KeyLen)
+	for _, item := range [][]byte{
+		perftest.AppendVersion(nil, perftest.Announced), perftest.AppendWord(nil, 4096), perftest.AppendWord(nil, 64),
+		perftest.AppendMTU(nil, 5), mine.Append(nil),
+	} {
+		if _, err = c.Write(item); err == nil {
+			_, err = io.ReadFull(c, answer[:len(item)])
+		}
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	var its perftest.Key
+	if err := its.Decode(answer); err != nil {
+		c.Close()
+		return nil, err
+	}
+	f.Own[0] = Owned{
+		QPN: bth.QPN(its.QPN), PeerQPN: floodQPN, PSN: floodPSN, Sends: bth.PSN(its.PSN), VA: its.VAddr, RKey: its.RKey,
+		BigVA: its.VAddr, BigRKey: its.RKey,
+	}
+	return func() { c.Close() }, nil
+}
+
+const callTime = time.Second
+
+func (f *Flood) dial(ctx context.Context) (net.Conn, error) {
+	d := net.Dialer{Timeout: callTime, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(f.Flooder[FromSelf], 0))}
+	return d.DialContext(ctx, "tcp", netip.AddrPortFrom(f.Addr, f.ToolsTCP).String())
+}
+
+// call connects, says something and closes with a reset, which leaves nothing in TIME-WAIT.
+func (f *Flood) call(ctx context.Context, say []byte) error {
+	c, err := f.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if t, ok := c.(*net.TCPConn); ok {
+		// The error is of a connection that is gone already.
+		_ = t.SetLinger(0)
+	}
+	if len(say) == 0 {
+		return nil
+	}
+	c.SetDeadline(time.Now().Add(callTime))
+	_, err = c.Write(say)
+	return err
+}
+
+// slow keeps connections open: the first 512 calls make one each, later ones replace those that the
+// victim closed.
+func slow(say []byte) func(context.Context, *Flood, uint64) error {
+	var mu sync.Mutex
+	open := 0
+	return func(ctx context.Context, f *Flood, _ uint64) error {
+		mu.Lock()
+		full := open >= 512
+		if !full {
+			open++
+		}
+		mu.Unlock()
+		if full {
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		left := func() { mu.Lock(); open--; mu.Unlock() }
+		c, err := f.dial(ctx)
+		if err != nil {
+			left()
+			return err
+		}
+		stop := context.AfterFunc(ctx, func() { c.Close() })
+		go func() {
+			defer left()
+			defer stop()
+			defer c.Close()
+			if _, err := c.Write(say); err == nil {
+				// Until the victim has had enough.
+				_, _ = io.Copy(io.Discard, c)
+			}
+		}()
+		return nil
+	}
+}

@@ -1,0 +1,56 @@
+package verbs_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// psns are the PSNs that an end's messages name and that its first request has.
+type psns struct{ named, used verbs.PSN }
+
+// The PSN in a REQ or a REP is that with which its receiver begins; so rxe has it.
+func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
+	cfg := pipeLinks(t)
+	var mu sync.Mutex
+	var seen [2]psns
+	for i := range cfg {
+		cfg[i].Wrap = func(l packet.Link) packet.Link {
+			return packet.Tap(l, func(d packet.Direction, f packet.TapFrame) {
+				var p bth.Packet
+				if d != packet.Outgoing || p.Decode(f.Data) != nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				var m cm.MAD
+				switch {
+				case p.Opcode == bth.RCWriteOnly:
+					seen[i].used = p.PSN
+				case p.Opcode != bth.UDSendOnly || m.Decode(p.Payload) != nil:
+				case m.Attribute == cm.AttrREQ:
+					seen[i].named = m.REQ.StartingPSN
+				case m.Attribute == cm.AttrREP:
+					seen[i].named = m.REP.StartingPSN
+				}
+			})
+		}
+	}
+	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+	connectByCM(t, a, b)
+	for _, n := range [][2]*testNode{{a, b}, {b, a}} {
+		if err := n[0].qp.PostSend(n[0].oneSided(verbs.WRWrite, n[1], 64)); err != nil {
+			t.Fatal(err)
+		}
+		n[0].wait(1, make([]verbs.WC, 1))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if seen[0].used != seen[1].named || seen[1].used != seen[0].named {
+		t.Errorf("REQ names %#x and REP %#x; the client begins with %#x, the server with %#x", seen[0].named, seen[1].named, seen[0].used, seen[1].used)
+	}
+}

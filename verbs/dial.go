@@ -1,0 +1,161 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// The times that this side gives to others, as codes of 4.096 µs × 2^n: how long the peer's
+// connection manager may take to answer (1.1 s), and how often either side asks again.
+const (
+	cmResponse = 18
+	cmRetries  = 15
+)
+
+// Dial connects q, a queue pair of type RC in RESET or INIT, to a program that listens at
+// remote in the port space TCP of rdma_cm; Linux, RNICs and gorxe speak it. Receives that must
+// be there from the beginning are posted before, in INIT (see [QP.Init]).
+//
+// An error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, the cause
+// of ctx, or says which value is wrong; the queue pair is in ERR then, unless it was never used.
+func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnParam) (*Conn, error) {
+	c, err := d.dial(ctx, remote, q, &p)
+	if err != nil {
+		return nil, fmt.Errorf("dial %v: %w", remote, err)
+	}
+	return c, nil
+}
+
+func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *ConnParam) (*Conn, error) {
+	if q.ctx.dev != d {
+		return nil, errors.New("the queue pair is on another device")
+	}
+	if q.qp.Type() != RC {
+		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)
+	}
+	if len(p.PrivateData) > DialPrivateLen {
+		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(p.PrivateData), DialPrivateLen)
+	}
+	g, err := d.source(ctx, remote.Addr())
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.cm()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.Init(p.Access); err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		cm: m, qp: q, index: g.Index, attr: p.ConnAttr, psn: RandomPSN(),
+		local: netip.AddrPortFrom(g.Addr, ephemeral()), remote: remote,
+		ready: make(chan struct{}), over: make(chan struct{}),
+	}
+	c.attr.PathMTU = commonMTU(p.PathMTU, g.MTU)
+	if c.attr.FlowLabel == 0 {
+		c.attr.FlowLabel = cm.FlowLabel(c.local.Port(), remote.Port())
+	}
+	req, err := c.request(g.GID, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.join(c); err != nil {
+		return nil, err
+	}
+	c.req, c.peer = req, cm.Peer{SGIDIndex: uint8(g.Index), GID: req.Primary.RemoteGID}
+	if err := c.ask(); err != nil {
+		q.conn.CompareAndSwap(c, nil)
+		return nil, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ask sends the REQ.
+func (c *Conn) ask() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		if c.isOver() {
+			return errOver
+		}
+		id, err := m.Connect(now, c.peer, c.req)
+		if err != nil {
+			return err
+		}
+		c.id = id
+		c.cm.enter(id, c)
+		return nil
+	})
+}
+
+// smaller asks again with the path MTU that a REJ names as the one to use, if it is smaller than the
+// one that was asked for. It runs in the manager's goroutine.
+func (c *Conn) smaller(r *cm.REJ) bool {
+	if r.Reason != cm.RejectInvalidMTU || c.req == nil || len(r.ARI) < 1 || r.ARI[0] >= c.req.PathMTU {
+		return false
+	}
+	mtu := qp.MTUFromEnum(int(r.ARI[0]))
+	if mtu == 0 {
+		return false
+	}
+	c.attr.PathMTU, c.req.PathMTU = mtu, r.ARI[0]
+	return c.ask() == nil
+}
+
+// request is the REQ of a connection.
+func (c *Conn) request(local GID, p *ConnParam) (*cm.REQ, error) {
+	h := cm.IPHeader{SourcePort: c.local.Port(), Source: c.local.Addr().WithZone(""), Destination: c.remote.Addr().Unmap().WithZone("")}
+	private, err := h.Append(nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &c.attr
+	return &cm.REQ{
+		ServiceID: cm.IPServiceID(cm.PortSpaceTCP, c.remote.Port()), LocalQPN: c.qp.QPN(), StartingPSN: c.psn,
+		ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
+		RemoteCMResponseTimeout: cmResponse, LocalCMResponseTimeout: cmResponse, MaxCMRetries: cmRetries,
+		TransportService: cm.TransportRC, RetryCount: a.RetryCnt, RNRRetryCount: a.RNRRetry,
+		PKey: 0xffff, PathMTU: uint8(a.PathMTU.Enum()), SRQ: c.qp.qp.SharesReceives(),
+		Primary: cm.Path{
+			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: local, RemoteGID: gidOf(c.remote.Addr()),
+			FlowLabel: a.FlowLabel, TrafficClass: a.TrafficClass, HopLimit: max(a.HopLimit, 64),
+			LocalACKTimeout: cm.Timeout(a.Timeout),
+		},
+		PrivateData: append(private, p.PrivateData...),
+	}, nil
+}
+
+// replied takes the peer's REP: the queue pair goes to RTS and the peer is told, or it is told
+// why not. It runs in the manager's goroutine.
+func (c *Conn) replied(e *cm.Event) {
+	r := e.REP
+	c.attr.MaxRdAtomic = min(c.attr.MaxRdAtomic, r.ResponderResources)
+	c.attr.MaxDestRdAtomic = min(c.attr.MaxDestRdAtomic, r.InitiatorDepth)
+	c.attr.RNRRetry = r.RNRRetryCount
+	c.private = r.PrivateData
+	err := c.qp.connect(c.index, r.StartingPSN, ConnInfo{QPN: r.LocalQPN, PSN: c.psn, GID: e.Peer.GID}, c.attr)
+	var tell func(now cm.Time, m *cm.Manager) error
+	if err == nil {
+		c.cm.gsi.OnFirstPacket(c.qp.qp, c.id)
+		tell = func(now cm.Time, m *cm.Manager) error { return m.Established(now, c.id, nil) }
+	} else {
+		tell = func(_ cm.Time, m *cm.Manager) error { return m.Reject(c.id, cm.RejectConsumerDefined, nil, nil) }
+	}
+	if lost := c.cm.gsi.Do(tell); lost != nil && err == nil {
+		// Something else has ended it in the meantime, and its event tells what.
+		return
+	}
+	if err != nil {
+		c.cm.forget(c.id)
+		c.end(err)
+		return
+	}
+	c.begin()
+}

@@ -1,0 +1,54 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+)
+
+// AsyncEvent is something that happened and that no completion tells of, as
+// ibv_async_event.
+type AsyncEvent struct {
+	Type EventType
+	// What it is about. For an event of the device all are nil and Port is 0.
+	QP   *QP
+	CQ   *CQ
+	SRQ  *SRQ
+	Port int // 1 for those of the port
+}
+
+// String names the event and its object in the words of ibv_event_type_str, such as
+// "QP 0x000011: last WQE reached".
+func (e AsyncEvent) String() string {
+	switch {
+	case e.QP != nil:
+		return fmt.Sprintf("QP %#06x: %v", uint32(e.QP.QPN()), e.Type)
+	case e.Port != 0:
+		return fmt.Sprintf("port %d: %v", e.Port, e.Type)
+	}
+	return e.Type.String()
+}
+
+// Event waits for the next asynchronous event of the device, as ibv_get_async_event. Without
+// one it returns the cause of ctx, or [ErrClosed]. Several goroutines may wait; each event
+// goes to one of them. Nothing has to be acknowledged.
+//
+// Nobody has to read events. One that was not read yet stands for all of its type about
+// the same object, in the place of the latest, and those about an object that is closed
+// are dropped; so they never take more memory than the objects they are about.
+func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
+	e, err := d.engine.Event(ctx)
+	if err != nil {
+		return AsyncEvent{}, err
+	}
+	out := AsyncEvent{Type: e.Type, Port: e.Port}
+	if e.QP != nil {
+		out.QP, _ = e.QP.Owner.(*QP)
+	}
+	if e.CQ != nil {
+		out.CQ, _ = e.CQ.Owner.(*CQ)
+	}
+	if e.SRQ != nil {
+		out.SRQ, _ = e.SRQ.Owner.(*SRQ)
+	}
+	return out, nil
+}

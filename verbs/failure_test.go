@@ -1,0 +1,175 @@
+package verbs_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+func TestErrIsSetWhenAFatalCompletionIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, c, kill := killable(t)
+		if err := c.Err(); err != nil {
+			t.Fatalf("a connection that lives has the error %v", err)
+		}
+		kill()
+		if err := a.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled}); err != nil {
+			t.Fatal(err)
+		}
+		var wc [1]verbs.WC
+		if _, err := a.cq.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != verbs.WCRetryExcErr {
+			t.Fatalf("%v, %v", wc[0].Status, err)
+		}
+		var fatal *verbs.FatalError
+		if err := c.Err(); !errors.As(err, &fatal) || fatal.Status != verbs.WCRetryExcErr || !errors.Is(err, verbs.ErrUnreachable) {
+			t.Errorf("Err = %v", err)
+		}
+		<-c.Done()
+	})
+}
+
+// Whichever end the queue pair fails at knows it, and closing it tells the other.
+func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		wr     verbs.SendWR
+		status verbs.WCStatus
+	}{
+		"a WRITE with a wrong key": {verbs.SendWR{Opcode: verbs.WRWrite, RKey: 1, RemoteAddr: 1}, verbs.WCRemAccessErr},
+		"a SEND that is too long":  {verbs.SendWR{Opcode: verbs.WRSend}, verbs.WCRemInvReqErr},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := pipeLinks(t)
+				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+				atA, atB := connectByCM(t, a, b)
+				if err := b.qp.PostRecv(&verbs.RecvWR{}); err != nil {
+					t.Fatal(err)
+				}
+				test.wr.SGList = []verbs.SGE{a.mr.SGE(0, 8)}
+				if err := a.qp.PostSend(&test.wr); err != nil {
+					t.Fatal(err)
+				}
+				<-atA.Done()
+				<-atB.Done()
+				var atTheSender, atTheOther *verbs.FatalError
+				if !errors.As(atA.Err(), &atTheSender) || atTheSender.Status != test.status || errors.Is(atA.Err(), verbs.ErrUnreachable) {
+					t.Errorf("the sender: %v", atA.Err())
+				}
+				if !errors.As(atB.Err(), &atTheOther) {
+					t.Errorf("the other: %v", atB.Err())
+				}
+				before := atA.Err()
+				if err := atA.Disconnect(t.Context()); err != nil || !errors.Is(atA.Err(), before) {
+					t.Errorf("Disconnect = %v, then %v", err, atA.Err())
+				}
+			})
+		})
+	}
+}
+
+// gated is a link whose receiver waits while the gate is locked.
+type gated struct {
+	packet.Link
+	gate sync.Mutex
+}
+
+func (g *gated) Recv(b *packet.RecvBatch) error {
+	err := g.Link.Recv(b)
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	return err
+}
+
+// The peer that refuses a request disconnects, and both messages are received at once.
+func TestWhyTheQueuePairFailedIsNotHiddenByThePeersDisconnecting(t *testing.T) {
+	for range 3 {
+		cfg := pipeLinks(t)
+		link := &gated{Link: cfg[0].Links[0]}
+		cfg[0].Links[0] = link
+		a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+		atA, atB := connectByCM(t, a, b)
+		link.gate.Lock()
+		wr := verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RKey: 1, RemoteAddr: 1}
+		if err := a.qp.PostSend(&wr); err != nil {
+			t.Fatal(err)
+		}
+		<-atB.Done()
+		done := make(chan error, 1)
+		go func() { done <- atB.Disconnect(t.Context()) }()
+		for sent := uint64(0); sent == 0; {
+			sent = b.dev.Counters()["cm_tx_msgs_dreq"]
+		}
+		link.gate.Unlock()
+		<-atA.Done()
+		var fatal *verbs.FatalError
+		if err := atA.Err(); !errors.As(err, &fatal) || fatal.Status != verbs.WCRemAccessErr {
+			t.Errorf("Err = %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// behind is a link whose receiver is behind while the flag is set.
+type behind struct {
+	packet.Link
+	is atomic.Bool
+}
+
+func (b *behind) Pending() bool { return b.is.Load() }
+
+// The retries of a connection with a long timeout, or with none, take longer.
+func TestKeepAliveNeedsNoRetries(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		behind     bool
+		from, upTo time.Duration
+	}{
+		{"an end that has looked at all that has come", false, 0, 3 * time.Second},
+		{"an end that is behind", true, 9 * time.Second, 12 * time.Second},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := pipeLinks(t)
+				link, peer := &behind{Link: cfg[0].Links[0]}, cfg[1].Links[0]
+				cfg[0].Links[0] = link
+				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+				l := b.listenAt(verbs.PortSpaceTCP, 7174)
+				p := verbs.DefaultConnParam()
+				p.Timeout = 0
+				out := a.dial(t.Context(), b.at(7174), p)
+				if _, err := b.next(l).Accept(t.Context(), b.qp, p); err != nil {
+					t.Fatal(err)
+				}
+				conn := (<-out).conn
+				link.is.Store(c.behind)
+				ended := make(chan error, 1)
+				go func() { ended <- conn.KeepAlive(t.Context(), 500*time.Millisecond) }()
+				time.Sleep(time.Minute)
+				select {
+				case err := <-ended:
+					t.Fatalf("it ended while the peer lived: %v", err)
+				default:
+				}
+				if err := peer.Close(); err != nil {
+					t.Fatal(err)
+				}
+				killed := time.Now()
+				if err := <-ended; !errors.Is(err, verbs.ErrUnreachable) {
+					t.Errorf("KeepAlive = %v", err)
+				}
+				// The clock of the bubble is virtual.
+				if took := time.Since(killed); took < c.from || took > c.upTo {
+					t.Errorf("it took %v, want %v to %v", took, c.from, c.upTo)
+				}
+			})
+		})
+	}
+}

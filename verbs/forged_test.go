@@ -1,0 +1,295 @@
+package verbs_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/internal/rawcm"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// say sends messages of a raw peer.
+func say(t *testing.T, p *rawcm.Peer, messages ...*cm.MAD) {
+	t.Helper()
+	for _, m := range messages {
+		if err := p.Put(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hear waits for a message of the manager, which must be of the given kind.
+func hear(t *testing.T, p *rawcm.Peer, a cm.Attribute) *cm.MAD {
+	t.Helper()
+	var m cm.MAD
+	if err := p.Recv(&m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Attribute != a {
+		t.Fatalf("the manager sends %v, want %v", m.Attribute, a)
+	}
+	return &m
+}
+
+// A host whose address stands on a REQ that it never sent gets six packets at most, each as long as
+// the REQ, though the server accepts.
+func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
+		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		accepted := make(chan error, 1)
+		go func() {
+			r, err := l.Next(t.Context())
+			if err == nil {
+				_, err = r.Accept(t.Context(), b.qp, verbs.DefaultConnParam())
+			}
+			accepted <- err
+		}()
+		req := victim.REQ(1, 7)
+		req.REQ.MaxCMRetries, req.REQ.LocalCMResponseTimeout = 15, 31
+		say(t, victim, req)
+		var got atomic.Uint64
+		go func() {
+			for m := (cm.MAD{}); victim.Recv(&m) == nil; got.Add(1) {
+			}
+		}()
+		if err := <-accepted; !errors.Is(err, verbs.ErrUnreachable) {
+			t.Errorf("Accept = %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := got.Load(); n < 2 || n > 6 {
+			t.Errorf("%d packets for one", n)
+		}
+		// All that left was a MAD, as the REQ was.
+		sent := uint64(0)
+		for name, n := range b.dev.Counters() {
+			if strings.HasPrefix(name, "cm_tx_msgs_") {
+				sent += n
+			}
+		}
+		if sent != got.Load() {
+			t.Errorf("%d messages were sent, the victim got %d", sent, got.Load())
+		}
+	})
+}
+
+// readAll is the time in which the connection manager reads a hundred messages.
+const readAll = 20 * time.Millisecond
+
+// A host whose address stands on more REQs than may be half-open connects all the same, also with a
+// queue pair that the last of them names, and what the program has accepted for them is released.
+func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const forged, bound = 1100, 1024
+		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
+		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		var unreachable, other atomic.Uint64
+		established := make(chan *verbs.Conn, 1)
+		go func() {
+			for {
+				r, err := l.Next(t.Context())
+				if err != nil {
+					return
+				}
+				go func() {
+					q, err := b.pd.CreateQP(verbs.QPInitAttr{SendCQ: b.cq, Cap: verbs.QPCap{MaxSendWR: 1}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c, err := r.Accept(t.Context(), q, verbs.DefaultConnParam())
+					switch {
+					case err == nil:
+						established <- c
+						return
+					case errors.Is(err, verbs.ErrUnreachable):
+						unreachable.Add(1)
+					default:
+						other.Add(1)
+					}
+					if err := q.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		}()
+		const mine = forged + 1
+		rep := make(chan cm.CommID, 1)
+		var dreqs atomic.Uint64
+		go func() {
+			for m := (cm.MAD{}); victim.Recv(&m) == nil; {
+				switch {
+				case m.Attribute == cm.AttrREP && m.REP.RemoteCommID == mine:
+					rep <- m.REP.LocalCommID
+				case m.Attribute == cm.AttrDREQ:
+					dreqs.Add(1)
+				}
+			}
+		}()
+		for i := uint32(1); i <= forged; i++ {
+			req := victim.REQ(i, 7)
+			req.REQ.MaxCMRetries, req.REQ.LocalCMResponseTimeout = 15, 31
+			say(t, victim, req)
+			time.Sleep(readAll)
+			synctest.Wait()
+		}
+		if n := unreachable.Load(); n != forged-bound || dreqs.Load() != n || other.Load() != 0 {
+			t.Errorf("%d of %d requests were displaced, with %d DREQs, and %d have failed otherwise", n, forged, dreqs.Load(), other.Load())
+		}
+		req := victim.REQ(mine, 7)
+		last := victim.REQ(forged, 7).REQ
+		req.REQ.LocalQPN, req.REQ.LocalCAGUID = last.LocalQPN, last.LocalCAGUID
+		say(t, victim, req)
+		time.Sleep(readAll)
+		synctest.Wait()
+		select {
+		case id := <-rep:
+			say(t, victim, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: mine, RemoteCommID: id}})
+		default:
+			t.Fatalf("the owner of the address is not answered: %v", b.dev.Counters()["cm_verdict_half_open_peer"])
+		}
+		c := <-established
+		time.Sleep(10 * time.Minute)
+		select {
+		case <-c.Done():
+			t.Errorf("the connection has ended: %v", c.Err())
+		default:
+		}
+		if n := b.dev.Counters()["cm_displaced"]; n != forged-bound+1 {
+			t.Errorf("%d connections are counted as displaced, want %d", n, forged-bound+1)
+		}
+		if n := unreachable.Load(); n != forged {
+			t.Errorf("%d of %d Accepts have returned", n, forged)
+		}
+		if n := len(slices.Collect(b.dev.QPs())); n != 3 {
+			t.Errorf("%d queue pairs are left, want that of the connection, of the node and of the manager", n)
+		}
+	})
+}
+
+func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
+		b.listenAt(verbs.PortSpaceTCP, 7)
+		req := peer.REQ(1, 7)
+		req.REQ.Primary.LocalGID[15]++
+		say(t, peer, req)
+		if r := hear(t, peer, cm.AttrREJ); r.REJ.Reason != cm.RejectUnsupported {
+			t.Errorf("refused for %v", r.REJ.Reason)
+		}
+		if n := b.dev.Counters()["cm_malformed_ip_sender"]; n != 1 {
+			t.Errorf("%d requests are counted as ip_sender, want 1", n)
+		}
+	})
+}
+
+// A REQ that names the queue pair of a connection is somebody's who wants it to end, or its peer's
+// that has started anew. The peer says which.
+func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
+		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		req := peer.REQ(1, 7)
+		req.REQ.MaxCMRetries = 15
+		conns := make(chan *verbs.Conn)
+		more, _ := b.newQP()
+		queues := []*verbs.QP{b.qp, more}
+		go func() {
+			for _, q := range queues {
+				r, err := l.Next(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c, err := r.Accept(t.Context(), q, verbs.DefaultConnParam())
+				if err != nil {
+					t.Error(err)
+				}
+				conns <- c
+			}
+		}()
+		establish := func(req *cm.MAD) (*verbs.Conn, cm.CommID) {
+			say(t, peer, req)
+			rep := hear(t, peer, cm.AttrREP).REP
+			say(t, peer, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: req.REQ.LocalCommID, RemoteCommID: rep.LocalCommID}})
+			return <-conns, rep.LocalCommID
+		}
+		c, id := establish(req)
+		again := *req
+		again.REQ.LocalCommID = 2
+		for range 25 {
+			for range 3 {
+				say(t, peer, &again)
+				d := hear(t, peer, cm.AttrDREQ).DREQ
+				if d.RemoteQPN != 0 || d.LocalCommID != id || d.RemoteCommID != 1 {
+					t.Fatalf("asked by %+v", d)
+				}
+			}
+			say(t, peer, &again)
+			if r := hear(t, peer, cm.AttrREJ).REJ; r.Reason != cm.RejectStaleConn || r.RemoteCommID != 2 {
+				t.Fatalf("refused by %+v", r)
+			}
+		}
+		time.Sleep(time.Hour)
+		select {
+		case <-c.Done():
+			t.Fatalf("the connection has ended: %v", c.Err())
+		default:
+		}
+		if b.qp.State() != verbs.RTS {
+			t.Fatalf("the queue pair is in %v", b.qp.State())
+		}
+		if n := b.dev.Counters()["cm_verdict_suspect"]; n != 75 {
+			t.Errorf("%d REQs had the peer asked, want 75 of 100", n)
+		}
+		// The peer has started anew. Only the answer to what it is asked tells.
+		drep := cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: 1, RemoteCommID: id}}
+		say(t, peer, &drep)
+		say(t, peer, &again)
+		drep.TransactionID = hear(t, peer, cm.AttrDREQ).TransactionID
+		if b.qp.State() != verbs.RTS {
+			t.Fatalf("a DREP that answers nothing has the queue pair in %v", b.qp.State())
+		}
+		say(t, peer, &drep)
+		<-c.Done()
+		if !errors.Is(c.Err(), verbs.ErrDisconnected) {
+			t.Errorf("ended with %v", c.Err())
+		}
+		if c, _ := establish(&again); c == nil {
+			t.Error("the peer cannot connect again")
+		}
+	})
+}
+
+// A listener at all addresses of its device tells its port in a form that can be read back.
+func TestAListenerKeepsItsPort(t *testing.T) {
+	b := openNode(t, pipeLinks(t)[0], 64)
+	for _, at := range []netip.AddrPort{
+		netip.AddrPortFrom(netip.Addr{}, 0), netip.AddrPortFrom(netip.Addr{}, 700), netip.MustParseAddrPort("0.0.0.0:0"), netip.MustParseAddrPort("192.0.2.1:0"),
+	} {
+		l, err := b.dev.Listen(verbs.PortSpaceTCP, at, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil || got != l.Addr() || got.Port() == 0 || at.Port() != 0 && got.Port() != at.Port() {
+			t.Errorf("Listen(%v) is at %v, %v", at, l.Addr(), err)
+		}
+		if a := at.Addr(); a.IsValid() && a != got.Addr() || !a.IsValid() && !got.Addr().IsUnspecified() {
+			t.Errorf("Listen(%v) is at %v", at, got)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package verbs
+
+import (
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Limits of a device; where rxe has the same they are rxe's.
+const (
+	MaxQP     = 1<<20 - 16 // queue pairs that can exist at one time
+	MaxQPWR   = 1 << 16    // work requests of a send or receive queue
+	MaxInline = 512        // bytes of an inline send
+)
+
+// Limits that a program finds in [DeviceAttr] only.
+const (
+	maxSGE    = 32
+	maxCQ     = 1 << 20
+	maxCQE    = qp.MaxDepth
+	maxPD     = 1 << 20
+	maxSRQ    = 1<<20 - 1
+	maxSRQWR  = qp.MaxDepth
+	maxSRQSGE = 27
+	maxAH     = 32767 // as rxe says; there is no limit here
+	rxeVendor = 0xffffff
+	ackDelay  = 15 // local_ca_ack_delay: 4.096 µs × 2^15 = 134 ms
+)
+
+// DeviceAttr describes a device as ibv_device_attr does. What gorxe does not have yet is 0.
+type DeviceAttr struct {
+	FWVer           string
+	NodeGUID        uint64
+	SysImageGUID    uint64
+	MaxMRSize       uint64
+	PageSizeCap     uint64
+	VendorID        uint32
+	VendorPartID    uint32
+	HWVer           uint32
+	MaxQP           int
+	MaxQPWR         int
+	DeviceCapFlags  uint32 // bits of ibv_device_cap_flags
+	MaxSGE          int
+	MaxSGERd        int
+	MaxInline       int // of a queue pair; ibv_device_attr has no field for it
+	MaxCQ           int
+	MaxCQE          int
+	MaxMR           int
+	MaxPD           int
+	MaxQPRdAtom     int
+	MaxEERdAtom     int
+	MaxResRdAtom    int
+	MaxQPInitRdAtom int
+	AtomicCap       int // 0: IBV_ATOMIC_NONE, 1: IBV_ATOMIC_HCA
+	MaxMW           int
+	MaxAH           int
+	MaxSRQ          int
+	MaxSRQWR        int
+	MaxSRQSGE       int
+	MaxMcastGrp     int
+	MaxPkeys        int
+	LocalCAAckDelay int
+	PhysPortCnt     int
+
+	// DeviceCapFlagsEx is device_cap_flags_ex of ibv_device_attr_ex: DeviceCapFlags, and
+	// above it the bits of ib_uverbs_device_cap_flags that do not fit there.
+	DeviceCapFlagsEx uint64
+}
+
+// Attr returns the device's description and limits.
+func (d *Device) Attr() DeviceAttr {
+	guid := d.engine.GUID()
+	return DeviceAttr{
+		NodeGUID: guid, SysImageGUID: guid,
+		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffff000, VendorID: rxeVendor,
+		MaxQP: d.maxQP, MaxQPWR: MaxQPWR, MaxSGE: maxSGE, MaxSGERd: maxSGE, MaxInline: MaxInline,
+		MaxCQ: maxCQ, MaxCQE: maxCQE, MaxMR: d.maxMR, MaxMW: mr.MaxWindows, MaxPD: maxPD,
+		MaxQPRdAtom: qp.MaxRdAtomic, MaxQPInitRdAtom: qp.MaxRdAtomic,
+		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
+		DeviceCapFlags: deviceCaps, DeviceCapFlagsEx: deviceCaps | deviceCapsEx,
+		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
+		MaxMcastGrp: maxGroups, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+	}
+}
+
+// deviceCaps are the bits of ibv_device_cap_flags that hold: IBV_DEVICE_CURR_QP_STATE_MOD,
+// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN, SRQ_RESIZE, MEM_WINDOW,
+// MEM_MGT_EXTENSIONS and MEM_WINDOW_TYPE_2B. Those of rxe that are not among them are the
+// counters of bad P_Keys and Q_Keys, path migration and what only devices of many ports do.
+const deviceCaps = 1<<7 | 1<<10 | 1<<11 | 1<<12 | 1<<13 | 1<<17 | 1<<21 | 1<<24
+
+// deviceCapsEx are IB_UVERBS_DEVICE_FLUSH_GLOBAL, FLUSH_PERSISTENT and ATOMIC_WRITE. As with
+// rxe, it takes memory that lasts for FLUSH_PERSISTENT to mean something (see [mr.Flusher]).
+const deviceCapsEx = 1<<38 | 1<<39 | 1<<40
+
+// atomicHCA is IBV_ATOMIC_HCA: atomics are atomic among all queue pairs of the device.
+const atomicHCA = 1
+
+// PortAttr describes port 1 as ibv_port_attr does.
+type PortAttr struct {
+	State       string // "PORT_ACTIVE", or "PORT_DOWN" while the network interface is down
+	MaxMTU      MTU
+	ActiveMTU   MTU    // the largest that fits every link of the device
+	GIDTableLen int    // one more than the largest index that an address has or had
+	MaxMsgSize  uint64 // bytes
+	PkeyTblLen  int
+	LID         uint16 // 0: RoCE has none
+	PhysState   string // "LINK_UP" or "DISABLED"
+	LinkLayer   string // "Ethernet"
+}
+
+// PortAttr returns the description of the device's port. Its state is that of the network
+// interface of a device opened by Config.Device, on Linux, and of the links that tell it
+// otherwise (see [packet.StateWatcher]); without an address it is down. [EventPortErr] and
+// [EventPortActive] tell of changes.
+func (d *Device) PortAttr() PortAttr {
+	gids := d.engine.GIDs()
+	active := qp.MaxMTU
+	for _, g := range gids {
+		active = min(active, g.MTU)
+	}
+	state, phys := "PORT_ACTIVE", "LINK_UP"
+	if !d.engine.PortActive() {
+		state, phys = "PORT_DOWN", "DISABLED"
+	}
+	return PortAttr{
+		State: state, PhysState: phys, LinkLayer: "Ethernet",
+		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: d.engine.GIDTableLen(),
+		MaxMsgSize: qp.MaxMessage, PkeyTblLen: 1,
+	}
+}

@@ -1,0 +1,141 @@
+package verbs
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/nic"
+	"github.com/gorxe/gorxe/mr"
+)
+
+// QPInfo is what [Device.QPs] tells of a queue pair.
+type QPInfo struct {
+	Number    uint64 // in the order in which queue pairs were made; none comes twice
+	QPN       QPN
+	Type      QPType
+	State     QPState
+	PD        uint32        // see [PD.ID]
+	Age       time.Duration // since it was made
+	GIDIndex  int           // of the address it sends from; -1 while it has no peer, and of datagrams
+	Local     netip.Addr    // that address; invalid where GIDIndex is -1
+	Remote    netip.Addr    // its peer's address, likewise
+	RemoteQPN QPN
+	PathMTU   MTU
+
+	SendPSN     PSN    // that the next packet will have which was never sent
+	AckPSN      PSN    // oldest that was sent and is not acknowledged; SendPSN where there is none
+	RecvPSN     PSN    // expected from the peer
+	Window      uint32 // packets that may be unacknowledged at the moment; 0 of UC and UD
+	Reads       int    // READ and atomic requests that wait for their responses
+	RetriesLeft uint8  // before RETRY_EXC_ERR, without progress
+	RNRLeft     uint8  // before RNR_RETRY_EXC_ERR, without progress; 7 is without end
+	RNRWait     bool   // the peer has no receive posted and asked for patience
+	Early       int    // request packets that are held until an earlier one comes
+
+	SendQueue, SendDepth int    // work requests in the queue, and how many it holds
+	RecvQueue, RecvDepth int    // likewise; of the SRQ, if it has one
+	SRQ                  uint64 // number of its SRQ, 0 for none
+	SendCQ, RecvCQ       uint64 // numbers of its CQs
+	Counters             QPCounters
+}
+
+// Unacked is how many packets were sent and are not acknowledged.
+func (i *QPInfo) Unacked() int { return int((i.SendPSN - i.AckPSN) & maxPSN) }
+
+// MRKind says what a key was made for.
+type MRKind = mr.KeyKind
+
+// Kinds of keys.
+const (
+	MRRegion  = mr.KeyRegion  // a region of [PD.RegMR] or [PD.RegMemory]
+	MRFast    = mr.KeyFast    // a [FastMR]
+	MRWindow1 = mr.KeyWindow1 // an [MW] of type 1
+	MRWindow2 = mr.KeyWindow2 // an [MW] of type 2
+)
+
+// MRInfo is what [Device.MRs] tells of a memory region or window. Who has its Key may use
+// it: show it to nobody else.
+type MRInfo = mr.KeyInfo
+
+// CQInfo is what [Device.CQs] tells of a completion queue.
+type CQInfo struct {
+	Number     uint64
+	Len, Depth int  // completions that wait to be polled, and how many it holds
+	Users      int  // send and receive queues that complete into it
+	Waiting    int  // goroutines in [CQ.Wait]
+	Channel    bool // made with [OnChannel]
+	Overflowed bool
+}
+
+// SRQInfo is what [Device.SRQs] tells of a shared receive queue.
+type SRQInfo struct {
+	Number     uint64
+	PD         uint32 // see [PD.ID]
+	Len, Depth int    // receives in the queue, and how many it holds
+	Limit      int    // below which [EventSRQLimitReached] is due, 0 for none
+	Users      int    // queue pairs that take their receives from it
+}
+
+// GroupInfo is what [Device.Groups] tells of a multicast group.
+type GroupInfo struct {
+	Addr    netip.Addr
+	Members []QPN // queue pairs attached to it
+}
+
+// lookSlice is how many objects are described at a time, while the data path waits.
+const lookSlice = 64
+
+// QPs describes the queue pairs of the device in the order in which they were made, for
+// people who look into a program that runs: it takes the lock of the data path for 64 of
+// them at a time and not while the caller has one in hand. Each is described as it was at
+// one moment, at another one than others. A queue pair that is there all the while is told
+// once; one that comes or goes meanwhile, once or not at all.
+func (d *Device) QPs() iter.Seq[QPInfo] {
+	return look(d.engine.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
+}
+
+// MRs describes the device's memory regions and windows, as [Device.QPs] does.
+func (d *Device) MRs() iter.Seq[MRInfo] {
+	return look(d.engine.LookKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
+}
+
+// CQs describes the device's completion queues, as [Device.QPs] does.
+func (d *Device) CQs() iter.Seq[CQInfo] {
+	return look(d.engine.LookCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
+}
+
+// SRQs describes the device's shared receive queues, as [Device.QPs] does.
+func (d *Device) SRQs() iter.Seq[SRQInfo] {
+	return look(d.engine.LookSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
+}
+
+// look walks through what f describes, some at a time; tell gives the number and the public
+// form of each.
+func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		some := make([]E, lookSlice)
+		for n, after := len(some), uint64(0); n == len(some); {
+			n = f(after, some)
+			for i := range some[:n] {
+				var info T
+				if after, info = tell(&some[i]); !yield(info) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Groups describes the multicast groups that queue pairs of the device are attached to, by
+// address. All are of one moment, the members of each of another.
+func (d *Device) Groups() []GroupInfo {
+	groups := d.engine.LookGroups()
+	out := make([]GroupInfo, len(groups))
+	for i, g := range groups {
+		out[i] = GroupInfo(g)
+	}
+	slices.SortFunc(out, func(a, b GroupInfo) int { return a.Addr.Compare(b.Addr) })
+	return out
+}

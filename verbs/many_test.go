@@ -1,0 +1,107 @@
+package verbs_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// manyQPs connects count queue pairs of two devices in memory, moves a message over each,
+// and returns the bytes of heap that each queue pair holds afterwards.
+func manyQPs(t testing.TB, count int) float64 {
+	t.Helper()
+	cfg := pipeLinks(t)
+	a, b := openNode(t, cfg[0], 4096), openNode(t, cfg[1], 4096)
+	as, bs := make([]*verbs.QP, count), make([]*verbs.QP, count)
+	before := heap()
+	for i := range count {
+		var ai, bi verbs.ConnInfo
+		as[i], ai = a.newQP()
+		bs[i], bi = b.newQP()
+		connectQPs(t, as[i], bs[i], ai, bi)
+	}
+	var wc [64]verbs.WC
+	wr := a.oneSided(verbs.WRWrite, b, 64)
+	for i := range count {
+		if err := as[i].PostSend(wr); err != nil {
+			t.Fatal(err)
+		}
+		a.wait(1, wc[:])
+	}
+	perQP := float64(heap()-before) / float64(2*count)
+	runtime.KeepAlive(as)
+	runtime.KeepAlive(bs)
+	if err := a.dev.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := b.dev.Close(); err != nil {
+		t.Error(err)
+	}
+	return perQP
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Ten thousand connections on one device work, and one that is idle costs little: what it
+// needs while it has work goes back, or was never taken.
+func TestTenThousandQPs(t *testing.T) {
+	const limit = 4096
+	if perQP := manyQPs(t, 10_000); perQP > limit {
+		t.Errorf("an idle connected queue pair holds %.0f bytes, the limit is %d", perQP, limit)
+	} else {
+		t.Logf("an idle connected queue pair holds %.0f bytes", perQP)
+	}
+}
+
+// In steady state neither end allocates: not per message, not per packet. Counted over the
+// whole process, receiving goroutines included.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, link := range []struct {
+		name string
+		cfg  func(testing.TB) [2]verbs.Config
+	}{{"pipe", pipeLinks}, {"udp", udpDevices}} {
+		for _, op := range []verbs.WROpcode{verbs.WRWrite, verbs.WRRead, verbs.WRSend} {
+			t.Run(link.name+"/"+op.String(), func(t *testing.T) {
+				const size, messages = 20_000, 8
+				a, b := connectedNodes(t, link.cfg(t), size)
+				wr := a.oneSided(op, b, size)
+				recv := &verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, size)}}
+				var wc [messages]verbs.WC
+				round := func() {
+					for range messages {
+						if op == verbs.WRSend {
+							if err := b.qp.PostRecv(recv); err != nil {
+								t.Fatal(err)
+							}
+						}
+						if err := a.qp.PostSend(wr); err != nil {
+							t.Fatal(err)
+						}
+					}
+					a.wait(messages, wc[:])
+					if op == verbs.WRSend {
+						b.wait(messages, wc[:])
+					}
+				}
+				for range 200 {
+					round()
+				}
+				// How deep the queues get is up to the scheduler: what grows once more on a busy
+				// host is not the steady state.
+				n := testing.AllocsPerRun(100, round)
+				for tries := 0; n != 0 && tries < 4; tries++ {
+					n = testing.AllocsPerRun(100, round)
+				}
+				if n != 0 {
+					t.Errorf("%v allocations for %d messages of %d bytes, want 0", n, messages, size)
+				}
+			})
+		}
+	}
+}

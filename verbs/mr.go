@@ -1,0 +1,133 @@
+package verbs
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gorxe/gorxe/mr"
+)
+
+// Memory is what a region can be registered on besides a slice; see package mr.
+type Memory = mr.Memory
+
+// MR is a registered memory region.
+type MR struct {
+	owned
+	region atomic.Pointer[mr.Region]
+}
+
+// An MROption changes how [PD.RegMR] registers.
+type MROption func(*mrOptions)
+
+type mrOptions struct {
+	iova       uint64
+	hasIOVA    bool
+	randomIOVA bool
+}
+
+// WithIOVA makes the region begin at addr instead of the address of its buffer.
+func WithIOVA(addr uint64) MROption {
+	return func(o *mrOptions) { o.iova, o.hasIOVA, o.randomIOVA = addr, true, false }
+}
+
+// WithRandomIOVA makes the region begin at an address that nobody can guess, below 2^63 and at
+// the same place in its page of 4096 bytes as the memory. A peer has to be told the address;
+// a stranger that forges the peer's packets would have to guess it beside the key. It does not go
+// with [ZeroBased].
+func WithRandomIOVA() MROption {
+	return func(o *mrOptions) { o.hasIOVA, o.randomIOVA = false, true }
+}
+
+// RegMR registers buf in place: work requests and, as far as access allows, peers reach
+// its bytes under the region's keys, at addresses that begin with the buffer's own. The
+// region keeps buf alive until [MR.Dereg].
+func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
+	iova := addressOf(buf)
+	if access&ZeroBased != 0 {
+		iova = 0
+	}
+	return p.register(mr.Bytes(buf), iova, uint64(len(buf)), access, opts)
+}
+
+func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
+
+// RegMemory registers memory that is not a slice of this process. Its addresses begin at 0
+// without [WithIOVA] or [WithRandomIOVA]; where peers are not trusted, take the latter.
+func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
+	if mem == nil {
+		return nil, fmt.Errorf("register: no memory given")
+	}
+	return p.register(mem, 0, mem.Size(), access, opts)
+}
+
+func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MROption) (*MR, error) {
+	var o mrOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	switch {
+	case o.hasIOVA:
+		iova = o.iova
+	case o.randomIOVA && access&ZeroBased != 0:
+		return nil, fmt.Errorf("register: a zero-based region begins at address 0: clear ZeroBased or leave WithRandomIOVA out")
+	case o.randomIOVA:
+		iova = randomIOVA(iova)
+	}
+	m := &MR{}
+	err := p.ctx.add(objectMR, &m.owned, m.Dereg, func() error {
+		r, err := p.ctx.dev.engine.Register(p.pd, mem, iova, length, access)
+		if err != nil {
+			return err
+		}
+		m.region.Store(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Addr returns the address of the region's first byte, as peers and work requests name it.
+func (m *MR) Addr() uint64 { return m.region.Load().IOVA() }
+
+// Len returns the region's length in bytes.
+func (m *MR) Len() int { return int(m.region.Load().Length()) }
+
+// LKey returns the key for this device's own work requests.
+func (m *MR) LKey() uint32 { return m.region.Load().LKey() }
+
+// RKey returns the key for a peer.
+func (m *MR) RKey() uint32 { return m.region.Load().RKey() }
+
+// SGE returns the piece of n bytes at offset off. A piece that is not inside the region
+// makes the work request that names it fail with LOC_PROT_ERR.
+func (m *MR) SGE(off, n int) SGE {
+	return SGE{Addr: m.Addr() + uint64(off), Length: uint32(n), LKey: m.LKey()}
+}
+
+// LoadByte reads the byte at offset off, in a way that may run while a peer writes it: the
+// last bytes of an RDMA WRITE become visible last, so a program that waits for one in its
+// buffer polls it with this. Outside the region it gives 0.
+func (m *MR) LoadByte(off int) byte {
+	if off < 0 || off >= m.Len() {
+		return 0
+	}
+	return m.region.Load().LoadByte(m.Addr() + uint64(off))
+}
+
+// LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order and
+// like [MR.LoadByte].
+func (m *MR) LoadUint64(off int) uint64 {
+	if off < 0 || off > m.Len()-8 {
+		return 0
+	}
+	return m.region.Load().LoadUint64(m.Addr() + uint64(off))
+}
+
+// Dereg ends the region. When it returns nothing reads or writes its memory any more; work
+// that still names it ends in an error. A region that memory windows are bound to is refused.
+func (m *MR) Dereg() error {
+	return m.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
+}

@@ -1,0 +1,62 @@
+package verbs_test
+
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Two hosts and a cable: what one sends to a group reaches both members on the other, over
+// both families.
+func TestMulticastCrossesHosts(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{
+		MTU: 1500, Left: []string{"198.18.55.1/24", "fd00:55::1/64"}, Right: []string{"198.18.55.2/24", "fd00:55::2/64"},
+	})
+	for _, family := range []struct{ name, left, right, group string }{
+		{"IPv4", "198.18.55.1", "198.18.55.2", "239.55.4.9"},
+		{"IPv6", "fd00:55::1", "fd00:55::2", "ff0e::55:4:9"},
+		{"IPv6, of the link", "fd00:55::1", "fd00:55::2", "ff02::55:4:9"},
+	} {
+		t.Run(family.name, func(t *testing.T) {
+			group := mustMulticastGID(t, family.group)
+			var a, b, c *testNode
+			testnet.In(t, hosts.Left, func() error {
+				a = datagramNode(t, verbs.Config{Device: family.left}, 8192)
+				return nil
+			})
+			testnet.In(t, hosts.Right, func() (err error) {
+				b = datagramNode(t, verbs.Config{Device: family.right}, 8192)
+				b.join(group, 0)
+				second := *b
+				c = &second
+				if c.cq, err = b.dev.CreateCQ(16); err != nil {
+					return err
+				}
+				c.qp = c.newDatagramQP(udQKey)
+				c.join(group, 4096)
+				return nil
+			})
+			copy(a.buf, "over the cable")
+			a.fence()
+			if err := a.qp.PostSend(a.groupSend(group, 14)); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.dev.SendError(); err != nil {
+				t.Fatal(err)
+			}
+			b.heard(a, 14)
+			c.heard(a, 14)
+			ah, err := b.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, b.buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gid, _ := a.dev.GID(0); ah.Vector().DGID != gid.GID {
+				t.Errorf("the way back leads to %v, not to %v", ah.Vector().DGID, gid.GID)
+			}
+			if d := b.dev.Counters(); d["drop_bad_icrc"]+d["drop_unknown_qpn"]+d["drop_stranger"] > 0 {
+				t.Errorf("drops: %v", d)
+			}
+		})
+	}
+}

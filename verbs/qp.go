@@ -1,0 +1,174 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/nic"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// QPInitAttr says what to make a queue pair from, as ibv_qp_init_attr.
+type QPInitAttr struct {
+	Type   QPType // 0 means RC
+	SendCQ *CQ
+	RecvCQ *CQ   // nil means SendCQ
+	SRQ    *SRQ  // where receives come from; nil gives the queue pair its own queue
+	Cap    QPCap // the zero Cap means 128 work requests of 4 SGEs each way, no inline data
+	SigAll bool  // every send work request ends in a completion, not only Signaled ones
+}
+
+var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}
+
+// QP is a queue pair.
+type QP struct {
+	owned
+	qp   *nic.QP
+	conn atomic.Pointer[Conn] // that it belongs to, if any
+}
+
+// CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or make it ready for
+// datagrams with [QP.StartDatagrams], or go step by step with [QP.Modify].
+func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
+	if init.Type == 0 {
+		init.Type = RC
+	}
+	if init.RecvCQ == nil {
+		init.RecvCQ = init.SendCQ
+	}
+	if init.Cap == (QPCap{}) {
+		init.Cap = defaultCap
+	}
+	if err := p.checkInit(&init); err != nil {
+		return nil, fmt.Errorf("queue pair: %w", err)
+	}
+	create := nic.QPInit{
+		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
+		Client: p.ctx.client, Cap: init.Cap, SigAll: init.SigAll,
+	}
+	if init.SRQ != nil {
+		create.SRQ = init.SRQ.srq
+		create.Cap.MaxRecvWR, create.Cap.MaxRecvSGE = 0, 0
+	}
+	out := &QP{}
+	err := p.ctx.add(objectQP, &out.owned, out.Close, func() error {
+		q, err := p.ctx.dev.engine.CreateQP(create)
+		if err != nil {
+			return err
+		}
+		out.qp, q.Owner = q, out
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("queue pair: %w", err)
+	}
+	return out, nil
+}
+
+func (p *PD) checkInit(init *QPInitAttr) error {
+	if init.Type == qp.GSI {
+		return fmt.Errorf("type %v is of the device's own queue pair: use %v", qp.GSI, UD)
+	}
+	if init.SendCQ == nil {
+		return errors.New("SendCQ is nil: make one with Device.CreateCQ")
+	}
+	if init.SendCQ.ctx != p.ctx || init.RecvCQ.ctx != p.ctx {
+		return errors.New("its completion queues are on another device or in another context than its protection domain")
+	}
+	if init.SRQ != nil && init.SRQ.ctx != p.ctx {
+		return errors.New("its shared receive queue is on another device or in another context than its protection domain")
+	}
+	for _, c := range []struct {
+		name       string
+		value, max int
+	}{
+		{"MaxSendWR", init.Cap.MaxSendWR, MaxQPWR},
+		{"MaxRecvWR", init.Cap.MaxRecvWR, MaxQPWR},
+		{"MaxSendSGE", init.Cap.MaxSendSGE, maxSGE},
+		{"MaxRecvSGE", init.Cap.MaxRecvSGE, maxSGE},
+		{"MaxInline", init.Cap.MaxInline, MaxInline},
+	} {
+		if c.value < 0 || c.value > c.max {
+			return fmt.Errorf("size %s is %d: it must be 0 to %d", c.name, c.value, c.max)
+		}
+	}
+	return nil
+}
+
+// QPN returns the queue pair's number. It does not come back soon after Close.
+func (q *QP) QPN() QPN { return q.qp.Num() }
+
+// State returns the state the queue pair is in now.
+func (q *QP) State() QPState { return q.qp.State() }
+
+// Query returns the attributes and the sizes the queue pair has now.
+func (q *QP) Query() (QPAttr, QPCap) { return q.qp.Query() }
+
+// Counters returns what the queue pair's transport has counted.
+func (q *QP) Counters() QPCounters { return q.qp.Counters() }
+
+// Modify gives the queue pair the attributes of attr that mask names, as ibv_modify_qp.
+// The address vector must name an entry of the GID table, the path MTU must fit its link.
+// After an error nothing is changed.
+func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
+	return q.qp.Modify(attr, mask)
+}
+
+// PostError is the error of a post. Work requests before Index were taken, that at Index
+// was refused for Err, those after it were not looked at.
+type PostError struct {
+	Index int
+	Err   error
+}
+
+// Error names the work request by its index where there is more than one to choose from.
+func (e *PostError) Error() string {
+	if e.Index == 0 {
+		return fmt.Sprintf("post: %v", e.Err)
+	}
+	return fmt.Sprintf("post of work request %d: %v", e.Index, e.Err)
+}
+
+// Unwrap returns why the work request was refused.
+func (e *PostError) Unwrap() error { return e.Err }
+
+// PostSend queues send work requests and sends what may leave at once. Several in one call
+// cost less than one at a time. The requests are copied; the memory they name is not. The
+// error is a [*PostError].
+func (q *QP) PostSend(wrs ...*SendWR) error {
+	if n, err := q.qp.PostSend(wrs); err != nil {
+		return &PostError{Index: n, Err: err}
+	}
+	return nil
+}
+
+// PostRecv queues receive work requests; see PostSend. A queue pair that was made with an
+// SRQ refuses them: they go to [SRQ.PostRecv].
+func (q *QP) PostRecv(wrs ...*RecvWR) error {
+	if n, err := q.qp.PostRecv(wrs); err != nil {
+		return &PostError{Index: n, Err: err}
+	}
+	return nil
+}
+
+// join makes the queue pair part of a connection.
+func (q *QP) join(c *Conn) error {
+	if !q.conn.CompareAndSwap(nil, c) {
+		return fmt.Errorf("queue pair %#06x belongs to another connection", uint32(q.QPN()))
+	}
+	c.cm.gsi.OnFailure(q.qp, c.failed)
+	return nil
+}
+
+// Close destroys the queue pair. Outstanding work ends without a completion. To get
+// completions first, move it to ERR. The peer of a connection that is not over is told.
+// Closing again does nothing.
+func (q *QP) Close() error {
+	if c := q.conn.Load(); c != nil {
+		c.leave()
+	}
+	q.qp.Close()
+	q.giveUp()
+	return nil
+}

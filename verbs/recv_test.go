@@ -1,0 +1,53 @@
+package verbs_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Who has a completion owns the memory of that receive, and may use it while the next
+// message arrives in the byte beside it. The race detector sees when that is not so.
+func TestAReceiveTouchesNoByteBesideIt(t *testing.T) {
+	const messages = 64
+	a, b := connectedNodes(t, pipeLinks(t), messages+1)
+	for i := range messages {
+		wr := verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(i+1, 1)}}
+		if err := b.qp.PostRecv(&wr); err != nil {
+			t.Fatal(err)
+		}
+		a.buf[i] = byte(i + 1)
+	}
+
+	var owner sync.WaitGroup
+	var stop atomic.Bool
+	started := make(chan struct{})
+	owner.Go(func() {
+		close(started)
+		for !stop.Load() {
+			if b.buf[0] != 0 {
+				t.Error("the byte before the receives has changed")
+				return
+			}
+		}
+	})
+	<-started
+	var wc [messages]verbs.WC
+	for i := range messages {
+		wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.mr.SGE(i, 1)}}
+		if err := a.qp.PostSend(&wr); err != nil {
+			t.Fatal(err)
+		}
+		a.wait(1, wc[:])
+	}
+	b.wait(messages, wc[:])
+	stop.Store(true)
+	owner.Wait()
+	for i, v := range b.buf {
+		if v != byte(i) {
+			t.Errorf("byte %d is %d, want %d", i, v, i)
+		}
+	}
+}

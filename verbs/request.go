@@ -1,0 +1,193 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// ConnRequest is a peer's request for a connection, or for a datagram queue pair. It is
+// answered by one of Accept, AcceptUD and Reject; one that is not is lost after 90 s.
+type ConnRequest struct {
+	cm            *connections
+	id            cm.CommID
+	peer          cm.Peer
+	req           *cm.REQ     // nil for a datagram queue pair
+	sidr          *cm.SIDRREQ // nil for a connection
+	local, remote netip.AddrPort
+	private       []byte
+
+	waits *Listener // in whose queue it is, nil once it is out; guarded by cm.mu
+}
+
+// Local and Remote return the two ends' addresses and ports.
+func (r *ConnRequest) Local() netip.AddrPort  { return r.local }
+func (r *ConnRequest) Remote() netip.AddrPort { return r.remote }
+
+// RemoteGID returns where the request came from, which is where the packets of the connection
+// come from as well. Its address is that of Remote: a request that says another is refused before
+// a program sees it.
+func (r *ConnRequest) RemoteGID() GID { return r.peer.GID }
+
+// PrivateData returns what the peer's program sent along: 56 bytes, 180 for a datagram queue pair.
+func (r *ConnRequest) PrivateData() []byte { return r.private }
+
+// Peer returns what the peer asks for: the READs and atomics that it wants to have outstanding
+// as MaxRdAtomic, those that it takes as MaxDestRdAtomic, the path MTU, and the retries that it
+// wants this end to use.
+func (r *ConnRequest) Peer() ConnAttr {
+	if r.req == nil {
+		return ConnAttr{}
+	}
+	return ConnAttr{
+		PathMTU: qp.MTUFromEnum(int(r.req.PathMTU)), MaxRdAtomic: r.req.InitiatorDepth, MaxDestRdAtomic: r.req.ResponderResources,
+		RetryCnt: r.req.RetryCount, RNRRetry: r.req.RNRRetryCount, Timeout: uint8(r.req.Primary.LocalACKTimeout),
+		TrafficClass: r.req.Primary.TrafficClass, FlowLabel: r.req.Primary.FlowLabel, HopLimit: r.req.Primary.HopLimit,
+	}
+}
+
+// check reads the addresses and ports of the two ends, which are in the private data. With a reason
+// that is not 0 no program can accept the request, and distrust is what is wrong with the addresses,
+// if that is it.
+func (r *ConnRequest) check() (reason RejectReason, distrust error) {
+	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
+	if err != nil {
+		return cm.RejectInvalidGID, nil
+	}
+	var private []byte
+	var service cm.ServiceID
+	if r.req != nil {
+		private, service = r.req.PrivateData, r.req.ServiceID
+	} else {
+		private, service = r.sidr.PrivateData, r.sidr.ServiceID
+	}
+	var h cm.IPHeader
+	r.private, err = h.Decode(private)
+	// Between two programs of one host it is right that the addresses are its loopback's.
+	here := gidOf(h.Source) == r.peer.GID && h.Destination == g.Addr.WithZone("")
+	if err == nil && !here {
+		err = h.Check()
+	}
+	if err == nil {
+		err = h.CheckSender(r.peer.GID)
+	}
+	if err != nil {
+		// So Linux refuses the addresses that it does not believe, whatever the field. An invalid
+		// GID (12) would be of this side's, and have its sender look for another path.
+		return cm.RejectConsumerDefined, err
+	}
+	_, port, _ := service.IP()
+	from := r.peer.GID.Addr()
+	r.remote = netip.AddrPortFrom(from.WithZone(zoneFor(from, g.Addr)), h.SourcePort)
+	r.local = netip.AddrPortFrom(g.Addr, port)
+	return 0, nil
+}
+
+// zoneFor is the zone of a link-local peer: that of the address it came to.
+func zoneFor(peer, local netip.Addr) string {
+	if peer.IsLinkLocalUnicast() {
+		return local.Zone()
+	}
+	return ""
+}
+
+// Accept connects q, a queue pair of type RC in RESET or INIT, to the peer. It returns when the
+// peer is ready. An error is the cause of ctx, [ErrUnreachable], a
+// [*RejectError], or says which value is wrong; in the last case the request can still be
+// accepted with another or rejected.
+func (r *ConnRequest) Accept(ctx context.Context, q *QP, p ConnParam) (*Conn, error) {
+	c, err := r.accept(ctx, q, &p)
+	if err != nil {
+		return nil, fmt.Errorf("accept %v: %w", r.remote, err)
+	}
+	return c, nil
+}
+
+func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, error) {
+	switch {
+	case r.req == nil:
+		return nil, errors.New("the peer asks for a datagram queue pair: use AcceptUD")
+	case q.ctx.dev != r.cm.dev:
+		return nil, errors.New("the queue pair is on another device")
+	case q.qp.Type() != RC:
+		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)
+	case len(p.PrivateData) > AcceptPrivateLen:
+		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(p.PrivateData), AcceptPrivateLen)
+	}
+	want := r.Peer()
+	c := &Conn{
+		cm: r.cm, qp: q, id: r.id, index: int(r.peer.SGIDIndex), attr: p.ConnAttr, psn: RandomPSN(),
+		local: r.local, remote: r.remote, private: r.private,
+		ready: make(chan struct{}), over: make(chan struct{}),
+	}
+	a := &c.attr
+	a.PathMTU, a.RetryCnt, a.RNRRetry, a.FlowLabel = want.PathMTU, want.RetryCnt, want.RNRRetry, want.FlowLabel
+	a.MaxRdAtomic = min(a.MaxRdAtomic, want.MaxDestRdAtomic)
+	a.MaxDestRdAtomic = min(a.MaxDestRdAtomic, want.MaxRdAtomic)
+	if err := q.join(c); err != nil {
+		return nil, err
+	}
+	// Ready to receive before the peer can know of it.
+	err := q.connect(c.index, r.req.StartingPSN, ConnInfo{QPN: r.req.LocalQPN, PSN: c.psn, GID: r.peer.GID}, c.attr)
+	if err != nil {
+		q.conn.CompareAndSwap(c, nil)
+		return nil, err
+	}
+	r.cm.gsi.OnFirstPacket(q.qp, r.id)
+	err = r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		err := m.Accept(now, r.id, &cm.REP{
+			LocalQPN: q.QPN(), StartingPSN: c.psn, ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
+			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: q.qp.SharesReceives(), PrivateData: p.PrivateData,
+		})
+		if err == nil {
+			r.cm.enter(r.id, c)
+		}
+		return err
+	})
+	if err != nil {
+		c.end(err)
+		return nil, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Reject refuses the request. The private data is for the peer's program, 148 bytes at most,
+// 136 for a datagram queue pair. The error says that it is too long, or that the request was
+// answered or has ended.
+func (r *ConnRequest) Reject(private []byte) error {
+	if err := r.refuse(cm.RejectConsumerDefined, private); err != nil {
+		return fmt.Errorf("reject %v: %w", r.remote, err)
+	}
+	return nil
+}
+
+// Ignore leaves the request without an answer, as if it had been lost: the peer's host repeats it some
+// seconds later, as a new request. A program that receives a flood of requests ignores most of them:
+// they may be forged, and each refusal would go to the forged address. The error says that the request
+// was answered or has ended.
+func (r *ConnRequest) Ignore() error {
+	err := r.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error { return m.Ignore(r.id) })
+	if err != nil {
+		return fmt.Errorf("ignore %v: %w", r.remote, err)
+	}
+	return nil
+}
+
+func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
+	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, private) })
+}
+
+// decline is refuse with the manager in hand.
+func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
+	if r.req == nil {
+		return m.Answer(now, r.id, &cm.SIDRREP{Status: cm.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
+	}
+	return m.Reject(r.id, reason, nil, private)
+}
