@@ -11,8 +11,8 @@ import (
 // MaxShards is how many shards a device has at most: a look at all of it takes all their locks.
 const MaxShards = 64
 
-// home is the shard of queue pair 1, and of the datagram queue pairs and shared receive queues of no client. What is
-// guarded by any shard's lock is read with home's.
+// home is the shard of queue pair 1, and of the datagram queue pairs and shared receive queues of no
+// client. What is guarded by any shard's lock is read with home's.
 func (d *Device) home() *shard { return d.shards[0] }
 
 // shardOf is the shard of the queue pair with the given number, if there is one.
@@ -37,8 +37,9 @@ func (d *Device) shardFor(init *QPInit) *shard {
 	return d.drawShard()
 }
 
-// drawShard returns a shard. The draw does not depend on the queue pairs there are: a rule that balances them shows a peer, by the
-// shards of its own queue pairs, where those of others are. See SECURITY.md.
+// drawShard returns a shard. The draw does not depend on the queue pairs there are: a rule that
+// balances them shows a peer, by the shards of its own queue pairs, where those of others are. See
+// SECURITY.md.
 func (d *Device) drawShard() *shard {
 	if len(d.shards) == 1 {
 		return d.home()
