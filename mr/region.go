@@ -139,7 +139,8 @@ func (r *Region) Write(addr uint64, src []byte) error {
 // Vectored is true where [Region.WriteV] takes one call of the memory.
 func (r *Region) Vectored() bool { return r.vectored != nil }
 
-// WriteV copies the pieces one behind the other to the bytes at addr; errors are as those of Read.
+// WriteV copies the pieces one behind the other to the bytes at addr. The region must be Vectored; errors
+// are as those of Read.
 func (r *Region) WriteV(addr uint64, pieces [][]byte) error {
 	n := uint64(0)
 	for _, p := range pieces {
@@ -148,16 +149,7 @@ func (r *Region) WriteV(addr uint64, pieces [][]byte) error {
 	if f := r.fault(addr, n); f != OK {
 		return r.accessError("write", f, addr, n)
 	}
-	if r.vectored != nil {
-		return r.vectored.WriteAtV(pieces, r.place(addr))
-	}
-	for _, p := range pieces {
-		if err := r.Write(addr, p); err != nil {
-			return err
-		}
-		addr += uint64(len(p))
-	}
-	return nil
+	return r.vectored.WriteAtV(pieces, r.place(addr))
 }
 
 // place is where the byte at addr lies in the memory.

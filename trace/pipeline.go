@@ -62,9 +62,9 @@ func (e *OutputError) Error() string { return fmt.Sprintf("writing: %v", e.Err) 
 // Unwrap returns the error of the output.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// Run takes the frames of src through the pipeline, until src ends, ctx does, or an output fails; then it flushes the outputs. A
-// [*ReadError] says that the capture cannot be read on; what is before that has been shown. An [*OutputError] comes from an
-// output. ctx is looked at between frames.
+// Run takes the frames of src through the pipeline, until src ends, ctx does, or an output fails; then it
+// flushes the outputs. A [*ReadError] says that the capture cannot be read on; what is before that has been
+// shown. An [*OutputError] comes from an output. ctx is looked at between frames.
 func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	o := p.Options
 	p.ended.of = o

@@ -83,7 +83,7 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 	}
 	n := uint64(len(b))
 	if g.size > 0 && (g.owner != o || g.region != region || g.addr+g.size != addr || g.size+n > maxGather) {
-		if err := g.make(o); err != nil {
+		if err := g.makeRoom(o); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 	return nil
 }
 
-// make stores what is held back to make room for a packet of o.
-func (g *Gather) make(o gatherOwner) error {
+// makeRoom stores what is held back before a packet of o.
+func (g *Gather) makeRoom(o gatherOwner) error {
 	if g.owner == o {
 		return g.flush()
 	}

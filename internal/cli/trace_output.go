@@ -114,7 +114,7 @@ func (o *jsonOutput) Flow(f *trace.Flow) error {
 	return o.Writer.Flow(f)
 }
 
-// traceHTML makes the file at once: a user who may not write there is told before a long capture is read.
+// traceHTML creates the file first: a missing permission is reported before a long capture is read.
 func (a *app) traceHTML(p *traceParams) ([]trace.Output, finish, error) {
 	title := standardInput
 	if p.source != "" && p.source != "-" {
@@ -140,10 +140,13 @@ func (a *app) traceHTML(p *traceParams) ([]trace.Output, finish, error) {
 	return []trace.Output{page}, write, nil
 }
 
-// tracePcapng writes the capture again, with what was found as comments. Frames without packets are in it as well, so that those
-// after them keep their numbers.
+// tracePcapng writes the capture again, with what was found as comments. Frames without packets are
+// written, too, so that the frames after them keep their numbers.
 func (a *app) tracePcapng(p *traceParams) ([]trace.Output, finish, error) {
-	o := pcapng.Options{Application: "gorxe " + buildVersion(), Description: "frames of a capture, with what gorxe found in them as comments"}
+	o := pcapng.Options{
+		Application: "gorxe " + buildVersion(),
+		Description: "frames of a capture, with what gorxe found in them as comments",
+	}
 	if p.pcapng == "-" {
 		return []trace.Output{pcapng.NewPackets(a.stdout, o)}, nil, nil
 	}

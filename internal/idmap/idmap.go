@@ -24,8 +24,8 @@ type table[V any] struct {
 	shift uint32 // of a product of 32 bits that becomes an index of slots
 }
 
-// slot is a place for a value. Values whose place is taken are in the next free one behind it. The value
-// is set before the tag and left alone while the tag is set, so that one who reads the tag may read it.
+// slot is a place for a value. A value whose place is taken is in the next free one behind it. Put sets the
+// value first and the tag after it: a reader that finds the tag may read the value.
 type slot[V any] struct {
 	tag   atomic.Uint32 // the number plus 1, 0 where the slot is free
 	value V

@@ -47,9 +47,12 @@ func TestDatagramsAndSharedReceivesOfAClientAreInItsShard(t *testing.T) {
 		if i == 0 && first != 0 {
 			t.Errorf("a datagram queue pair of no client is in shard %d, want 0", first)
 		}
-		for _, init := range []QPInit{{Type: qp.UD, Client: c}, {Type: qp.RC, SRQ: srq, Client: c}, {Type: qp.UD, SRQ: srq, Client: c}} {
+		for _, init := range []QPInit{
+			{Type: qp.UD, Client: c}, {Type: qp.RC, SRQ: srq, Client: c}, {Type: qp.UD, SRQ: srq, Client: c},
+		} {
 			if s := create(init) % shards; s != first {
-				t.Errorf("client %d: type %v, shared receives %v: shard %d, the first is in %d", i, init.Type, init.SRQ != nil, s, first)
+				t.Errorf("client %d: type %v, shared receives %v: shard %d, the first is in %d",
+					i, init.Type, init.SRQ != nil, s, first)
 			}
 		}
 		seen[first]++

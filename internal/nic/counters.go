@@ -103,9 +103,9 @@ func (d *Device) SendError() error {
 
 // Counters calls f with the name and value of every counter of the device, in a fixed
 // order: packets and bytes of UDP payload, timeouts that had to wait because the link's
-// receiver was behind, packets that a switch marked for congestion (named as mlx5's), packets dropped by reason ("drop_"), verdicts of the transport on the
-// others ("verdict_"), the transport's own, which are named as rxe's hardware counters where
-// it has the same, and the links' ("link_").
+// receiver was behind, packets that a switch marked for congestion (named as mlx5's), packets
+// dropped by reason ("drop_"), verdicts of the transport on the others ("verdict_"), the transport's
+// own, which are named as rxe's hardware counters where it has the same, and the links' ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
 	c, own := d.addUp()
 	f("rx_packets", c.frames)

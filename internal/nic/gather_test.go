@@ -77,7 +77,10 @@ func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 				if _, err := to[i].PostRecv([]*qp.RecvWR{receive}); err != nil {
 					t.Fatal(err)
 				}
-				write := &qp.SendWR{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(i*size, size), RemoteAddr: off, RKey: regions[1].RKey()}
+				write := &qp.SendWR{
+					Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(i*size, size),
+					RemoteAddr: off, RKey: regions[1].RKey(),
+				}
 				read := a.read(b, 0, i*size, size)
 				read.SGList = []qp.SGE{{Addr: off, Length: size, LKey: regions[0].LKey()}}
 				send := &qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(i*size, size)}
@@ -91,7 +94,9 @@ func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 				what      string
 				got, want []byte
 			}{
-				{"WRITEs", far[1].b[:qps*size], a.buf}, {"SENDs", far[1].b[qps*size:], a.buf}, {"READs", far[0].b[:qps*size], b.buf},
+				{"WRITEs", far[1].b[:qps*size], a.buf},
+				{"SENDs", far[1].b[qps*size:], a.buf},
+				{"READs", far[0].b[:qps*size], b.buf},
 			} {
 				if !bytes.Equal(c.got, c.want) {
 					t.Fatalf("round %d: the %s brought other bytes", round, c.what)
