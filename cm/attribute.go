@@ -31,3 +31,6 @@ func (a Attribute) String() string {
 	}
 	return "attribute 0x" + strconv.FormatUint(uint64(a), 16)
 }
+
+// index returns the index of a message of the CM in an array of all of them: 0 for REQ, 10 for APR.
+func (a Attribute) index() int { return int(a - AttrREQ) }

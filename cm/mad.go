@@ -136,3 +136,34 @@ func (m *MAD) Encode(b *[MADLen]byte) error {
 	binary.BigEndian.PutUint32(b[20:], m.AttributeModifier)
 	return nil
 }
+
+// answersRequest is true for messages that return the transaction ID of the REQ or SIDR_REQ that they
+// answer. Linux copies it into all of them (drivers/infiniband/core/cm.c).
+func (m *MAD) answersRequest() bool {
+	switch m.Attribute {
+	case AttrMRA, AttrREJ, AttrREP, AttrSIDRREP:
+		return true
+	}
+	return false
+}
+
+// ids returns the connection that a message names, as the receiver and the sender know it.
+func (m *MAD) ids() (receiver, sender CommID) {
+	switch m.Attribute {
+	case AttrMRA:
+		return m.MRA.RemoteCommID, m.MRA.LocalCommID
+	case AttrREJ:
+		return m.REJ.RemoteCommID, m.REJ.LocalCommID
+	case AttrREP:
+		return m.REP.RemoteCommID, m.REP.LocalCommID
+	case AttrRTU:
+		return m.RTU.RemoteCommID, m.RTU.LocalCommID
+	case AttrDREQ:
+		return m.DREQ.RemoteCommID, m.DREQ.LocalCommID
+	case AttrDREP:
+		return m.DREP.RemoteCommID, m.DREP.LocalCommID
+	case AttrSIDRREP:
+		return m.SIDRREP.RequestID, 0
+	}
+	return 0, 0
+}

@@ -157,37 +157,6 @@ func (m *Manager) receive(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	return m.react(now, c, msg)
 }
 
-// answersRequest is true for messages that return the transaction ID of the REQ or SIDR_REQ that they
-// answer. Linux copies it into all of them (drivers/infiniband/core/cm.c).
-func (m *MAD) answersRequest() bool {
-	switch m.Attribute {
-	case AttrMRA, AttrREJ, AttrREP, AttrSIDRREP:
-		return true
-	}
-	return false
-}
-
-// ids returns the connection that a message names, as the receiver and the sender know it.
-func (m *MAD) ids() (receiver, sender CommID) {
-	switch m.Attribute {
-	case AttrMRA:
-		return m.MRA.RemoteCommID, m.MRA.LocalCommID
-	case AttrREJ:
-		return m.REJ.RemoteCommID, m.REJ.LocalCommID
-	case AttrREP:
-		return m.REP.RemoteCommID, m.REP.LocalCommID
-	case AttrRTU:
-		return m.RTU.RemoteCommID, m.RTU.LocalCommID
-	case AttrDREQ:
-		return m.DREQ.RemoteCommID, m.DREQ.LocalCommID
-	case AttrDREP:
-		return m.DREP.RemoteCommID, m.DREP.LocalCommID
-	case AttrSIDRREP:
-		return m.SIDRREP.RequestID, 0
-	}
-	return 0, 0
-}
-
 // stranger answers what belongs to no connection so that its sender need not repeat it: a
 // DREQ by DREP, as Linux does, a REP by REJ. Nothing is kept of it.
 func (m *Manager) stranger(from Peer, msg *MAD) Verdict {

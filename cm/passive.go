@@ -82,12 +82,6 @@ func (m *Manager) known(request *conn) *conn {
 	return m.byID[request.remoteID()]
 }
 
-// connects is false for services of datagrams.
-func (s ServiceID) connects() bool {
-	ps, _, ok := s.IP()
-	return !ok || ps != PortSpaceUDP
-}
-
 // Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
 // RNR retry count, SRQ, flow control and private data; the rest is filled in. The event
 // Established follows, or one that ends the connection.

@@ -273,7 +273,7 @@ func (s *script) deliver(message string, words []string) {
 	}
 	peer := peerNamed(from)
 	peer.SGIDIndex = uint8(named.num("gid", 0))
-	msg := MAD{Attribute: AttrREQ + Attribute(slices.Index(attributeNames[:], message)), TransactionID: 0xabc}
+	msg := MAD{Attribute: attributeNamed(message), TransactionID: 0xabc}
 	l := s.id(plain[0])
 	var r CommID
 	if len(plain) > 1 {
@@ -531,4 +531,13 @@ func (l *list) check(may func(*conn) bool) error {
 		return fmt.Errorf("%d are on it, counted are %d", n, l.n)
 	}
 	return nil
+}
+
+// attributeNamed returns the message of a name; one that is none for a name that nobody has.
+func attributeNamed(name string) Attribute {
+	a := AttrREQ
+	for a.Valid() && a.String() != name {
+		a++
+	}
+	return a
 }

@@ -47,3 +47,9 @@ func (s ServiceID) String() string {
 	}
 	return fmt.Sprintf("0x%016x", uint64(s))
 }
+
+// connects is false for services of datagrams.
+func (s ServiceID) connects() bool {
+	ps, _, ok := s.IP()
+	return !ok || ps != PortSpaceUDP
+}

@@ -86,5 +86,3 @@ const (
 
 	numMessages = int(AttrAPR-AttrREQ) + 1
 )
-
-func (a Attribute) index() int { return int(a - AttrREQ) }

@@ -66,7 +66,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 		values *[numMessages]uint64
 	}{{"cm_rx_msgs_", &c.Received}, {"cm_rx_duplicates_", &c.Duplicates}, {"cm_tx_msgs_", &c.Sent}, {"cm_tx_retries_", &c.Retries}} {
 		for i, v := range group.values {
-			f(group.name+strings.ToLower(attributeNames[i]), v)
+			f(group.name+strings.ToLower((AttrREQ + Attribute(i)).String()), v)
 		}
 	}
 	for v, n := range c.Verdicts {

@@ -295,8 +295,8 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 		many = append(many, roce4(i, write(bth.RCWriteMiddle, bth.PSN(i), 1024))...)
 	}
 	six := ether(0x86dd, ip6(17, nil, udp(roce6(write(bth.RCWriteOnly, 5, 99)))))
-	var mad [cm.MADLen]byte
-	if err := (&cm.MAD{Attribute: cm.AttrRTU}).Encode(&mad); err != nil {
+	var rtu [cm.MADLen]byte
+	if err := (&cm.MAD{Attribute: cm.AttrRTU}).Encode(&rtu); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]*trace.Frame{
@@ -307,7 +307,7 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 		"20, cut":    snap(frameOf(many), 3000),
 		"not RoCE":   {Link: trace.LinkEthernet, Data: make([]byte, 60), Length: 60},
 		"over IPv6":  {Link: trace.LinkEthernet, Data: six, Length: len(six)},
-		"of the CM":  frameOf(roce4(0, bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, Payload: mad[:]})),
+		"of the CM":  frameOf(roce4(0, bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, Payload: rtu[:]})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var d trace.Decoder

@@ -24,10 +24,10 @@ type packet struct {
 	Doubt     bool       `json:"doubt,omitempty"`
 
 	*headers
-	PayloadLen int      `json:"payload_len"`
-	Payload    hexBytes `json:"payload,omitempty"`
-	ICRC       icrc     `json:"icrc"`
-	CM         *mad     `json:"cm,omitempty"`
+	PayloadLen int        `json:"payload_len"`
+	Payload    hexBytes   `json:"payload,omitempty"`
+	ICRC       icrc       `json:"icrc"`
+	CM         *cmMessage `json:"cm,omitempty"`
 
 	Flow     int       `json:"flow,omitempty"`
 	Role     string    `json:"role,omitempty"`

@@ -5,9 +5,9 @@ import (
 	"github.com/gorxe/gorxe/cm"
 )
 
-// mad is the object of a message of the connection manager. Which members it has depends on the attribute; identifiers of either
+// cmMessage is the object of a message of the connection manager. Which members it has depends on the attribute; identifiers of either
 // side are as in the message, the sender's being the local one.
-type mad struct {
+type cmMessage struct {
 	Attribute     string `json:"attribute"`
 	AttributeID   uint16 `json:"attribute_id"`
 	TransactionID hex64  `json:"transaction_id"`
@@ -44,8 +44,8 @@ type mad struct {
 	PrivateData hexBytes `json:"private_data,omitempty"`
 }
 
-func madOf(m *cm.MAD, private bool) *mad {
-	o := &mad{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute), TransactionID: hex64(m.TransactionID)}
+func madOf(m *cm.MAD, private bool) *cmMessage {
+	o := &cmMessage{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute), TransactionID: hex64(m.TransactionID)}
 	var data []byte
 	switch m.Attribute {
 	case cm.AttrREQ:
@@ -81,7 +81,7 @@ func madOf(m *cm.MAD, private bool) *mad {
 	return o
 }
 
-func (o *mad) req(r *cm.REQ) []byte {
+func (o *cmMessage) req(r *cm.REQ) []byte {
 	o.LocalCommID = new(hex32(r.LocalCommID))
 	o.service(r.ServiceID)
 	o.LocalQPN, o.StartingPSN, o.PKey = &r.LocalQPN, &r.StartingPSN, &r.PKey
@@ -94,7 +94,7 @@ func (o *mad) req(r *cm.REQ) []byte {
 	return r.PrivateData
 }
 
-func (o *mad) rep(r *cm.REP) []byte {
+func (o *cmMessage) rep(r *cm.REP) []byte {
 	o.between(r.LocalCommID, r.RemoteCommID)
 	o.LocalQPN, o.StartingPSN = &r.LocalQPN, &r.StartingPSN
 	o.ResponderResources, o.InitiatorDepth = &r.ResponderResources, &r.InitiatorDepth
@@ -102,7 +102,7 @@ func (o *mad) rep(r *cm.REP) []byte {
 	return r.PrivateData
 }
 
-func (o *mad) sidrREP(r *cm.SIDRREP) []byte {
+func (o *cmMessage) sidrREP(r *cm.SIDRREP) []byte {
 	o.RequestID, o.Status, o.Text = new(hex32(r.RequestID)), new(uint8(r.Status)), r.Status.String()
 	o.service(r.ServiceID)
 	if r.Status == cm.SIDRSuccess {
@@ -111,11 +111,11 @@ func (o *mad) sidrREP(r *cm.SIDRREP) []byte {
 	return r.PrivateData
 }
 
-func (o *mad) between(local, remote cm.CommID) {
+func (o *cmMessage) between(local, remote cm.CommID) {
 	o.LocalCommID, o.RemoteCommID = new(hex32(local)), new(hex32(remote))
 }
 
-func (o *mad) service(id cm.ServiceID) {
+func (o *cmMessage) service(id cm.ServiceID) {
 	o.ServiceID, o.Service = new(hex64(id)), id.String()
 	_, o.Port, _ = id.IP()
 }
