@@ -98,13 +98,13 @@ fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends wi
 	echo; cat $$counts
 
 cover: ## branches of transport, qp and cm that their tests take
-	@for p in transport qp cm; do \
+	@for p in transport qp cm cm/mad; do \
 		out=$$(mktemp); go test -covermode=count -coverprofile=$$out ./$$p >/dev/null && echo "$$p:" && go run ./tools/branches -profile $$out; \
 		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
 	done
 
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
-	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./verbs transport qp cm
+	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./verbs transport qp cm cm/mad
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

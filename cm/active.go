@@ -1,21 +1,24 @@
 package cm
 
-import "slices"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"slices"
+)
 
 // Connect sends a REQ to a peer. The caller sets everything but LocalCommID and LocalCAGUID.
 // Without an answer it is sent MaxCMRetries times again, each after the remote response
 // timeout and the way there and back. The event Replied follows, or one that ends the
 // connection.
-func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
+func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error) {
 	id := m.newID()
-	lifetime := PacketLifeTime(req.Primary.LocalACKTimeout)
+	lifetime := mad.PacketLifeTime(req.Primary.LocalACKTimeout)
 	c := &conn{
 		local: id, peer: peer, tid: m.transaction(id), localQPN: req.LocalQPN, lifetime: lifetime,
-		reply: ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
+		reply: mad.ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
 		rest: restTime(req.Primary.LocalACKTimeout),
 	}
 	c.asked(req.ServiceID, req.PrivateData)
-	m.out.Attribute, m.out.TransactionID, m.out.REQ = AttrREQ, c.tid, *req
+	m.out.Attribute, m.out.TransactionID, m.out.REQ = mad.AttrREQ, c.tid, *req
 	m.out.REQ.LocalCommID, m.out.REQ.LocalCAGUID = id, m.cfg.CAGUID
 	m.add(now, c, StateREQSent)
 	if err := m.keep(now, c, &m.out); err != nil {
@@ -27,20 +30,20 @@ func (m *Manager) Connect(now Time, peer Peer, req *REQ) (CommID, error) {
 
 // transaction returns the transaction ID of the messages with which this side asks about a
 // connection. Nothing but the connection's own messages tells its upper half.
-func (m *Manager) transaction(id CommID) uint64 {
+func (m *Manager) transaction(id mad.CommID) uint64 {
 	return m.ids.transaction(id)<<32 | uint64(id)
 }
 
 // reply takes a REP for a REQ.
-func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
+func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	r := &msg.REP
 	c.remote, c.remoteKnown, c.peerQPN, c.peerGUID = r.LocalCommID, true, r.LocalQPN, r.LocalCAGUID
 	if other := m.byQPN[c.remoteQPN()]; other != nil && other != c {
-		m.reject(c.peer, msg.TransactionID, &REJ{
-			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: AnsweredREP, Reason: RejectStaleConn,
+		m.reject(c.peer, msg.TransactionID, &mad.REJ{
+			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn,
 		})
 		m.suspect(now, other)
-		m.tell(c, Rejected).REJ = &REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: AnsweredREP, Reason: RejectStaleConn}
+		m.tell(c, Rejected).REJ = &mad.REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn}
 		m.remove(c)
 		return VerdictStale
 	}
@@ -55,13 +58,13 @@ func (m *Manager) reply(now Time, c *conn, msg *MAD) Verdict {
 
 // Established answers a REP with RTU: the caller's queue pair is ready to receive. Until CommEst
 // says that the peer sends, the RTU is repeated: see repeatRTU.
-func (m *Manager) Established(now Time, id CommID, private []byte) error {
+func (m *Manager) Established(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Established", StateREPRcvd)
 	if err != nil {
 		return err
 	}
-	m.out.Attribute, m.out.TransactionID = AttrRTU, c.tid
-	m.out.RTU = RTU{LocalCommID: c.local, RemoteCommID: c.remote, PrivateData: private}
+	m.out.Attribute, m.out.TransactionID = mad.AttrRTU, c.tid
+	m.out.RTU = mad.RTU{LocalCommID: c.local, RemoteCommID: c.remote, PrivateData: private}
 	sent, err := m.send(c.peer, &m.out)
 	if err != nil {
 		return err

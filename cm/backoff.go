@@ -33,7 +33,7 @@ func (m *Manager) repeatRTU(now Time, c *conn) {
 		m.stop(c)
 		return
 	}
-	m.counters.Retries[m.resend(c).index()]++
+	m.counters.Retries[m.resend(c).Index()]++
 	c.gap *= 2
 	m.setTimer(c, now+Time(c.gap))
 }

@@ -3,6 +3,7 @@ package cm
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/gorxe/gorxe/cm/mad"
 	"testing"
 )
 
@@ -69,19 +70,19 @@ var lives = [numStates]string{
 
 // forged is a message of each kind for the receiver's and the sender's ID, from the peer's
 // address, with the peer's GUID and queue pair, and the receiver's queue pair.
-func forged(a Attribute, receiver, sender CommID) *MAD {
+func forged(a mad.Attribute, receiver, sender mad.CommID) *mad.Message {
 	guid := binary.BigEndian.AppendUint64(nil, 0x77)
-	return &MAD{
+	return &mad.Message{
 		Attribute: a,
-		REQ:       REQ{LocalCommID: sender, ServiceID: IPServiceID(PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33},
-		MRA:       MRA{LocalCommID: sender, RemoteCommID: receiver, ServiceTimeout: 24},
-		REJ:       REJ{LocalCommID: sender, RemoteCommID: receiver, Reason: RejectTimeout, ARI: guid},
-		REP:       REP{LocalCommID: sender, RemoteCommID: receiver, LocalQPN: 0x34, LocalCAGUID: 0x77},
-		RTU:       RTU{LocalCommID: sender, RemoteCommID: receiver},
-		DREQ:      DREQ{LocalCommID: sender, RemoteCommID: receiver, RemoteQPN: 0x11},
-		DREP:      DREP{LocalCommID: sender, RemoteCommID: receiver},
-		SIDRREQ:   SIDRREQ{RequestID: sender, ServiceID: IPServiceID(PortSpaceUDP, 9)},
-		SIDRREP:   SIDRREP{RequestID: receiver, QPN: 0x34},
+		REQ:       mad.REQ{LocalCommID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33},
+		MRA:       mad.MRA{LocalCommID: sender, RemoteCommID: receiver, ServiceTimeout: 24},
+		REJ:       mad.REJ{LocalCommID: sender, RemoteCommID: receiver, Reason: mad.RejectTimeout, ARI: guid},
+		REP:       mad.REP{LocalCommID: sender, RemoteCommID: receiver, LocalQPN: 0x34, LocalCAGUID: 0x77},
+		RTU:       mad.RTU{LocalCommID: sender, RemoteCommID: receiver},
+		DREQ:      mad.DREQ{LocalCommID: sender, RemoteCommID: receiver, RemoteQPN: 0x11},
+		DREP:      mad.DREP{LocalCommID: sender, RemoteCommID: receiver},
+		SIDRREQ:   mad.SIDRREQ{RequestID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 9)},
+		SIDRREP:   mad.SIDRREP{RequestID: receiver, QPN: 0x34},
 	}
 }
 
@@ -89,13 +90,13 @@ func forged(a Attribute, receiver, sender CommID) *MAD {
 // address, the GUID, the queue pairs and the peer's ID, changes nothing about it.
 func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
 	for state := range State(numStates) {
-		for a := AttrREQ; a <= AttrSIDRREP; a++ {
-			for _, receiver := range []CommID{0, 1, 0xffffffff} {
-				for _, sender := range []CommID{0, 0x22, 0x23} {
+		for a := mad.AttrREQ; a <= mad.AttrSIDRREP; a++ {
+			for _, receiver := range []mad.CommID{0, 1, 0xffffffff} {
+				for _, sender := range []mad.CommID{0, 0x22, 0x23} {
 					switch {
-					case sender == 0x22 && (a == AttrREQ || a == AttrSIDRREQ):
+					case sender == 0x22 && (a == mad.AttrREQ || a == mad.AttrSIDRREQ):
 						continue // the request itself once more
-					case sender == 0x22 && a == AttrREJ && state == StateREQRcvd:
+					case sender == 0x22 && a == mad.AttrREJ && state == StateREQRcvd:
 						continue // the peer gives up its REQ, and was not told our ID
 					}
 					t.Run(fmt.Sprintf("%v in %v, IDs %#x and %#x", a, state, uint32(receiver), uint32(sender)), func(t *testing.T) {
@@ -113,8 +114,8 @@ func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 		if state == StateREQSent || state == StateSIDRREQSent {
 			continue
 		}
-		for a := AttrMRA; a <= AttrDREP; a++ {
-			for _, sender := range []CommID{0, 0x23} {
+		for a := mad.AttrMRA; a <= mad.AttrDREP; a++ {
+			for _, sender := range []mad.CommID{0, 0x23} {
 				t.Run(fmt.Sprintf("%v in %v, ID %#x", a, state, uint32(sender)), func(t *testing.T) {
 					holds(t, state, forged(a, our(1), sender))
 				})
@@ -127,7 +128,7 @@ func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 // every answer returns, changes nothing either.
 func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
 	for _, state := range []State{StateREQSent, StateSIDRREQSent} {
-		for _, a := range []Attribute{AttrMRA, AttrREJ, AttrREP, AttrDREP, AttrRTU, AttrSIDRREP} {
+		for _, a := range []mad.Attribute{mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrDREP, mad.AttrRTU, mad.AttrSIDRREP} {
 			for name, tid := range map[string]uint64{
 				"none": 0, "our ID": uint64(our(1)), "that of another request": New(Config{}).transaction(our(2)),
 				"half of it": New(Config{}).transaction(our(2))&^0xffffffff | uint64(our(1)),
@@ -143,14 +144,14 @@ func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
 }
 
 // holds delivers a message 100 times to a connection in a state, which changes nothing about it.
-func holds(t *testing.T, state State, msg *MAD) {
+func holds(t *testing.T, state State, msg *mad.Message) {
 	t.Helper()
 	s := runScript(t, Config{}, lives[state])
 	before := *s.m.conns[our(1)]
 	if before.state != state {
 		t.Fatalf("the script leads to %v", before.state)
 	}
-	var b [MADLen]byte
+	var b [mad.Len]byte
 	if err := msg.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -175,15 +176,15 @@ func holds(t *testing.T, state State, msg *MAD) {
 // Silence at an ID in use would show anybody, at their own address, which IDs are.
 func TestNoAnswerTellsWhetherAnIDIsInUse(t *testing.T) {
 	for state := range State(numStates) {
-		for a := AttrMRA; a <= AttrSIDRREP; a++ {
-			if a == AttrSIDRREQ {
+		for a := mad.AttrMRA; a <= mad.AttrSIDRREP; a++ {
+			if a == mad.AttrSIDRREQ {
 				continue
 			}
 			t.Run(fmt.Sprintf("%v in %v", a, state), func(t *testing.T) {
 				var answers [2][]byte
-				for i, id := range []CommID{our(1), our(99)} {
+				for i, id := range []mad.CommID{our(1), our(99)} {
 					s := runScript(t, Config{}, lives[state])
-					var b [MADLen]byte
+					var b [mad.Len]byte
 					if err := forged(a, id, 0x22).Encode(&b); err != nil {
 						t.Fatal(err)
 					}
@@ -193,7 +194,7 @@ func TestNoAnswerTellsWhetherAnIDIsInUse(t *testing.T) {
 							t.Errorf("%v is told", o.Peer)
 						}
 						// All but the ID.
-						var m MAD
+						var m mad.Message
 						if err := m.Decode(o.MAD[:]); err != nil {
 							t.Fatal(err)
 						}

@@ -4,42 +4,43 @@ import (
 	"crypto/sha256"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
 // A conn is a connection, or a request for a service ID, from its first message until it is
 // forgotten.
 type conn struct {
-	local       CommID
-	remote      CommID
+	local       mad.CommID
+	remote      mad.CommID
 	remoteKnown bool // remote holds
 	state       State
 	since       Time
-	active      bool      // this side asked
-	service     ServiceID // for what
-	source      uint16    // port of who asked, 0 if it is not known
+	active      bool          // this side asked
+	service     mad.ServiceID // for what
+	source      uint16        // port of who asked, 0 if it is not known
 	peer        Peer
 	tid         uint64 // of the REQ or SIDR_REQ, which its answers return
 	localQPN    bth.QPN
 	peerQPN     bth.QPN
-	peerGUID    GUID
-	lifetime    Timeout   // packet life time
-	reply       int64     // ns to wait for the answer to what was sent last
-	retries     uint8     // how often it may be sent again at most
-	left        uint8     // how often it may be sent again from here
-	rest        int64     // ns of timewait
-	gap         int64     // ns between the last REP or RTU and the next
-	patience    Time      // by which MRAs may still lengthen the wait for the RTU
-	heard       bool      // a packet has come for its queue pair: the peer has sent its RTU
-	until       Time      // when the wait for an answer to the REP ends, here or at the peer
-	probes      uint8     // DREQs sent to ask whether the peer still knows the connection
-	probe       uint64    // transaction ID of these, 0 before the first
-	probeEnd    Time      // when it is no longer believed
-	waits       *listener // whose backlog it counts in, nil once the program has answered
-	half        bool      // it counts as half-open
+	peerGUID    mad.GUID
+	lifetime    mad.Timeout // packet life time
+	reply       int64       // ns to wait for the answer to what was sent last
+	retries     uint8       // how often it may be sent again at most
+	left        uint8       // how often it may be sent again from here
+	rest        int64       // ns of timewait
+	gap         int64       // ns between the last REP or RTU and the next
+	patience    Time        // by which MRAs may still lengthen the wait for the RTU
+	heard       bool        // a packet has come for its queue pair: the peer has sent its RTU
+	until       Time        // when the wait for an answer to the REP ends, here or at the peer
+	probes      uint8       // DREQs sent to ask whether the peer still knows the connection
+	probe       uint64      // transaction ID of these, 0 before the first
+	probeEnd    Time        // when it is no longer believed
+	waits       *listener   // whose backlog it counts in, nil once the program has answered
+	half        bool        // it counts as half-open
 
 	// sent is the message that is sent again on a timeout or a duplicate, where has is true.
-	sent [MADLen]byte
+	sent [mad.Len]byte
 	has  bool
 
 	deadline Time
@@ -52,9 +53,9 @@ type conn struct {
 }
 
 // asked notes what is asked for, by whom of those who send from the peer's or this address.
-func (c *conn) asked(service ServiceID, private []byte) {
+func (c *conn) asked(service mad.ServiceID, private []byte) {
 	c.service = service
-	var h IPHeader
+	var h mad.IPHeader
 	if _, err := h.Decode(private); err == nil {
 		c.source = h.SourcePort
 	}
@@ -65,12 +66,12 @@ func (c *conn) asked(service ServiceID, private []byte) {
 type (
 	remoteID struct {
 		gid  qp.GID
-		guid GUID // 0 for a request for a service ID
-		id   CommID
+		guid mad.GUID // 0 for a request for a service ID
+		id   mad.CommID
 	}
 	remoteQPN struct {
 		gid  qp.GID
-		guid GUID
+		guid mad.GUID
 		qpn  bth.QPN
 	}
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -23,18 +24,18 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 		< DREQ 0x22 #1
 		> A DREP #1 0x22
 		event DISCONNECTED #1 DREQ`)
-	if v := s.m.Receive(s.now, peerNamed("A"), make([]byte, MADLen)); v != VerdictMalformed {
+	if v := s.m.Receive(s.now, peerNamed("A"), make([]byte, mad.Len)); v != VerdictMalformed {
 		t.Errorf("a MAD of zeros is %v", v)
 	}
 	s.m.Receive(s.now, peerNamed("A"), nil)
-	s.m.Counters().Distrusted((&IPHeader{}).CheckSender(peerNamed("A").GID))
+	s.m.Counters().Distrusted((&mad.IPHeader{}).CheckSender(peerNamed("A").GID))
 	got := *s.m.Counters()
 	want := Counters{Forgotten: 0}
 	want.Received[iREQ], want.Received[iRTU], want.Received[iDREQ] = 1, 2, 1
 	want.Duplicates[iRTU] = 1
 	want.Sent[iREP], want.Sent[iDREP], want.Retries[iREP] = 2, 1, 1
 	want.Verdicts[VerdictTaken], want.Verdicts[VerdictDuplicate], want.Verdicts[VerdictMalformed] = 3, 1, 2
-	want.Malformed[ReasonBaseVersion], want.Malformed[ReasonLength], want.Malformed[ReasonIPSender] = 1, 1, 1
+	want.Malformed[mad.ReasonBaseVersion], want.Malformed[mad.ReasonLength], want.Malformed[mad.ReasonIPSender] = 1, 1, 1
 	if got != want {
 		t.Errorf("counted %+v, not %+v", got, want)
 	}
@@ -79,24 +80,24 @@ func TestQueuesGiveBackTheMemoryOfABurst(t *testing.T) {
 
 func TestCheckSaysWhyARequestCannotBeAccepted(t *testing.T) {
 	peer, local := qp.GID{15: 1}, qp.GID{15: 2}
-	good := REQ{PKey: 0xffff, PathMTU: 3, Primary: Path{LocalGID: peer, RemoteGID: local}}
+	good := mad.REQ{PKey: 0xffff, PathMTU: 3, Primary: mad.Path{LocalGID: peer, RemoteGID: local}}
 	for _, tt := range []struct {
 		name   string
-		change func(*REQ)
-		reason RejectReason
+		change func(*mad.REQ)
+		reason mad.RejectReason
 		ari    string
 	}{
-		{"a good one", func(*REQ) {}, 0, ""},
-		{"limited membership", func(r *REQ) { r.PKey = 0x7fff }, 0, ""},
-		{"an unreliable connection", func(r *REQ) { r.TransportService = TransportUC }, RejectInvalidTransportType, ""},
-		{"XRC", func(r *REQ) { r.TransportService = TransportExtended }, RejectInvalidTransportType, ""},
-		{"another port of ours", func(r *REQ) { r.Primary.RemoteGID[0] = 1 }, RejectInvalidGID, string(local[:])},
-		{"another partition", func(r *REQ) { r.PKey = 0x8001 }, RejectInvalidGID, string(local[:])},
-		{"a queue pair elsewhere", func(r *REQ) { r.Primary.LocalGID[0] = 1 }, RejectUnsupported, ""},
-		{"a path MTU of no meaning", func(r *REQ) { r.PathMTU = 0 }, RejectInvalidMTU, "\x04"},
-		{"another", func(r *REQ) { r.PathMTU = 6 }, RejectInvalidMTU, "\x04"},
-		{"the largest path MTU", func(r *REQ) { r.PathMTU = 4 }, 0, ""},
-		{"more than the link carries", func(r *REQ) { r.PathMTU = 5 }, RejectInvalidMTU, "\x04"},
+		{"a good one", func(*mad.REQ) {}, 0, ""},
+		{"limited membership", func(r *mad.REQ) { r.PKey = 0x7fff }, 0, ""},
+		{"an unreliable connection", func(r *mad.REQ) { r.TransportService = mad.TransportUC }, mad.RejectInvalidTransportType, ""},
+		{"XRC", func(r *mad.REQ) { r.TransportService = mad.TransportExtended }, mad.RejectInvalidTransportType, ""},
+		{"another port of ours", func(r *mad.REQ) { r.Primary.RemoteGID[0] = 1 }, mad.RejectInvalidGID, string(local[:])},
+		{"another partition", func(r *mad.REQ) { r.PKey = 0x8001 }, mad.RejectInvalidGID, string(local[:])},
+		{"a queue pair elsewhere", func(r *mad.REQ) { r.Primary.LocalGID[0] = 1 }, mad.RejectUnsupported, ""},
+		{"a path MTU of no meaning", func(r *mad.REQ) { r.PathMTU = 0 }, mad.RejectInvalidMTU, "\x04"},
+		{"another", func(r *mad.REQ) { r.PathMTU = 6 }, mad.RejectInvalidMTU, "\x04"},
+		{"the largest path MTU", func(r *mad.REQ) { r.PathMTU = 4 }, 0, ""},
+		{"more than the link carries", func(r *mad.REQ) { r.PathMTU = 5 }, mad.RejectInvalidMTU, "\x04"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := good
@@ -113,40 +114,40 @@ func TestARequestThatNoProgramCouldAcceptIsRefusedAndNotKept(t *testing.T) {
 	peer, local := qp.GID{15: 1}, qp.GID{15: 2}
 	for _, tt := range []struct {
 		name      string
-		change    func(*REQ)
+		change    func(*mad.REQ)
 		index     uint8
 		verdict   Verdict
-		reason    RejectReason
+		reason    mad.RejectReason
 		malformed uint64
 	}{
-		{"a good one", func(*REQ) {}, 0, VerdictTaken, 0, 0},
-		{"one that nobody listens for", func(r *REQ) { r.ServiceID, r.PathMTU = IPServiceID(PortSpaceTCP, 8), 0 }, 0, VerdictNoListener, RejectInvalidServiceID, 0},
-		{"a queue pair elsewhere", func(r *REQ) { r.Primary.LocalGID[0] = 1 }, 0, VerdictRefused, RejectUnsupported, 1},
-		{"more than the link carries", func(r *REQ) { r.PathMTU = 5 }, 0, VerdictRefused, RejectInvalidMTU, 0},
-		{"an entry of the GID table that has gone", func(*REQ) {}, 1, VerdictRefused, RejectInvalidGID, 0},
+		{"a good one", func(*mad.REQ) {}, 0, VerdictTaken, 0, 0},
+		{"one that nobody listens for", func(r *mad.REQ) { r.ServiceID, r.PathMTU = mad.IPServiceID(mad.PortSpaceTCP, 8), 0 }, 0, VerdictNoListener, mad.RejectInvalidServiceID, 0},
+		{"a queue pair elsewhere", func(r *mad.REQ) { r.Primary.LocalGID[0] = 1 }, 0, VerdictRefused, mad.RejectUnsupported, 1},
+		{"more than the link carries", func(r *mad.REQ) { r.PathMTU = 5 }, 0, VerdictRefused, mad.RejectInvalidMTU, 0},
+		{"an entry of the GID table that has gone", func(*mad.REQ) {}, 1, VerdictRefused, mad.RejectInvalidGID, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(Config{CAGUID: ourGUID, Local: func(i uint8) (qp.GID, qp.MTU, bool) { return local, 2048, i == 0 }})
-			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, 1); err != nil {
+			if _, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, 7), AnyGID, 1); err != nil {
 				t.Fatal(err)
 			}
-			msg := MAD{Attribute: AttrREQ, TransactionID: 9, REQ: REQ{
-				LocalCommID: 0x22, PKey: 0xffff, PathMTU: 3, ServiceID: IPServiceID(PortSpaceTCP, 7),
-				Primary: Path{LocalGID: peer, RemoteGID: local},
+			msg := mad.Message{Attribute: mad.AttrREQ, TransactionID: 9, REQ: mad.REQ{
+				LocalCommID: 0x22, PKey: 0xffff, PathMTU: 3, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7),
+				Primary: mad.Path{LocalGID: peer, RemoteGID: local},
 			}}
 			tt.change(&msg.REQ)
-			var b [MADLen]byte
+			var b [mad.Len]byte
 			if err := msg.Encode(&b); err != nil {
 				t.Fatal(err)
 			}
 			if v := m.Receive(0, Peer{GID: peer, SGIDIndex: tt.index}, b[:]); v != tt.verdict {
 				t.Fatalf("the verdict is %v", v)
 			}
-			if n := m.counters.Malformed[ReasonIPSender]; n != tt.malformed {
+			if n := m.counters.Malformed[mad.ReasonIPSender]; n != tt.malformed {
 				t.Errorf("%d senders are counted as not to be believed", n)
 			}
 			var o Outgoing
-			var answer MAD
+			var answer mad.Message
 			switch sent := m.NextSend(&o); {
 			case sent != (tt.reason != 0):
 				t.Fatalf("a message was sent: %v", sent)
@@ -157,7 +158,7 @@ func TestARequestThatNoProgramCouldAcceptIsRefusedAndNotKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &answer.REJ
-			if answer.Attribute != AttrREJ || answer.TransactionID != 9 || r.RemoteCommID != 0x22 || r.LocalCommID != 0 || r.Reason != tt.reason {
+			if answer.Attribute != mad.AttrREJ || answer.TransactionID != 9 || r.RemoteCommID != 0x22 || r.LocalCommID != 0 || r.Reason != tt.reason {
 				t.Errorf("the answer is %+v", answer)
 			}
 			if m.Len() != ([numStates]int{}) || m.HalfOpen() != 0 || m.Events() != 0 {
@@ -181,7 +182,7 @@ func TestAllConnectionsAreDescribed(t *testing.T) {
 		< RTU 0x22 #2
 		event ESTABLISHED #2`)
 	got := slices.SortedFunc(s.m.All(), func(a, b ConnInfo) int { return int(a.Since - b.Since) })
-	service := IPServiceID(PortSpaceTCP, 7)
+	service := mad.IPServiceID(mad.PortSpaceTCP, 7)
 	want := []ConnInfo{
 		{ID: our(1), State: StateREQSent, Peer: peerNamed("A"), QPN: 0x11, Active: true, Service: service, RetriesLeft: 4},
 		{ID: our(2), RemoteID: 0x22, State: StateEstablished, Since: 1210e6, Peer: peerNamed("A"), QPN: 0x11, PeerQPN: 0x33, Service: service, SourcePort: 0x1234},

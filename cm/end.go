@@ -1,14 +1,16 @@
 package cm
 
+import "github.com/gorxe/gorxe/cm/mad"
+
 // Disconnect sends a DREQ, in answer to which the event Disconnected comes; without an answer
 // it comes after as many tries as the REQ asked for.
-func (m *Manager) Disconnect(now Time, id CommID, private []byte) error {
+func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Disconnect", StateEstablished, StateREPSent)
 	if err != nil {
 		return err
 	}
-	m.out.Attribute, m.out.TransactionID = AttrDREQ, m.transaction(id)
-	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
+	m.out.Attribute, m.out.TransactionID = mad.AttrDREQ, m.transaction(id)
+	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
 	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
 	if c.state == StateREPSent {
 		// Nothing says that the peer is at its address: see backOff.
@@ -24,7 +26,7 @@ func (m *Manager) Disconnect(now Time, id CommID, private []byte) error {
 
 // Withdraw ends a request that the peer has not answered, without an event and without a word to
 // the peer: its host has said that nothing there can answer.
-func (m *Manager) Withdraw(id CommID) error {
+func (m *Manager) Withdraw(id mad.CommID) error {
 	c, err := m.lookup(id, "Withdraw", StateREQSent, StateSIDRREQSent)
 	if err != nil {
 		return err
@@ -35,7 +37,7 @@ func (m *Manager) Withdraw(id CommID) error {
 
 // Ignore forgets a request, as if it had been lost: its peer repeats it, which is then a new one, until
 // its retries are spent.
-func (m *Manager) Ignore(id CommID) error {
+func (m *Manager) Ignore(id mad.CommID) error {
 	c, err := m.lookup(id, "Ignore", StateREQRcvd, StateSIDRREQRcvd)
 	if err != nil {
 		return err
@@ -52,13 +54,13 @@ const dreqRetries = 7
 // replyTime is how long in nanoseconds to wait for the answer of a peer that chose the times
 // itself: no less than 0.5 s and no more than 8.6 s, so that it can neither draw a burst of
 // repetitions nor hold a half-open connection for hours.
-func replyTime(lifetime, response Timeout) int64 {
-	return min(max(ReplyTimeout(lifetime, response), 500e6), Timeout(21).Nanoseconds())
+func replyTime(lifetime, response mad.Timeout) int64 {
+	return min(max(mad.ReplyTimeout(lifetime, response), 500e6), mad.Timeout(21).Nanoseconds())
 }
 
 // Cancel ends a connection that is not established, or a request for a service ID, without an
 // event: the program does not want it any more.
-func (m *Manager) Cancel(now Time, id CommID) error {
+func (m *Manager) Cancel(now Time, id mad.CommID) error {
 	c, err := m.lookup(id, "Cancel", StateREQSent, StateREPRcvd, StateREQRcvd, StateREPSent, StateSIDRREQSent, StateSIDRREQRcvd)
 	if err != nil {
 		return err
@@ -79,8 +81,8 @@ func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 	m.settle(c)
 	m.forgetQPN(c)
 	c.state = StateTimewait
-	m.out.Attribute, m.out.TransactionID = AttrDREP, tid
-	m.out.DREP = DREP{LocalCommID: c.local, RemoteCommID: c.remote}
+	m.out.Attribute, m.out.TransactionID = mad.AttrDREP, tid
+	m.out.DREP = mad.DREP{LocalCommID: c.local, RemoteCommID: c.remote}
 	// The error is of values that do not fit their fields, and a DREP has none such.
 	_ = m.out.Encode(&c.sent)
 	c.has = true
@@ -104,8 +106,8 @@ func (m *Manager) remember(c *conn, t Time) {
 }
 
 // maxRest bounds what a peer can ask for: 4.3 s, twice what Linux asks for.
-const maxRest Timeout = 20
+const maxRest mad.Timeout = 20
 
 // restTime is how long packets of a connection may be on their way after its end: the local
 // ACK timeout, as Linux has it.
-func restTime(localACK Timeout) int64 { return min(localACK, maxRest).Nanoseconds() }
+func restTime(localACK mad.Timeout) int64 { return min(localACK, maxRest).Nanoseconds() }

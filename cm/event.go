@@ -1,6 +1,9 @@
 package cm
 
-import "strconv"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"strconv"
+)
 
 // EventKind is what happened to a connection.
 type EventKind uint8
@@ -32,16 +35,16 @@ func (k EventKind) String() string {
 // private data is the event's own.
 type Event struct {
 	Kind     EventKind
-	ID       CommID
+	ID       mad.CommID
 	Peer     Peer
 	Listener ListenerID // of Requested and SIDRRequested
 
-	REQ     *REQ     // Requested
-	REP     *REP     // Replied
-	REJ     *REJ     // Rejected, and Disconnected by a peer that gave up
-	DREQ    *DREQ    // Disconnected by the peer
-	SIDRREQ *SIDRREQ // SIDRRequested
-	SIDRREP *SIDRREP // Resolved
+	REQ     *mad.REQ     // Requested
+	REP     *mad.REP     // Replied
+	REJ     *mad.REJ     // Rejected, and Disconnected by a peer that gave up
+	DREQ    *mad.DREQ    // Disconnected by the peer
+	SIDRREQ *mad.SIDRREQ // SIDRRequested
+	SIDRREP *mad.SIDRREP // Resolved
 }
 
 // Events returns how many events wait to be taken. There is no bound to them here: who lets a

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // A REQ for TCP port 7174, rping's, made and read back as the other side reads it.
 func Example() {
-	h := cm.IPHeader{
+	h := mad.IPHeader{
 		SourcePort: 34384, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3"),
 	}
 	private, err := h.Append(nil)
@@ -17,25 +17,25 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	m := cm.MAD{
-		TransactionID: 1, Attribute: cm.AttrREQ,
-		REQ: cm.REQ{
-			LocalCommID: 0x8acc1d22, ServiceID: cm.IPServiceID(cm.PortSpaceTCP, 7174), LocalQPN: 17, StartingPSN: 1000,
+	m := mad.Message{
+		TransactionID: 1, Attribute: mad.AttrREQ,
+		REQ: mad.REQ{
+			LocalCommID: 0x8acc1d22, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), LocalQPN: 17, StartingPSN: 1000,
 			RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, PathMTU: 3, PrivateData: append(private, "hello"...),
 		},
 	}
-	var b [cm.MADLen]byte
+	var b [mad.Len]byte
 	if err := m.Encode(&b); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	var got cm.MAD
+	var got mad.Message
 	if err := got.Decode(b[:]); err != nil {
 		fmt.Println(err)
 		return
 	}
-	var from cm.IPHeader
+	var from mad.IPHeader
 	consumer, err := from.Decode(got.REQ.PrivateData)
 	if err != nil {
 		fmt.Println(err)
@@ -52,17 +52,17 @@ func Example() {
 
 // Counters by reason, and the words for a person.
 func ExampleReason() {
-	var refused [cm.NumReasons]uint64
-	hostile := make([]byte, cm.MADLen)
+	var refused [mad.NumReasons]uint64
+	hostile := make([]byte, mad.Len)
 
-	var m cm.MAD
-	refused[cm.ReasonOf(m.Decode(hostile))]++
+	var m mad.Message
+	refused[mad.ReasonOf(m.Decode(hostile))]++
 	for r, n := range refused {
 		if n > 0 {
-			fmt.Println(cm.Reason(r), n)
+			fmt.Println(mad.Reason(r), n)
 		}
 	}
-	fmt.Println(cm.Explain(hostile))
+	fmt.Println(mad.Explain(hostile))
 	// Output:
 	// base_version 1
 	// cm: message refused: base version of the MAD is not 1: it is 0
@@ -70,7 +70,7 @@ func ExampleReason() {
 
 // How long the sender of a REQ waits for the REP with the times that Linux uses.
 func ExampleReplyTimeout() {
-	ns := cm.ReplyTimeout(18, 20)
+	ns := mad.ReplyTimeout(18, 20)
 	fmt.Printf("%.1f s\n", float64(ns)/1e9)
 	// Output:
 	// 6.4 s

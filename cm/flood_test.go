@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -13,11 +14,11 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 	const hosts, of = 50, 20
 	for _, tt := range []struct {
 		name   string
-		act    func(m *Manager, now Time, id CommID) error
+		act    func(m *Manager, now Time, id mad.CommID) error
 		repeat int  // how often each REQ comes
 		apart  Time // between them
 		later  Time // the program's second thoughts
-		then   func(m *Manager, now Time, id CommID) error
+		then   func(m *Manager, now Time, id mad.CommID) error
 		most   int  // messages for a REQ
 		open   int  // half-open connections of a host, 0 is the default
 		step   Time // between the REQs of a host
@@ -30,12 +31,14 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 		{"accepted and displaced at once", accept, 1, 0, 0, nil, 6, 5, 0},
 		{"accepted and displaced at once, repeated", accept, 3, 0, 0, nil, 6, 5, 0},
 		{"accepted and displaced after the last REP", accept, 1, 0, 0, nil, 6, 5, 15e9},
-		{"refused", func(m *Manager, _ Time, id CommID) error { return m.Reject(id, RejectConsumerDefined, nil, nil) }, 1, 0, 0, nil, 1, 0, 0},
-		{"not answered", func(*Manager, Time, CommID) error { return nil }, 3, 20e9, 0, nil, 1, 0, 0},
+		{"refused", func(m *Manager, _ Time, id mad.CommID) error {
+			return m.Reject(id, mad.RejectConsumerDefined, nil, nil)
+		}, 1, 0, 0, nil, 1, 0, 0},
+		{"not answered", func(*Manager, Time, mad.CommID) error { return nil }, 3, 20e9, 0, nil, 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(Config{CAGUID: ourGUID, MaxHalfOpenPeer: tt.open})
-			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, 10*hosts*of); err != nil {
+			if _, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, 7), AnyGID, 10*hosts*of); err != nil {
 				t.Fatal(err)
 			}
 			now, sent := Time(0), 0
@@ -52,14 +55,14 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 				}
 				now = end
 			}
-			var ids []CommID
+			var ids []mad.CommID
 			forged := 0
 			for range tt.repeat {
 				for i := range hosts * of {
-					var b [MADLen]byte
-					req := MAD{Attribute: AttrREQ, REQ: REQ{
-						LocalCommID: CommID(i + 1), ServiceID: IPServiceID(PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: bth.QPN(i + 16),
-						LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: Path{LocalACKTimeout: 17},
+					var b [mad.Len]byte
+					req := mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{
+						LocalCommID: mad.CommID(i + 1), ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: bth.QPN(i + 16),
+						LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: mad.Path{LocalACKTimeout: 17},
 					}}
 					if err := req.Encode(&b); err != nil {
 						t.Fatal(err)
@@ -95,15 +98,17 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 				t.Errorf("left over: %v", m.Len())
 			}
 			if sent > tt.most*forged || sent < forged/2 {
-				t.Errorf("%d messages of %d bytes for %d REQs: %.2f for each, %d is the bound", sent, MADLen, forged, float64(sent)/float64(forged), tt.most)
+				t.Errorf("%d messages of %d bytes for %d REQs: %.2f for each, %d is the bound", sent, mad.Len, forged, float64(sent)/float64(forged), tt.most)
 			}
 		})
 	}
 }
 
-func accept(m *Manager, now Time, id CommID) error { return m.Accept(now, id, &REP{LocalQPN: 0x11}) }
+func accept(m *Manager, now Time, id mad.CommID) error {
+	return m.Accept(now, id, &mad.REP{LocalQPN: 0x11})
+}
 
-func disconnect(m *Manager, now Time, id CommID) error { return m.Disconnect(now, id, nil) }
+func disconnect(m *Manager, now Time, id mad.CommID) error { return m.Disconnect(now, id, nil) }
 
 // A flood of REQs that bear a victim's address displaces the victim's own connection only if more of
 // them than fit are accepted between its REP and its RTU: see makeRoom. Before and after it nothing
@@ -124,30 +129,30 @@ func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(Config{CAGUID: ourGUID})
-			if _, err := m.Listen(IPServiceID(PortSpaceTCP, 7), AnyGID, tt.waiting+2); err != nil {
+			if _, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, 7), AnyGID, tt.waiting+2); err != nil {
 				t.Fatal(err)
 			}
-			const mine, start = CommID(0xffffffff), Time(200e6)
+			const mine, start = mad.CommID(0xffffffff), Time(200e6)
 			victim := peerNamed("A")
-			deliver := func(now Time, msg *MAD) Verdict {
-				var b [MADLen]byte
+			deliver := func(now Time, msg *mad.Message) Verdict {
+				var b [mad.Len]byte
 				if err := msg.Encode(&b); err != nil {
 					t.Fatal(err)
 				}
 				return m.Receive(now, victim, b[:])
 			}
-			req := func(id CommID) *MAD {
-				return &MAD{Attribute: AttrREQ, REQ: REQ{
-					LocalCommID: id, ServiceID: IPServiceID(PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: 0x33,
-					LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: Path{LocalACKTimeout: 17},
+			req := func(id mad.CommID) *mad.Message {
+				return &mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{
+					LocalCommID: id, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: 0x33,
+					LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: mad.Path{LocalACKTimeout: 17},
 				}}
 			}
-			var queue []CommID
+			var queue []mad.CommID
 			var rtu Time
-			var conn CommID
+			var conn mad.CommID
 			ended := false
 			each := Time(1e9) / Time(tt.rate)
-			for now, i := Time(0), CommID(1); rtu == 0 || now < rtu; now, i = now+each, i+1 {
+			for now, i := Time(0), mad.CommID(1); rtu == 0 || now < rtu; now, i = now+each, i+1 {
 				if now > 50*start {
 					t.Fatal("the victim's REQ finds no room")
 				}
@@ -171,7 +176,7 @@ func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 					}
 				}
 				for len(queue) > tt.waiting {
-					if err := m.Accept(now, queue[0], &REP{LocalQPN: 0x11}); err != nil {
+					if err := m.Accept(now, queue[0], &mad.REP{LocalQPN: 0x11}); err != nil {
 						t.Fatal(err)
 					}
 					if queue[0] == conn {
@@ -185,12 +190,12 @@ func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 			if ended == tt.in {
 				t.Fatalf("displaced: %v", ended)
 			}
-			deliver(rtu, &MAD{Attribute: AttrRTU, RTU: RTU{LocalCommID: mine, RemoteCommID: conn}})
+			deliver(rtu, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: mine, RemoteCommID: conn}})
 			if c := m.conns[conn]; tt.in && (c == nil || c.state != StateEstablished) {
 				t.Errorf("the victim's connection is %+v", c)
 			}
 			// The flood displaces nothing that is established.
-			for i := range CommID(3000) {
+			for i := range mad.CommID(3000) {
 				deliver(rtu, req(mine-1-i))
 			}
 			if c := m.conns[conn]; tt.in && c.state != StateEstablished {

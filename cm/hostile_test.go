@@ -3,6 +3,7 @@ package cm
 import (
 	"testing"
 
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -11,15 +12,15 @@ import (
 // beginning of a MAD.
 func FuzzManager(f *testing.F) {
 	asked := New(Config{}).transaction(our(1))
-	for _, seed := range []MAD{
-		{Attribute: AttrREQ, REQ: REQ{LocalCommID: 9, ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: 1, LocalCAGUID: 1}},
-		{Attribute: AttrREP, TransactionID: asked, REP: REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
-		{Attribute: AttrDREQ, DREQ: DREQ{LocalCommID: 0x22, RemoteCommID: our(2), RemoteQPN: 0x11}},
-		{Attribute: AttrSIDRREQ, SIDRREQ: SIDRREQ{RequestID: 4, ServiceID: IPServiceID(PortSpaceUDP, 7)}},
-		{Attribute: AttrMRA, TransactionID: asked, MRA: MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
-		{Attribute: AttrREJ, TransactionID: asked, REJ: REJ{RemoteCommID: our(1), Reason: RejectTimeout, ARI: make([]byte, 8)}},
+	for _, seed := range []mad.Message{
+		{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: 9, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalQPN: 1, LocalCAGUID: 1}},
+		{Attribute: mad.AttrREP, TransactionID: asked, REP: mad.REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
+		{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: 0x22, RemoteCommID: our(2), RemoteQPN: 0x11}},
+		{Attribute: mad.AttrSIDRREQ, SIDRREQ: mad.SIDRREQ{RequestID: 4, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)}},
+		{Attribute: mad.AttrMRA, TransactionID: asked, MRA: mad.MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
+		{Attribute: mad.AttrREJ, TransactionID: asked, REJ: mad.REJ{RemoteCommID: our(1), Reason: mad.RejectTimeout, ARI: make([]byte, 8)}},
 	} {
-		var b [MADLen]byte
+		var b [mad.Len]byte
 		if err := seed.Encode(&b); err != nil {
 			f.Fatal(err)
 		}
@@ -48,8 +49,8 @@ func FuzzManager(f *testing.F) {
 		for len(data) >= 4 {
 			do := data[:4]
 			data = data[4:]
-			n := min(len(data), MADLen)
-			var b [MADLen]byte
+			n := min(len(data), mad.Len)
+			var b [mad.Len]byte
 			copy(b[:], data[:n])
 			data = data[n:]
 			now += Time(do[0]) * 100e6
@@ -60,19 +61,19 @@ func FuzzManager(f *testing.F) {
 				switch {
 				case do[2]&1 == 0:
 				case ev.Kind == Requested && do[2]&2 == 0:
-					_ = m.Accept(now, ev.ID, &REP{LocalQPN: 0x11})
+					_ = m.Accept(now, ev.ID, &mad.REP{LocalQPN: 0x11})
 				case ev.Kind == Replied && do[2]&2 == 0:
 					_ = m.Established(now, ev.ID, nil)
 				case ev.Kind == Requested || ev.Kind == Replied:
-					_ = m.Reject(ev.ID, RejectConsumerDefined, nil, nil)
+					_ = m.Reject(ev.ID, mad.RejectConsumerDefined, nil, nil)
 				case ev.Kind == SIDRRequested:
-					_ = m.Answer(now, ev.ID, &SIDRREP{})
+					_ = m.Answer(now, ev.ID, &mad.SIDRREP{})
 				case ev.Kind == Established:
 					_ = m.Disconnect(now, ev.ID, nil)
 				}
 			}
 			for o := (Outgoing{}); m.NextSend(&o); {
-				var msg MAD
+				var msg mad.Message
 				if err := msg.Decode(o.MAD[:]); err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,9 @@
 package cm
 
-import "github.com/gorxe/gorxe/internal/prp"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/internal/prp"
+)
 
 // idSequence hands out communication IDs. It is a keyed permutation of a counter: an ID comes
 // back after all 2^32 others, and nobody without the secret can tell the next one from those
@@ -22,16 +25,16 @@ const (
 )
 
 // next returns the ID after the latest.
-func (s *idSequence) next() CommID {
+func (s *idSequence) next() mad.CommID {
 	s.n++
 	return s.at(s.n)
 }
 
 // at returns the ID with a number.
-func (s *idSequence) at(n uint32) CommID { return CommID(s.order.Map(32, idTweak, n)) }
+func (s *idSequence) at(n uint32) mad.CommID { return mad.CommID(s.order.Map(32, idTweak, n)) }
 
 // transaction returns the upper half of the transaction ID of a connection.
-func (s *idSequence) transaction(id CommID) uint64 {
+func (s *idSequence) transaction(id mad.CommID) uint64 {
 	return uint64(s.order.Map(32, transactionTweak, uint32(id)))
 }
 

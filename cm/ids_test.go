@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"github.com/gorxe/gorxe/cm/mad"
 	"math/bits"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func TestCommunicationIDsDoNotShowTheirOrder(t *testing.T) {
 	const n = 1 << 14
 	ids, other := newIDs([32]byte{1}), newIDs([32]byte{3})
-	seen, sums, masks := map[CommID]bool{}, map[CommID]int{}, map[CommID]int{}
+	seen, sums, masks := map[mad.CommID]bool{}, map[mad.CommID]int{}, map[mad.CommID]int{}
 	flipped := 0
 	for i := range uint32(n) {
 		a, b := ids.at(i), ids.at(i+1)
@@ -25,7 +26,7 @@ func TestCommunicationIDsDoNotShowTheirOrder(t *testing.T) {
 		masks[b^a]++
 		flipped += bits.OnesCount32(uint32(a ^ b))
 	}
-	for name, of := range map[string]map[CommID]int{"differ by": sums, "differ in the bits": masks} {
+	for name, of := range map[string]map[mad.CommID]int{"differ by": sums, "differ in the bits": masks} {
 		for d, count := range of {
 			if count > 2 {
 				t.Errorf("%d neighbours %s %#x", count, name, uint32(d))

@@ -3,6 +3,7 @@ package cm
 import (
 	"fmt"
 
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -14,7 +15,7 @@ const AnyGID = -1
 
 // place is where a listener listens.
 type place struct {
-	service ServiceID
+	service mad.ServiceID
 	gid     int // entry of the GID table, or AnyGID
 }
 
@@ -32,7 +33,7 @@ type listener struct {
 // wait for the program, and as many again of peers that have less than their share of it: what
 // backlog is by the number of peers that wait, at least 1. So no peer keeps others out. What is
 // more is dropped, and its sender tries again.
-func (m *Manager) Listen(service ServiceID, gid, backlog int) (ListenerID, error) {
+func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, error) {
 	at := place{service, max(gid, AnyGID)}
 	if m.listeners[at] != nil {
 		return 0, fmt.Errorf("cm: %v is in use by another listener", service)
@@ -52,7 +53,7 @@ func (m *Manager) StopListening(id ListenerID) {
 }
 
 // listening finds who listens for a service at an entry of the GID table.
-func (m *Manager) listening(service ServiceID, gid uint8) *listener {
+func (m *Manager) listening(service mad.ServiceID, gid uint8) *listener {
 	if l := m.listeners[place{service, int(gid)}]; l != nil {
 		return l
 	}

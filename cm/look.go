@@ -4,17 +4,18 @@ import (
 	"iter"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // ConnInfo describes a connection or a request for a service ID.
 type ConnInfo struct {
-	ID, RemoteID CommID // RemoteID is 0 while it is not known
+	ID, RemoteID mad.CommID // RemoteID is 0 while it is not known
 	State        State
 	Since        Time // when it came to be
 	Peer         Peer
 	QPN, PeerQPN bth.QPN // 0 while they are not known
 	Active       bool    // this side asked
-	Service      ServiceID
+	Service      mad.ServiceID
 	SourcePort   uint16 // of the side that asked, 0 if it has no IP header
 	RetriesLeft  uint8  // of what was sent last, where the peer has not answered
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -20,7 +21,7 @@ type Peer struct {
 type Config struct {
 	// CAGUID tells this instance from all others in the world: peers take another
 	// connection of the same GUID and queue pair number for the old one.
-	CAGUID GUID
+	CAGUID mad.GUID
 	// Secret is the key of the communication IDs, which must not be guessed: 32 bytes of
 	// crypto/rand. Two managers with the same secret use the same IDs.
 	Secret [32]byte
@@ -80,7 +81,7 @@ type Manager struct {
 	ids          idSequence
 	listeners    map[place]*listener
 	nextListener ListenerID
-	conns        map[CommID]*conn
+	conns        map[mad.CommID]*conn
 	requests     map[requestID]*conn // those that a peer made, until it is proven: see conn.unproven
 	byID         map[remoteID]*conn  // all others whose remote ID is known
 	byQPN        map[remoteQPN]*conn // of these, those that are not over
@@ -88,7 +89,7 @@ type Manager struct {
 	half         halfOpen
 	peers        map[qp.GID]*halfOpen // those of each address, none without
 	rest         timewait
-	in, out      MAD // scratch
+	in, out      mad.Message // scratch
 	sends        queue[Outgoing]
 	events       queue[Event]
 	counters     Counters
@@ -97,14 +98,14 @@ type Manager struct {
 // Outgoing is a MAD to send to queue pair 1 of a peer.
 type Outgoing struct {
 	Peer Peer
-	MAD  [MADLen]byte
+	MAD  [mad.Len]byte
 }
 
 // New makes a manager without listeners and connections.
 func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
-		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[CommID]*conn{},
+		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[mad.CommID]*conn{},
 		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{},
 		peers: map[qp.GID]*halfOpen{},
 		half:  halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
@@ -114,32 +115,32 @@ func New(cfg Config) *Manager {
 // Receive takes a MAD that came to queue pair 1. b is borrowed for the call.
 func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 	if err := m.in.Decode(b); err != nil {
-		m.counters.Malformed[ReasonOf(err)]++
+		m.counters.Malformed[mad.ReasonOf(err)]++
 		return m.counters.verdict(VerdictMalformed)
 	}
-	m.counters.Received[m.in.Attribute.index()]++
+	m.counters.Received[m.in.Attribute.Index()]++
 	v := m.receive(now, from, &m.in, b)
 	if v == VerdictDuplicate {
-		m.counters.Duplicates[m.in.Attribute.index()]++
+		m.counters.Duplicates[m.in.Attribute.Index()]++
 	}
 	return m.counters.verdict(v)
 }
 
-func (m *Manager) receive(now Time, from Peer, msg *MAD, raw []byte) Verdict {
+func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	if m.cfg.Allow != nil && !m.cfg.Allow(from.GID) {
 		return m.turnAway(from, msg)
 	}
 	switch msg.Attribute {
-	case AttrREQ:
+	case mad.AttrREQ:
 		return m.request(now, from, msg, raw)
-	case AttrSIDRREQ:
+	case mad.AttrSIDRREQ:
 		return m.sidrRequest(now, from, msg, raw)
-	case AttrLAP, AttrAPR:
+	case mad.AttrLAP, mad.AttrAPR:
 		return VerdictUnsupported
 	}
-	local, remote := msg.ids()
+	local, remote := msg.CommIDs()
 	c := m.conns[local]
-	if msg.Attribute == AttrREJ {
+	if msg.Attribute == mad.AttrREJ {
 		c = m.rejected(from, msg)
 	}
 	switch {
@@ -149,9 +150,9 @@ func (m *Manager) receive(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 		// The answer is that to an unknown ID: silence would tell anybody which IDs are in use.
 		m.stranger(from, msg)
 		return VerdictWrongPeer
-	case c.remoteKnown && c.remote != remote && msg.Attribute != AttrSIDRREP:
+	case c.remoteKnown && c.remote != remote && msg.Attribute != mad.AttrSIDRREP:
 		return m.stranger(from, msg)
-	case !c.remoteKnown && msg.answersRequest() && msg.TransactionID != c.tid:
+	case !c.remoteKnown && msg.AnswersRequest() && msg.TransactionID != c.tid:
 		return m.stranger(from, msg)
 	}
 	return m.react(now, c, msg)
@@ -159,28 +160,28 @@ func (m *Manager) receive(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 
 // stranger answers what belongs to no connection so that its sender need not repeat it: a
 // DREQ by DREP, as Linux does, a REP by REJ. Nothing is kept of it.
-func (m *Manager) stranger(from Peer, msg *MAD) Verdict {
+func (m *Manager) stranger(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
-	case AttrDREQ:
-		m.out.Attribute, m.out.TransactionID = AttrDREP, msg.TransactionID
-		m.out.DREP = DREP{LocalCommID: msg.DREQ.RemoteCommID, RemoteCommID: msg.DREQ.LocalCommID}
+	case mad.AttrDREQ:
+		m.out.Attribute, m.out.TransactionID = mad.AttrDREP, msg.TransactionID
+		m.out.DREP = mad.DREP{LocalCommID: msg.DREQ.RemoteCommID, RemoteCommID: msg.DREQ.LocalCommID}
 		_, _ = m.send(from, &m.out)
-	case AttrREP:
-		m.reject(from, msg.TransactionID, &REJ{
+	case mad.AttrREP:
+		m.reject(from, msg.TransactionID, &mad.REJ{
 			LocalCommID: msg.REP.RemoteCommID, RemoteCommID: msg.REP.LocalCommID,
-			MessageRejected: AnsweredREP, Reason: RejectInvalidCommID,
+			MessageRejected: mad.AnsweredREP, Reason: mad.RejectInvalidCommID,
 		})
 	}
 	return VerdictUnknownConnection
 }
 
 // turnAway answers a peer that may not ask.
-func (m *Manager) turnAway(from Peer, msg *MAD) Verdict {
+func (m *Manager) turnAway(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
-	case AttrREQ:
-		m.reject(from, msg.TransactionID, &REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: RejectConsumerDefined})
-	case AttrSIDRREQ:
-		m.refuseSIDR(from, msg, SIDRReject)
+	case mad.AttrREQ:
+		m.reject(from, msg.TransactionID, &mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: mad.RejectConsumerDefined})
+	case mad.AttrSIDRREQ:
+		m.refuseSIDR(from, msg, mad.SIDRReject)
 	}
 	return VerdictNotAllowed
 }
@@ -212,18 +213,18 @@ func (m *Manager) Counters() *Counters { return &m.counters }
 
 // send encodes and queues a message, and returns its bytes. What the manager itself puts
 // together fits; what a program put in was checked where it came in.
-func (m *Manager) send(to Peer, msg *MAD) (sent [MADLen]byte, err error) {
+func (m *Manager) send(to Peer, msg *mad.Message) (sent [mad.Len]byte, err error) {
 	o := Outgoing{Peer: to}
 	if err := msg.Encode(&o.MAD); err != nil {
 		return sent, err
 	}
 	m.sends.put(o)
-	m.counters.Sent[msg.Attribute.index()]++
+	m.counters.Sent[msg.Attribute.Index()]++
 	return o.MAD, nil
 }
 
 // lookup finds the program's connection in one of the states that a call is for.
-func (m *Manager) lookup(id CommID, call string, states ...State) (*conn, error) {
+func (m *Manager) lookup(id mad.CommID, call string, states ...State) (*conn, error) {
 	c := m.conns[id]
 	if c == nil {
 		return nil, fmt.Errorf("cm: %s of connection %#x: there is none, it has ended", call, uint32(id))
@@ -237,7 +238,7 @@ func (m *Manager) lookup(id CommID, call string, states ...State) (*conn, error)
 }
 
 // newID returns a communication ID that is not in use.
-func (m *Manager) newID() CommID {
+func (m *Manager) newID() mad.CommID {
 	for {
 		if id := m.ids.next(); id != 0 && m.conns[id] == nil {
 			return id

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // end is one of two managers that talk to each other over a way that loses, repeats and delays,
@@ -19,12 +20,12 @@ type end struct {
 	m     *Manager
 	other *end
 	qpn   bth.QPN
-	conns map[CommID]*story
+	conns map[mad.CommID]*story
 }
 
 // story is what a program saw of one connection.
 type story struct {
-	peer        CommID // what the other end calls it, 0: not known
+	peer        mad.CommID // what the other end calls it, 0: not known
 	active      bool
 	established bool
 	over        bool // by an event, or by the program's own doing
@@ -59,9 +60,9 @@ type pairWorld struct {
 	percent int // of messages that are lost
 	chance  func(percent int) bool
 	delay   func() Time
-	lost    func(a Attribute) bool // which messages are lost besides
+	lost    func(a mad.Attribute) bool // which messages are lost besides
 	// untold are connections of which the last word to an end was lost: it cannot know.
-	untold map[*end]map[CommID]bool
+	untold map[*end]map[mad.CommID]bool
 }
 
 // randomPairWorld is a world in which rapid decides.
@@ -74,15 +75,15 @@ func randomPairWorld(t *rapid.T) *pairWorld {
 }
 
 func newPairWorld(t rapid.TB) *pairWorld {
-	w := &pairWorld{t: t, untold: map[*end]map[CommID]bool{}, lost: func(Attribute) bool { return false }}
+	w := &pairWorld{t: t, untold: map[*end]map[mad.CommID]bool{}, lost: func(mad.Attribute) bool { return false }}
 	for i, n := range []string{"A", "B"} {
 		w.ends[i] = &end{
-			name: n, conns: map[CommID]*story{}, qpn: 0x100,
-			m: New(Config{CAGUID: GUID(i + 1), Secret: [32]byte{byte(i)}, MaxHalfOpen: 6}),
+			name: n, conns: map[mad.CommID]*story{}, qpn: 0x100,
+			m: New(Config{CAGUID: mad.GUID(i + 1), Secret: [32]byte{byte(i)}, MaxHalfOpen: 6}),
 		}
-		w.untold[w.ends[i]] = map[CommID]bool{}
-		for _, ps := range []PortSpace{PortSpaceTCP, PortSpaceUDP} {
-			if _, err := w.ends[i].m.Listen(IPServiceID(ps, 7), AnyGID, 4); err != nil {
+		w.untold[w.ends[i]] = map[mad.CommID]bool{}
+		for _, ps := range []mad.PortSpace{mad.PortSpaceTCP, mad.PortSpaceUDP} {
+			if _, err := w.ends[i].m.Listen(mad.IPServiceID(ps, 7), AnyGID, 4); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +96,7 @@ func newPairWorld(t rapid.TB) *pairWorld {
 func (w *pairWorld) drain() {
 	for _, e := range w.ends {
 		for o := (Outgoing{}); e.m.NextSend(&o); {
-			var msg MAD
+			var msg mad.Message
 			if err := msg.Decode(o.MAD[:]); err != nil {
 				w.t.Fatalf("%s sends %v", e.name, err)
 			}
@@ -106,11 +107,11 @@ func (w *pairWorld) drain() {
 				copies = 2
 			}
 			switch msg.Attribute {
-			case AttrREJ: // which ends nothing that is established
+			case mad.AttrREJ: // which ends nothing that is established
 				if copies == 0 {
 					w.untold[e.other][msg.REJ.RemoteCommID] = true
 				}
-			case AttrDREQ: // the last of which counts
+			case mad.AttrDREQ: // the last of which counts
 				w.untold[e.other][msg.DREQ.RemoteCommID] = copies == 0
 			}
 			for range copies {
@@ -168,16 +169,16 @@ func (w *pairWorld) event(e *end, ev *Event) {
 // connect lets a program ask for a connection.
 func (w *pairWorld) connect(e *end) {
 	e.qpn++
-	id, err := e.m.Connect(w.now, Peer{}, &REQ{
-		ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
-		LocalCMResponseTimeout: 18, MaxCMRetries: pairRetries, Primary: Path{LocalACKTimeout: 17},
+	id, err := e.m.Connect(w.now, Peer{}, &mad.REQ{
+		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalQPN: e.qpn, RemoteCMResponseTimeout: 18,
+		LocalCMResponseTimeout: 18, MaxCMRetries: pairRetries, Primary: mad.Path{LocalACKTimeout: 17},
 	})
 	w.must(err)
 	e.conns[id] = &story{active: true}
 }
 
 // act lets a program do something to one of its connections.
-func (w *pairWorld) act(e *end, id CommID, c *story) {
+func (w *pairWorld) act(e *end, id mad.CommID, c *story) {
 	mc := e.m.conns[id]
 	if c.over || mc == nil {
 		return
@@ -187,9 +188,9 @@ func (w *pairWorld) act(e *end, id CommID, c *story) {
 		switch {
 		case w.chance(70):
 			e.qpn++
-			w.must(e.m.Accept(w.now, id, &REP{LocalQPN: e.qpn}))
+			w.must(e.m.Accept(w.now, id, &mad.REP{LocalQPN: e.qpn}))
 		case w.chance(50):
-			w.must(e.m.Reject(id, RejectConsumerDefined, nil, nil))
+			w.must(e.m.Reject(id, mad.RejectConsumerDefined, nil, nil))
 			c.over, c.mine = true, true
 		}
 	case StateREPRcvd:
@@ -197,7 +198,7 @@ func (w *pairWorld) act(e *end, id CommID, c *story) {
 			w.must(e.m.Established(w.now, id, nil))
 			c.established = true
 		} else {
-			w.must(e.m.Reject(id, RejectConsumerDefined, nil, nil))
+			w.must(e.m.Reject(id, mad.RejectConsumerDefined, nil, nil))
 			c.over, c.mine = true, true
 		}
 	case StateREPSent:
@@ -211,7 +212,7 @@ func (w *pairWorld) act(e *end, id CommID, c *story) {
 			c.over, c.mine = true, true
 		}
 	case StateSIDRREQRcvd:
-		w.must(e.m.Answer(w.now, id, &SIDRREP{QPN: 5}))
+		w.must(e.m.Answer(w.now, id, &mad.SIDRREP{QPN: 5}))
 		c.over = true
 	case StateEstablished:
 		if w.chance(20) {
@@ -261,7 +262,7 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 			case 0, 1:
 				w.connect(e)
 			case 2:
-				id, err := e.m.Resolve(w.now, Peer{}, &SIDRREQ{ServiceID: IPServiceID(PortSpaceUDP, 7)}, 1e9, pairRetries)
+				id, err := e.m.Resolve(w.now, Peer{}, &mad.SIDRREQ{ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)}, 1e9, pairRetries)
 				w.must(err)
 				e.conns[id] = &story{active: true, sidr: true}
 			case 3:
@@ -284,7 +285,7 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 func TestAChainOfMRAsIsWaitedFor(t *testing.T) {
 	w := newPairWorld(t)
 	w.delay = func() Time { return 1e6 }
-	w.lost = func(a Attribute) bool { return a == AttrREP || a == AttrREJ || a == AttrDREQ }
+	w.lost = func(a mad.Attribute) bool { return a == mad.AttrREP || a == mad.AttrREJ || a == mad.AttrDREQ }
 	w.connect(w.ends[0])
 	w.drain()
 	w.run(w.now + 4e9)
@@ -320,12 +321,12 @@ func (w *pairWorld) settle() {
 				switch mc.state {
 				case StateREQRcvd:
 					e.qpn++
-					w.must(e.m.Accept(w.now, id, &REP{LocalQPN: e.qpn}))
+					w.must(e.m.Accept(w.now, id, &mad.REP{LocalQPN: e.qpn}))
 				case StateREPRcvd:
 					w.must(e.m.Established(w.now, id, nil))
 					c.established = true
 				case StateSIDRREQRcvd:
-					w.must(e.m.Answer(w.now, id, &SIDRREP{}))
+					w.must(e.m.Answer(w.now, id, &mad.SIDRREP{}))
 					c.over = true
 				}
 			}

@@ -3,16 +3,17 @@ package cm
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"github.com/gorxe/gorxe/cm/mad"
 	"slices"
 )
 
 // request takes a REQ, of which raw is the bytes.
-func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
+func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.REQ
 	c := &conn{
 		remote: r.LocalCommID, remoteKnown: true, peer: from, tid: msg.TransactionID,
 		peerQPN: r.LocalQPN, peerGUID: r.LocalCAGUID,
-		lifetime: PacketLifeTime(r.Primary.LocalACKTimeout),
+		lifetime: mad.PacketLifeTime(r.Primary.LocalACKTimeout),
 		retries:  r.MaxCMRetries,
 		rest:     restTime(r.Primary.LocalACKTimeout),
 		digest:   sha256.Sum256(raw),
@@ -21,18 +22,18 @@ func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 	if known := m.known(c); known != nil {
 		return m.react(now, known, msg)
 	}
-	rej := REJ{RemoteCommID: r.LocalCommID}
+	rej := mad.REJ{RemoteCommID: r.LocalCommID}
 	if old := m.byQPN[c.remoteQPN()]; old != nil {
 		if m.suspect(now, old) {
 			return VerdictSuspect
 		}
-		rej.Reason = RejectStaleConn
+		rej.Reason = mad.RejectStaleConn
 		m.reject(from, msg.TransactionID, &rej)
 		return VerdictStale
 	}
 	l := m.listening(r.ServiceID, from.SGIDIndex)
-	if l == nil || !r.ServiceID.connects() {
-		rej.Reason = RejectInvalidServiceID
+	if l == nil || !r.ServiceID.Connects() {
+		rej.Reason = mad.RejectInvalidServiceID
 		m.reject(from, msg.TransactionID, &rej)
 		return VerdictNoListener
 	}
@@ -54,11 +55,11 @@ func (m *Manager) request(now Time, from Peer, msg *MAD, raw []byte) Verdict {
 }
 
 // acceptable reports whether a program could accept a REQ, and refuses it if none could.
-func (m *Manager) acceptable(from Peer, msg *MAD) bool {
+func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	if m.cfg.Local == nil {
 		return true
 	}
-	refuse := Refusal{Reason: RejectInvalidGID}
+	refuse := mad.Refusal{Reason: mad.RejectInvalidGID}
 	gid, mtu, ok := m.cfg.Local(from.SGIDIndex)
 	if ok {
 		if refuse, ok = msg.REQ.Check(from.GID, gid, mtu); ok {
@@ -68,7 +69,7 @@ func (m *Manager) acceptable(from Peer, msg *MAD) bool {
 			m.counters.Distrusted(err)
 		}
 	}
-	m.reject(from, msg.TransactionID, &REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: refuse.Reason, ARI: refuse.ARI()})
+	m.reject(from, msg.TransactionID, &mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: refuse.Reason, ARI: refuse.ARI()})
 	return false
 }
 
@@ -85,12 +86,12 @@ func (m *Manager) known(request *conn) *conn {
 // Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
 // RNR retry count, SRQ, flow control and private data; the rest is filled in. The event
 // Established follows, or one that ends the connection.
-func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
+func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	c, err := m.lookup(id, "Accept", StateREQRcvd)
 	if err != nil {
 		return err
 	}
-	m.out.Attribute, m.out.TransactionID, m.out.REP = AttrREP, c.tid, *rep
+	m.out.Attribute, m.out.TransactionID, m.out.REP = mad.AttrREP, c.tid, *rep
 	m.out.REP.LocalCommID, m.out.REP.RemoteCommID, m.out.REP.LocalCAGUID = c.local, c.remote, m.cfg.CAGUID
 	if err := m.keep(now, c, &m.out); err != nil {
 		return err
@@ -104,13 +105,13 @@ func (m *Manager) Accept(now Time, id CommID, rep *REP) error {
 }
 
 // Reject refuses a request, or a reply, and ends the connection without an event.
-func (m *Manager) Reject(id CommID, reason RejectReason, ari, private []byte) error {
+func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []byte) error {
 	c, err := m.lookup(id, "Reject", StateREQRcvd, StateREPRcvd)
 	if err != nil {
 		return err
 	}
-	m.out.Attribute, m.out.TransactionID = AttrREJ, c.tid
-	m.out.REJ = REJ{
+	m.out.Attribute, m.out.TransactionID = mad.AttrREJ, c.tid
+	m.out.REJ = mad.REJ{
 		LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: c.answers(),
 		Reason: reason, ARI: ari, PrivateData: private,
 	}
@@ -125,7 +126,7 @@ func (m *Manager) Reject(id CommID, reason RejectReason, ari, private []byte) er
 // the RTU that this side sent. In REP_SENT the RTU is late or lost: unless it comes, the REP asks
 // for it. The packet itself establishes nothing (IBA 12.9.7.2 would let it): it names the queue
 // pair, which has 24 bits, and anybody can send one under the address that stood on a forged REQ.
-func (m *Manager) CommEst(now Time, id CommID) {
+func (m *Manager) CommEst(now Time, id mad.CommID) {
 	c := m.conns[id]
 	switch {
 	case c == nil:
@@ -168,10 +169,10 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 // own communication ID, and then names its GUID; so it finds a request that this side has not
 // accepted, by the transaction ID of the REQ. Once a REP was sent or received, a REJ must name both
 // communication IDs.
-func (m *Manager) rejected(from Peer, msg *MAD) *conn {
+func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
 	r := &msg.REJ
-	if r.Reason == RejectTimeout && len(r.ARI) >= 8 {
-		id := remoteID{from.GID, GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
+	if r.Reason == mad.RejectTimeout && len(r.ARI) >= 8 {
+		id := remoteID{from.GID, mad.GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
 		if c := m.unaccepted(id, msg.TransactionID); c != nil {
 			return c
 		}
@@ -199,7 +200,7 @@ func (m *Manager) guid() []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(m.cfg.CAGUID))
 }
 
-func cloneREQ(r *REQ) *REQ {
+func cloneREQ(r *mad.REQ) *mad.REQ {
 	c := *r
 	c.PrivateData = slices.Clone(c.PrivateData)
 	return &c

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // react does what the table of reactions says.
-func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
-	switch reactions[c.state][msg.Attribute.index()] {
+func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
+	switch reactions[c.state][msg.Attribute.Index()] {
 	case ignored:
 		return VerdictDuplicate
 	case again:
@@ -24,7 +25,7 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 		m.acknowledge(now, c, msg)
 		return VerdictDuplicate
 	case stale:
-		m.reject(c.peer, msg.TransactionID, &REJ{RemoteCommID: c.remote, Reason: RejectStaleConn})
+		m.reject(c.peer, msg.TransactionID, &mad.REJ{RemoteCommID: c.remote, Reason: mad.RejectStaleConn})
 		return VerdictStale
 	case over:
 		m.release(c)
@@ -32,7 +33,7 @@ func (m *Manager) react(now Time, c *conn, msg *MAD) Verdict {
 	case replied:
 		return m.reply(now, c, msg)
 	case longer:
-		wait := Time(min(MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
+		wait := Time(min(mad.MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
 		if c.state == StateREPSent {
 			// All of them together lengthen the wait by Patience: a peer does not stay half-open
 			// for as long as it likes.
@@ -107,7 +108,7 @@ func (m *Manager) expire(now Time, c *conn) {
 			return
 		}
 		c.left--
-		m.counters.Retries[m.resend(c).index()]++
+		m.counters.Retries[m.resend(c).Index()]++
 		if c.state == StateREPSent {
 			c.gap *= 2
 			m.setTimer(c, c.nextREP(now))
@@ -141,9 +142,9 @@ func (m *Manager) quit(now Time, c *conn) {
 		m.restNow(now, c, c.tid)
 		return
 	}
-	rej := REJ{
+	rej := mad.REJ{
 		LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: c.answers(),
-		Reason: RejectTimeout, ARI: m.guid(),
+		Reason: mad.RejectTimeout, ARI: m.guid(),
 	}
 	m.reject(c.peer, c.tid, &rej)
 	m.remove(c)
@@ -153,33 +154,33 @@ func (m *Manager) quit(now Time, c *conn) {
 func (m *Manager) release(c *conn) { m.sendDREQ(c, m.transaction(c.local), c.peerQPN) }
 
 func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
-	m.out.Attribute, m.out.TransactionID = AttrDREQ, tid
-	m.out.DREQ = DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: qpn}
+	m.out.Attribute, m.out.TransactionID = mad.AttrDREQ, tid
+	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: qpn}
 	// The error is of values that do not fit their fields, and these do.
 	_, _ = m.send(c.peer, &m.out)
 }
 
 // answers says which message of the peer a REJ of the connection would be about.
-func (c *conn) answers() Answered {
+func (c *conn) answers() mad.Answered {
 	switch c.state {
 	case StateREQRcvd:
-		return AnsweredREQ
+		return mad.AnsweredREQ
 	case StateREPRcvd:
-		return AnsweredREP
+		return mad.AnsweredREP
 	}
-	return AnsweredOther
+	return mad.AnsweredOther
 }
 
 // resend sends the connection's latest message once more and returns which it is.
-func (m *Manager) resend(c *conn) Attribute {
+func (m *Manager) resend(c *conn) mad.Attribute {
 	m.sends.put(Outgoing{Peer: c.peer, MAD: c.sent})
-	a := Attribute(c.sent[16])<<8 | Attribute(c.sent[17])
-	m.counters.Sent[a.index()]++
+	a := mad.Attribute(c.sent[16])<<8 | mad.Attribute(c.sent[17])
+	m.counters.Sent[a.Index()]++
 	return a
 }
 
 // keep sends msg and has it sent again until it is answered.
-func (m *Manager) keep(now Time, c *conn, msg *MAD) error {
+func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	sent, err := m.send(c.peer, msg)
 	if err != nil {
 		return err
@@ -190,30 +191,30 @@ func (m *Manager) keep(now Time, c *conn, msg *MAD) error {
 }
 
 // reject sends a REJ. What the manager puts into it fits.
-func (m *Manager) reject(to Peer, tid uint64, rej *REJ) {
-	m.out.Attribute, m.out.TransactionID, m.out.REJ = AttrREJ, tid, *rej
+func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
+	m.out.Attribute, m.out.TransactionID, m.out.REJ = mad.AttrREJ, tid, *rej
 	// The error is of values that do not fit their fields, and these do.
 	_, _ = m.send(to, &m.out)
 }
 
 // acknowledge tells a peer that repeats itself that the program takes longer.
-func (m *Manager) acknowledge(now Time, c *conn, msg *MAD) {
+func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
 	m.setTimer(c, now+Time(m.cfg.Patience))
-	m.out.Attribute, m.out.TransactionID = AttrMRA, msg.TransactionID
-	m.out.MRA = MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(), ServiceTimeout: mraServiceTimeout}
+	m.out.Attribute, m.out.TransactionID = mad.AttrMRA, msg.TransactionID
+	m.out.MRA = mad.MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(), ServiceTimeout: mraServiceTimeout}
 	_, _ = m.send(c.peer, &m.out)
 }
 
 // mraServiceTimeout is what rdma_cm of Linux asks for: 69 s.
-const mraServiceTimeout Timeout = 24
+const mraServiceTimeout mad.Timeout = 24
 
-func clone(r *REJ) *REJ {
+func clone(r *mad.REJ) *mad.REJ {
 	c := *r
 	c.ARI, c.PrivateData = slices.Clone(c.ARI), slices.Clone(c.PrivateData)
 	return &c
 }
 
-func cloneDREQ(r *DREQ) *DREQ {
+func cloneDREQ(r *mad.DREQ) *mad.DREQ {
 	c := *r
 	c.PrivateData = slices.Clone(c.PrivateData)
 	return &c

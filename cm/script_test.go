@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -44,7 +45,7 @@ type script struct {
 	lids    []ListenerID
 }
 
-const ourGUID GUID = 0x0200000000000001
+const ourGUID mad.GUID = 0x0200000000000001
 
 func runScript(t *testing.T, cfg Config, text string) *script {
 	t.Helper()
@@ -78,9 +79,9 @@ func (s *script) quiet() {
 // ourIDs are those of a manager without a secret.
 var ourIDs = newIDs([32]byte{})
 
-func our(n int) CommID { return ourIDs.at(uint32(n)) }
+func our(n int) mad.CommID { return ourIDs.at(uint32(n)) }
 
-func (s *script) id(word string) CommID {
+func (s *script) id(word string) mad.CommID {
 	n, ok := strings.CutPrefix(word, "#")
 	v, err := strconv.ParseUint(n, 0, 32)
 	if err != nil {
@@ -89,10 +90,10 @@ func (s *script) id(word string) CommID {
 	if ok {
 		return our(int(v))
 	}
-	return CommID(v)
+	return mad.CommID(v)
 }
 
-func name(id CommID) string {
+func name(id mad.CommID) string {
 	for n := 1; n < 100; n++ {
 		if our(n) == id {
 			return "#" + strconv.Itoa(n)
@@ -213,37 +214,37 @@ func (s *script) advance(to Time) {
 
 func (s *script) call(f []string) error {
 	plain, named := parse(f[1:])
-	var id CommID
+	var id mad.CommID
 	if len(plain) > 0 {
 		id = s.id(plain[0])
 	}
 	var err error
 	switch f[0] {
 	case "listen":
-		ps := PortSpaceTCP
+		ps := mad.PortSpaceTCP
 		if len(plain) > 1 {
-			ps = PortSpaceUDP
+			ps = mad.PortSpaceUDP
 		}
 		var l ListenerID
-		l, err = s.m.Listen(IPServiceID(ps, uint16(id)), int(int64(named.num("gid", 1<<64-1))), int(named.num("backlog", 10)))
+		l, err = s.m.Listen(mad.IPServiceID(ps, uint16(id)), int(int64(named.num("gid", 1<<64-1))), int(named.num("backlog", 10)))
 		s.lids = append(s.lids, l)
 	case "unlisten":
 		s.m.StopListening(s.lids[0])
 		s.lids = s.lids[1:]
 	case "connect":
-		_, err = s.m.Connect(s.now, peerNamed("A"), &REQ{
-			ServiceID: IPServiceID(PortSpaceTCP, 7), LocalQPN: 0x11, RemoteCMResponseTimeout: 18,
-			MaxCMRetries: uint8(named.num("retries", 2)), Primary: Path{LocalACKTimeout: 15},
+		_, err = s.m.Connect(s.now, peerNamed("A"), &mad.REQ{
+			ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalQPN: 0x11, RemoteCMResponseTimeout: 18,
+			MaxCMRetries: uint8(named.num("retries", 2)), Primary: mad.Path{LocalACKTimeout: 15},
 			PrivateData: make([]byte, named.num("private", 0)),
 		})
 	case "resolve":
-		_, err = s.m.Resolve(s.now, peerNamed("A"), &SIDRREQ{
-			ServiceID: IPServiceID(PortSpaceUDP, 7), PrivateData: make([]byte, named.num("private", 0)),
+		_, err = s.m.Resolve(s.now, peerNamed("A"), &mad.SIDRREQ{
+			ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7), PrivateData: make([]byte, named.num("private", 0)),
 		}, 1e9, 2)
 	case "accept":
-		err = s.m.Accept(s.now, id, &REP{LocalQPN: 0x11, PrivateData: make([]byte, named.num("private", 0))})
+		err = s.m.Accept(s.now, id, &mad.REP{LocalQPN: 0x11, PrivateData: make([]byte, named.num("private", 0))})
 	case "reject":
-		err = s.m.Reject(id, RejectConsumerDefined, nil, make([]byte, named.num("private", 0)))
+		err = s.m.Reject(id, mad.RejectConsumerDefined, nil, make([]byte, named.num("private", 0)))
 	case "ready":
 		err = s.m.Established(s.now, id, make([]byte, named.num("private", 0)))
 	case "disconnect":
@@ -255,7 +256,7 @@ func (s *script) call(f []string) error {
 	case "ignore":
 		err = s.m.Ignore(id)
 	case "answer":
-		err = s.m.Answer(s.now, id, &SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
+		err = s.m.Answer(s.now, id, &mad.SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
 	case "data":
 		s.m.CommEst(s.now, id)
 	default:
@@ -273,9 +274,9 @@ func (s *script) deliver(message string, words []string) {
 	}
 	peer := peerNamed(from)
 	peer.SGIDIndex = uint8(named.num("gid", 0))
-	msg := MAD{Attribute: attributeNamed(message), TransactionID: 0xabc}
+	msg := mad.Message{Attribute: attributeNamed(message), TransactionID: 0xabc}
 	l := s.id(plain[0])
-	var r CommID
+	var r mad.CommID
 	if len(plain) > 1 {
 		r = s.id(plain[1])
 	}
@@ -285,56 +286,56 @@ func (s *script) deliver(message string, words []string) {
 		msg.TransactionID = named.num("tid", 0)
 	}
 	to := r
-	if msg.Attribute == AttrSIDRREP {
+	if msg.Attribute == mad.AttrSIDRREP {
 		to = l
 	}
 	// An answer returns the transaction ID of the request.
 	if c := s.m.conns[to]; c != nil && msg.TransactionID == 0xabc && c.active && !c.remoteKnown {
 		msg.TransactionID = c.tid
 	}
-	guid := GUID(named.num("guid", 0x77))
+	guid := mad.GUID(named.num("guid", 0x77))
 	qpn := bth.QPN(named.num("qpn", 0x33))
 	switch msg.Attribute {
-	case AttrREQ:
-		msg.REQ = REQ{
-			LocalCommID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceTCP))), uint16(named.num("port", 7))),
+	case mad.AttrREQ:
+		msg.REQ = mad.REQ{
+			LocalCommID: l, ServiceID: mad.IPServiceID(mad.PortSpace(named.num("ps", uint64(mad.PortSpaceTCP))), uint16(named.num("port", 7))),
 			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: uint8(named.num("retries", 2)),
-			LocalCMResponseTimeout: Timeout(named.num("response", 18)), Primary: Path{LocalACKTimeout: Timeout(named.num("ack", 15))},
+			LocalCMResponseTimeout: mad.Timeout(named.num("response", 18)), Primary: mad.Path{LocalACKTimeout: mad.Timeout(named.num("ack", 15))},
 		}
 		if source := uint16(named.num("source", 0)); source != 0 {
-			h := IPHeader{SourcePort: source, Source: netip.IPv4Unspecified(), Destination: netip.IPv4Unspecified()}
+			h := mad.IPHeader{SourcePort: source, Source: netip.IPv4Unspecified(), Destination: netip.IPv4Unspecified()}
 			var err error
 			if msg.REQ.PrivateData, err = h.Append(nil); err != nil {
 				s.fail("%v", err)
 			}
 		}
-	case AttrMRA:
-		msg.MRA = MRA{LocalCommID: l, RemoteCommID: r, ServiceTimeout: Timeout(named.num("t", 20))}
-	case AttrREJ:
-		msg.REJ = REJ{LocalCommID: l, RemoteCommID: r, Reason: RejectReason(named.num("reason", uint64(RejectConsumerDefined)))}
+	case mad.AttrMRA:
+		msg.MRA = mad.MRA{LocalCommID: l, RemoteCommID: r, ServiceTimeout: mad.Timeout(named.num("t", 20))}
+	case mad.AttrREJ:
+		msg.REJ = mad.REJ{LocalCommID: l, RemoteCommID: r, Reason: mad.RejectReason(named.num("reason", uint64(mad.RejectConsumerDefined)))}
 		if named["guid"] != "" {
 			msg.REJ.ARI = []byte{7: byte(guid)}
 		}
-	case AttrREP:
-		msg.REP = REP{LocalCommID: l, RemoteCommID: r, LocalQPN: qpn, LocalCAGUID: guid}
-	case AttrRTU:
-		msg.RTU = RTU{LocalCommID: l, RemoteCommID: r}
-	case AttrDREQ:
-		msg.DREQ = DREQ{LocalCommID: l, RemoteCommID: r, RemoteQPN: bth.QPN(named.num("qpn", 0x11))}
-	case AttrDREP:
-		msg.DREP = DREP{LocalCommID: l, RemoteCommID: r}
-	case AttrSIDRREQ:
-		msg.SIDRREQ = SIDRREQ{RequestID: l, ServiceID: IPServiceID(PortSpace(named.num("ps", uint64(PortSpaceUDP))), uint16(named.num("port", 7)))}
-	case AttrSIDRREP:
-		msg.SIDRREP = SIDRREP{RequestID: l, QPN: qpn, QKey: 9}
+	case mad.AttrREP:
+		msg.REP = mad.REP{LocalCommID: l, RemoteCommID: r, LocalQPN: qpn, LocalCAGUID: guid}
+	case mad.AttrRTU:
+		msg.RTU = mad.RTU{LocalCommID: l, RemoteCommID: r}
+	case mad.AttrDREQ:
+		msg.DREQ = mad.DREQ{LocalCommID: l, RemoteCommID: r, RemoteQPN: bth.QPN(named.num("qpn", 0x11))}
+	case mad.AttrDREP:
+		msg.DREP = mad.DREP{LocalCommID: l, RemoteCommID: r}
+	case mad.AttrSIDRREQ:
+		msg.SIDRREQ = mad.SIDRREQ{RequestID: l, ServiceID: mad.IPServiceID(mad.PortSpace(named.num("ps", uint64(mad.PortSpaceUDP))), uint16(named.num("port", 7)))}
+	case mad.AttrSIDRREP:
+		msg.SIDRREP = mad.SIDRREP{RequestID: l, QPN: qpn, QKey: 9}
 	}
-	var b [MADLen]byte
-	if msg.Attribute >= AttrLAP {
-		msg.Attribute = AttrRTU
+	var b [mad.Len]byte
+	if msg.Attribute >= mad.AttrLAP {
+		msg.Attribute = mad.AttrRTU
 		if err := msg.Encode(&b); err != nil {
 			s.fail("%v", err)
 		}
-		b[17] = byte(AttrLAP)
+		b[17] = byte(mad.AttrLAP)
 	} else if err := msg.Encode(&b); err != nil {
 		s.fail("%v", err)
 	}
@@ -345,7 +346,7 @@ func (s *script) deliver(message string, words []string) {
 // collect turns what the manager put out into lines.
 func (s *script) collect() {
 	for o := (Outgoing{}); s.m.NextSend(&o); {
-		var msg MAD
+		var msg mad.Message
 		if err := msg.Decode(o.MAD[:]); err != nil {
 			s.fail("it sends %v", err)
 		}
@@ -372,28 +373,28 @@ func (s *script) collect() {
 	}
 }
 
-func fields(m *MAD) string {
-	ids := func(l, r CommID) string { return name(l) + " " + name(r) }
+func fields(m *mad.Message) string {
+	ids := func(l, r mad.CommID) string { return name(l) + " " + name(r) }
 	switch m.Attribute {
-	case AttrREQ:
+	case mad.AttrREQ:
 		return name(m.REQ.LocalCommID)
-	case AttrMRA:
+	case mad.AttrMRA:
 		return ids(m.MRA.LocalCommID, m.MRA.RemoteCommID) + " " + m.MRA.MessageMRAed.String()
-	case AttrREJ:
+	case mad.AttrREJ:
 		l := fmt.Sprintf("%s %v %d", ids(m.REJ.LocalCommID, m.REJ.RemoteCommID), m.REJ.MessageRejected, m.REJ.Reason)
 		if len(m.REJ.ARI) > 0 {
 			l += " ari"
 		}
 		return l
-	case AttrREP:
+	case mad.AttrREP:
 		return ids(m.REP.LocalCommID, m.REP.RemoteCommID)
-	case AttrRTU:
+	case mad.AttrRTU:
 		return ids(m.RTU.LocalCommID, m.RTU.RemoteCommID)
-	case AttrDREQ:
+	case mad.AttrDREQ:
 		return fmt.Sprintf("%s qpn=%#x", ids(m.DREQ.LocalCommID, m.DREQ.RemoteCommID), uint32(m.DREQ.RemoteQPN))
-	case AttrDREP:
+	case mad.AttrDREP:
 		return ids(m.DREP.LocalCommID, m.DREP.RemoteCommID)
-	case AttrSIDRREQ:
+	case mad.AttrSIDRREQ:
 		return name(m.SIDRREQ.RequestID)
 	}
 	return name(m.SIDRREP.RequestID) + " " + strconv.Itoa(int(m.SIDRREP.Status))
@@ -534,8 +535,8 @@ func (l *list) check(may func(*conn) bool) error {
 }
 
 // attributeNamed returns the message of a name; one that is none for a name that nobody has.
-func attributeNamed(name string) Attribute {
-	a := AttrREQ
+func attributeNamed(name string) mad.Attribute {
+	a := mad.AttrREQ
 	for a.Valid() && a.String() != name {
 		a++
 	}

@@ -2,16 +2,17 @@ package cm
 
 import (
 	"crypto/sha256"
+	"github.com/gorxe/gorxe/cm/mad"
 	"slices"
 )
 
 // Resolve asks a peer for the queue pair of a service, with retries as [Manager.Connect]: a
 // request is sent again after wait nanoseconds. The event Resolved or Unreachable follows.
-func (m *Manager) Resolve(now Time, peer Peer, req *SIDRREQ, wait int64, retries uint8) (CommID, error) {
+func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, retries uint8) (mad.CommID, error) {
 	id := m.newID()
 	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
 	c.asked(req.ServiceID, req.PrivateData)
-	m.out.Attribute, m.out.TransactionID, m.out.SIDRREQ = AttrSIDRREQ, c.tid, *req
+	m.out.Attribute, m.out.TransactionID, m.out.SIDRREQ = mad.AttrSIDRREQ, c.tid, *req
 	m.out.SIDRREQ.RequestID = id
 	m.add(now, c, StateSIDRREQSent)
 	if err := m.keep(now, c, &m.out); err != nil {
@@ -22,15 +23,15 @@ func (m *Manager) Resolve(now Time, peer Peer, req *SIDRREQ, wait int64, retries
 }
 
 // sidrRequest takes a SIDR_REQ, of which raw is the bytes.
-func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD, raw []byte) Verdict {
+func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.SIDRREQ
 	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID, digest: sha256.Sum256(raw)}
 	if known := m.requests[c.requestID()]; known != nil {
 		return m.react(now, known, msg)
 	}
 	l := m.listening(r.ServiceID, from.SGIDIndex)
-	if ps, _, ok := r.ServiceID.IP(); l == nil || ok && ps == PortSpaceTCP {
-		m.refuseSIDR(from, msg, SIDRUnsupported)
+	if ps, _, ok := r.ServiceID.IP(); l == nil || ok && ps == mad.PortSpaceTCP {
+		m.refuseSIDR(from, msg, mad.SIDRUnsupported)
 		return VerdictNoListener
 	}
 	if v := m.admit(now, l, from); v != VerdictTaken {
@@ -50,20 +51,20 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *MAD, raw []byte) Verdict
 }
 
 // refuseSIDR answers a SIDR_REQ of which nothing is kept.
-func (m *Manager) refuseSIDR(to Peer, msg *MAD, status SIDRStatus) {
-	m.out.Attribute, m.out.TransactionID = AttrSIDRREP, msg.TransactionID
-	m.out.SIDRREP = SIDRREP{RequestID: msg.SIDRREQ.RequestID, Status: status, ServiceID: msg.SIDRREQ.ServiceID}
+func (m *Manager) refuseSIDR(to Peer, msg *mad.Message, status mad.SIDRStatus) {
+	m.out.Attribute, m.out.TransactionID = mad.AttrSIDRREP, msg.TransactionID
+	m.out.SIDRREP = mad.SIDRREP{RequestID: msg.SIDRREQ.RequestID, Status: status, ServiceID: msg.SIDRREQ.ServiceID}
 	_, _ = m.send(to, &m.out)
 }
 
 // Answer answers a request for a service ID. The caller sets all but the RequestID. The answer
 // is kept for a while: a peer that missed it asks again, and the program is not asked twice.
-func (m *Manager) Answer(now Time, id CommID, rep *SIDRREP) error {
+func (m *Manager) Answer(now Time, id mad.CommID, rep *mad.SIDRREP) error {
 	c, err := m.lookup(id, "Answer", StateSIDRREQRcvd)
 	if err != nil {
 		return err
 	}
-	m.out.Attribute, m.out.TransactionID, m.out.SIDRREP = AttrSIDRREP, c.tid, *rep
+	m.out.Attribute, m.out.TransactionID, m.out.SIDRREP = mad.AttrSIDRREP, c.tid, *rep
 	m.out.SIDRREP.RequestID = c.remote
 	sent, err := m.send(c.peer, &m.out)
 	if err != nil {

@@ -1,5 +1,7 @@
 package cm
 
+import "github.com/gorxe/gorxe/cm/mad"
+
 // probeTime is how long the answer to a probe is believed, and for how long further probes are the same.
 const probeTime = Time(10e9)
 
@@ -33,6 +35,6 @@ func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 }
 
 // deniedBy reports whether msg answers a probe of the connection: its peer does not know it.
-func (c *conn) deniedBy(now Time, msg *MAD) bool {
+func (c *conn) deniedBy(now Time, msg *mad.Message) bool {
 	return c.probe != 0 && msg.TransactionID == c.probe && now < c.probeEnd
 }

@@ -1,6 +1,9 @@
 package cm
 
-import "testing"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"testing"
+)
 
 // The question whether a peer still has a connection is answered by its transaction ID, and soon.
 func TestOnlyTheAnswerToAProbeEndsAConnection(t *testing.T) {
@@ -18,15 +21,15 @@ func TestOnlyTheAnswerToAProbeEndsAConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := runScript(t, Config{}, lives[StateEstablished])
 			conn := s.m.conns[our(1)]
-			deliver := func(m MAD) {
-				var b [MADLen]byte
+			deliver := func(m mad.Message) {
+				var b [mad.Len]byte
 				if err := m.Encode(&b); err != nil {
 					t.Fatal(err)
 				}
 				s.m.Receive(s.now, peerNamed("A"), b[:])
 			}
-			req := MAD{Attribute: AttrREQ, TransactionID: 7, REQ: REQ{
-				LocalCommID: 0x99, ServiceID: IPServiceID(PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33,
+			req := mad.Message{Attribute: mad.AttrREQ, TransactionID: 7, REQ: mad.REQ{
+				LocalCommID: 0x99, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33,
 			}}
 			deliver(req)
 			first := conn.probe
@@ -34,7 +37,7 @@ func TestOnlyTheAnswerToAProbeEndsAConnection(t *testing.T) {
 				t.Fatalf("the probes are %#x and %#x", first, conn.probe)
 			}
 			s.now += c.later
-			deliver(MAD{Attribute: AttrDREP, TransactionID: c.tid(first), DREP: DREP{LocalCommID: 0x22, RemoteCommID: our(1)}})
+			deliver(mad.Message{Attribute: mad.AttrDREP, TransactionID: c.tid(first), DREP: mad.DREP{LocalCommID: 0x22, RemoteCommID: our(1)}})
 			if ended := conn.state == StateTimewait; ended != c.ends {
 				t.Errorf("the connection is in %v", conn.state)
 			}

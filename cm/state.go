@@ -1,6 +1,9 @@
 package cm
 
-import "strconv"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"strconv"
+)
 
 // State is the state of a connection or of a request for a service ID, as Linux names them;
 // where a side waits longer because of an MRA is no state of its own.
@@ -84,5 +87,5 @@ const (
 	iSIDRREQ
 	iSIDRREP
 
-	numMessages = int(AttrAPR-AttrREQ) + 1
+	numMessages = int(mad.AttrAPR-mad.AttrREQ) + 1
 )

@@ -1,6 +1,9 @@
 package cm
 
-import "strings"
+import (
+	"github.com/gorxe/gorxe/cm/mad"
+	"strings"
+)
 
 // Verdict is what a [Manager] made of a MAD. Verdicts are dense from 0 to [NumVerdicts]-1.
 type Verdict uint8
@@ -49,7 +52,7 @@ type Counters struct {
 	Verdicts             [NumVerdicts]uint64
 	// Malformed counts what could not be read, and requests whose IP header or GID was refused;
 	// see [Counters.Distrusted].
-	Malformed [NumReasons]uint64
+	Malformed [mad.NumReasons]uint64
 	// Forgotten counts what ended and was forgotten early: see Config.MaxTimewait.
 	Forgotten uint64
 	// Displaced counts half-open connections that were displaced: see Config.MaxHalfOpen.
@@ -66,14 +69,14 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 		values *[numMessages]uint64
 	}{{"cm_rx_msgs_", &c.Received}, {"cm_rx_duplicates_", &c.Duplicates}, {"cm_tx_msgs_", &c.Sent}, {"cm_tx_retries_", &c.Retries}} {
 		for i, v := range group.values {
-			f(group.name+strings.ToLower((AttrREQ + Attribute(i)).String()), v)
+			f(group.name+strings.ToLower((mad.AttrREQ+mad.Attribute(i)).String()), v)
 		}
 	}
 	for v, n := range c.Verdicts {
 		f("cm_verdict_"+Verdict(v).String(), n)
 	}
 	for r, n := range c.Malformed[1:] {
-		f("cm_malformed_"+Reason(r+1).String(), n)
+		f("cm_malformed_"+mad.Reason(r+1).String(), n)
 	}
 	f("cm_forgotten", c.Forgotten)
 	f("cm_displaced", c.Displaced)
@@ -83,7 +86,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 // Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],
 // [IPHeader.CheckSender] or [REQ.CheckSender] says of its addresses. The program reads the IP header,
 // which not every service has; the manager checks the REQ itself where it has Config.Local.
-func (c *Counters) Distrusted(err error) { c.Malformed[ReasonOf(err)]++ }
+func (c *Counters) Distrusted(err error) { c.Malformed[mad.ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {
 	c.Verdicts[v]++

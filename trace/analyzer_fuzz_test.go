@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -109,17 +109,17 @@ func fuzzPacket(b [8]byte, now time.Time) *trace.Packet {
 		DETH: bth.DETH{SrcQP: bth.QPN(b[6] & 3)}, AtomicAck: uint64(b[6]),
 	}
 	if b[0] >= 0xf0 {
-		m := &cm.MAD{Attribute: cm.AttrREQ + cm.Attribute(b[0]&0xf)%11}
-		local, remote := cm.CommID(b[5]&3), cm.CommID(b[6]&3)
-		m.REQ = cm.REQ{LocalCommID: local, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn, PathMTU: b[6] >> 4, TransportService: cm.TransportService(b[4] >> 6)}
-		m.REP = cm.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn}
-		m.RTU = cm.RTU{LocalCommID: local, RemoteCommID: remote}
-		m.MRA = cm.MRA{LocalCommID: local, RemoteCommID: remote}
-		m.REJ = cm.REJ{LocalCommID: local, RemoteCommID: remote, Reason: cm.RejectReason(b[4])}
-		m.DREQ = cm.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: bth.QPN(b[4]&3 + 2)}
-		m.DREP = cm.DREP{LocalCommID: local, RemoteCommID: remote}
+		m := &mad.Message{Attribute: mad.AttrREQ + mad.Attribute(b[0]&0xf)%11}
+		local, remote := mad.CommID(b[5]&3), mad.CommID(b[6]&3)
+		m.REQ = mad.REQ{LocalCommID: local, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn, PathMTU: b[6] >> 4, TransportService: mad.TransportService(b[4] >> 6)}
+		m.REP = mad.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn}
+		m.RTU = mad.RTU{LocalCommID: local, RemoteCommID: remote}
+		m.MRA = mad.MRA{LocalCommID: local, RemoteCommID: remote}
+		m.REJ = mad.REJ{LocalCommID: local, RemoteCommID: remote, Reason: mad.RejectReason(b[4])}
+		m.DREQ = mad.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: bth.QPN(b[4]&3 + 2)}
+		m.DREP = mad.DREP{LocalCommID: local, RemoteCommID: remote}
 		p.MAD = m
-		p.BTH = bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, PSN: psn, Payload: make([]byte, cm.MADLen), DETH: bth.DETH{SrcQP: bth.GSI}}
+		p.BTH = bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, PSN: psn, Payload: make([]byte, mad.Len), DETH: bth.DETH{SrcQP: bth.GSI}}
 	}
 	p.Bytes = append(p.BTH.Append(nil), 0, 0, 0, 0)
 	p.Len = len(p.Bytes)

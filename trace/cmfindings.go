@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // seenBefore notes a message that was sent before.
 func (a *Analyzer) seenBefore(e *exchange) {
 	p := a.p
 	attr := p.MAD.Attribute
-	s := &e.times[attr-cm.AttrREQ]
+	s := &e.times[attr-mad.AttrREQ]
 	if s.count > 0 && s.src == p.Src.Addr() {
 		p.Again = true
 		e.c.Again++
 		e.c.Managed.Retries++
 		why := "no answer came in that time"
 		switch {
-		case attr == cm.AttrRTU || attr == cm.AttrDREP || attr == cm.AttrMRA:
+		case attr == mad.AttrRTU || attr == mad.AttrDREP || attr == mad.AttrMRA:
 			why = "the other side asked again"
-		case e.times[cm.AttrMRA-cm.AttrREQ].count > 0:
+		case e.times[mad.AttrMRA-mad.AttrREQ].count > 0:
 			why = "the answer took longer than the MRA said"
 		}
 		a.note(CMRetry, Warning, fmt.Sprintf("%s is sent again %s after frame %d: %s", attr, lasting(int64(p.Time.Sub(s.at))), s.frame, why),
@@ -31,7 +31,7 @@ func (a *Analyzer) seenBefore(e *exchange) {
 }
 
 // resolves notes a SIDR_REQ that was sent before, if it is one of the latest between the two hosts.
-func (a *Analyzer) resolves(c *conn, id cm.CommID) {
+func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 	p := a.p
 	now := asking{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
 	for i := range c.asking {
@@ -57,7 +57,7 @@ const maxAsking = 8
 
 // asking is a SIDR_REQ.
 type asking struct {
-	id cm.CommID
+	id mad.CommID
 	sighting
 }
 
@@ -71,10 +71,10 @@ func (a *Analyzer) rejected(e *exchange) {
 	}
 	frames := []int{p.Number}
 	what := r.MessageRejected.String()
-	if s := e.times[0]; r.MessageRejected == cm.AnsweredREQ && s.frame > 0 {
+	if s := e.times[0]; r.MessageRejected == mad.AnsweredREQ && s.frame > 0 {
 		frames = []int{s.frame, p.Number}
 		what = fmt.Sprintf("the REQ of frame %d", s.frame)
-	} else if r.MessageRejected == cm.AnsweredOther {
+	} else if r.MessageRejected == mad.AnsweredOther {
 		what = "the connection"
 	}
 	text := fmt.Sprintf("%s is rejected with reason %d: %s", what, r.Reason, why)
@@ -85,23 +85,23 @@ func (a *Analyzer) rejected(e *exchange) {
 }
 
 // ari says what the additional information of a REJ is, where its reason defines that.
-func (a *Analyzer) ari(r *cm.REJ) string {
+func (a *Analyzer) ari(r *mad.REJ) string {
 	switch {
-	case r.Reason == cm.RejectInvalidGID && len(r.ARI) == 16:
+	case r.Reason == mad.RejectInvalidGID && len(r.ARI) == 16:
 		return ", use " + netip.AddrFrom16([16]byte(r.ARI)).Unmap().String()
-	case r.Reason == cm.RejectInvalidMTU && len(r.ARI) == 1 && r.ARI[0] >= 1 && r.ARI[0] <= 5:
+	case r.Reason == mad.RejectInvalidMTU && len(r.ARI) == 1 && r.ARI[0] >= 1 && r.ARI[0] <= 5:
 		return fmt.Sprintf(", use %d bytes", 128<<r.ARI[0])
 	}
 	return ""
 }
 
 // rejectMeanings says more of the reasons that people meet.
-var rejectMeanings = map[cm.RejectReason]string{
-	cm.RejectInvalidServiceID: "nobody listens at this port",
-	cm.RejectStaleConn:        "the queue pair belongs to another connection there, or did until a moment ago",
-	cm.RejectConsumerDefined:  "the program, or Linux on behalf of it, refused; its private data may say why",
-	cm.RejectTimeout:          "it gave up waiting for an answer",
-	cm.RejectInvalidGID:       "the address is not one of the receiver's, or it has no way back to the sender",
+var rejectMeanings = map[mad.RejectReason]string{
+	mad.RejectInvalidServiceID: "nobody listens at this port",
+	mad.RejectStaleConn:        "the queue pair belongs to another connection there, or did until a moment ago",
+	mad.RejectConsumerDefined:  "the program, or Linux on behalf of it, refused; its private data may say why",
+	mad.RejectTimeout:          "it gave up waiting for an answer",
+	mad.RejectInvalidGID:       "the address is not one of the receiver's, or it has no way back to the sender",
 }
 
 // unanswered notes what has no answer when the connection ends.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // exchanges are the conversations of connection managers, by the communication IDs of both sides.
@@ -13,7 +13,7 @@ type exchanges map[commKey]*exchange
 
 type commKey struct {
 	addr netip.Addr // whose ID it is
-	id   cm.CommID
+	id   mad.CommID
 }
 
 // exchange is what was seen of one connection's messages.
@@ -21,7 +21,7 @@ type exchange struct {
 	c     *conn
 	keys  []commKey
 	qpn   bth.QPN // of the side that asked
-	times [int(cm.AttrAPR-cm.AttrREQ) + 1]sighting
+	times [int(mad.AttrAPR-mad.AttrREQ) + 1]sighting
 	rep   bool // both queue pairs are known
 }
 
@@ -62,7 +62,7 @@ func (a *Analyzer) managed() {
 	if e == nil {
 		c, _ := a.between(p.BTH.DETH.SrcQP)
 		p.Flow = &c.Flow
-		if p.MAD.Attribute == cm.AttrSIDRREQ {
+		if p.MAD.Attribute == mad.AttrSIDRREQ {
 			a.resolves(c, p.MAD.SIDRREQ.RequestID)
 		}
 		a.sayMAD(nil)
@@ -72,33 +72,33 @@ func (a *Analyzer) managed() {
 	p.Flow = &e.c.Flow
 	a.seenBefore(e)
 	switch m := p.MAD; m.Attribute {
-	case cm.AttrREP:
+	case mad.AttrREP:
 		a.replied(e)
-	case cm.AttrRTU:
+	case mad.AttrRTU:
 		if e.c.Managed.Took == 0 && !e.c.Managed.Asked.IsZero() {
 			e.c.Managed.Took = p.Time.Sub(e.c.Managed.Asked)
 		}
-	case cm.AttrREJ:
+	case mad.AttrREJ:
 		a.rejected(e)
-	case cm.AttrDREQ:
+	case mad.AttrDREQ:
 		a.unanswered(e.c)
-	case cm.AttrDREP:
+	case mad.AttrDREP:
 		e.c.Managed.Ended = true
 	}
 	a.sayMAD(e)
 }
 
 // exchangeOf returns the connection that a message is about, or nil.
-func (a *Analyzer) exchangeOf(m *cm.MAD) *exchange {
+func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	src, dst := a.p.Src.Addr(), a.p.Dst.Addr()
 	local, remote := ids(m)
 	switch m.Attribute {
-	case cm.AttrREQ:
+	case mad.AttrREQ:
 		if e := a.cms[commKey{src, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.Managed.Ended {
 			return e
 		}
 		return a.asked(&m.REQ)
-	case cm.AttrSIDRREQ, cm.AttrSIDRREP, cm.AttrLAP, cm.AttrAPR:
+	case mad.AttrSIDRREQ, mad.AttrSIDRREP, mad.AttrLAP, mad.AttrAPR:
 		return nil
 	}
 	if e := a.cms[commKey{dst, remote}]; e != nil && remote != 0 {
@@ -108,9 +108,9 @@ func (a *Analyzer) exchangeOf(m *cm.MAD) *exchange {
 		return e
 	}
 	switch m.Attribute {
-	case cm.AttrREP:
+	case mad.AttrREP:
 		return a.repliedUnasked(&m.REP)
-	case cm.AttrDREQ:
+	case mad.AttrDREQ:
 		if h := a.table.find(halfKey{src: src, dst: dst, to: m.DREQ.RemoteQPN}); h != nil && h.conn.cm == nil {
 			e := a.exchange(h.conn)
 			e.rep = true
@@ -123,21 +123,21 @@ func (a *Analyzer) exchangeOf(m *cm.MAD) *exchange {
 }
 
 // ids returns the communication IDs in a message: the sender's and the receiver's.
-func ids(m *cm.MAD) (local, remote cm.CommID) {
+func ids(m *mad.Message) (local, remote mad.CommID) {
 	switch m.Attribute {
-	case cm.AttrREQ:
+	case mad.AttrREQ:
 		return m.REQ.LocalCommID, 0
-	case cm.AttrMRA:
+	case mad.AttrMRA:
 		return m.MRA.LocalCommID, m.MRA.RemoteCommID
-	case cm.AttrREJ:
+	case mad.AttrREJ:
 		return m.REJ.LocalCommID, m.REJ.RemoteCommID
-	case cm.AttrREP:
+	case mad.AttrREP:
 		return m.REP.LocalCommID, m.REP.RemoteCommID
-	case cm.AttrRTU:
+	case mad.AttrRTU:
 		return m.RTU.LocalCommID, m.RTU.RemoteCommID
-	case cm.AttrDREQ:
+	case mad.AttrDREQ:
 		return m.DREQ.LocalCommID, m.DREQ.RemoteCommID
-	case cm.AttrDREP:
+	case mad.AttrDREP:
 		return m.DREP.LocalCommID, m.DREP.RemoteCommID
 	}
 	return 0, 0
@@ -153,11 +153,11 @@ func (a *Analyzer) exchange(c *conn) *exchange {
 }
 
 // asked begins a connection with its REQ.
-func (a *Analyzer) asked(r *cm.REQ) *exchange {
+func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	p := a.p
 	src, dst := p.Src.Addr(), p.Dst.Addr()
 	service := bth.ServiceRC
-	if r.TransportService == cm.TransportUC {
+	if r.TransportService == mad.TransportUC {
 		service = bth.ServiceUC
 	}
 	if old := a.cms[commKey{src, r.LocalCommID}]; old != nil {
@@ -196,7 +196,7 @@ func (a *Analyzer) know(c *conn, key halfKey, from int, psn bth.PSN) {
 }
 
 // repliedUnasked begins a connection with its REP, where the capture has no REQ.
-func (a *Analyzer) repliedUnasked(r *cm.REP) *exchange {
+func (a *Analyzer) repliedUnasked(r *mad.REP) *exchange {
 	p := a.p
 	c := a.table.add(bth.ServiceRC, p)
 	c.Ends = [2]End{{Addr: p.Dst.Addr()}, {Addr: p.Src.Addr()}}

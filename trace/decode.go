@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // Decoder finds the RoCEv2 packets in frames. The zero value is ready. In steady state it allocates nothing, but for
@@ -16,7 +16,7 @@ type Decoder struct {
 	datagram datagram
 	splitter splitter
 	packet   Packet
-	mad      cm.MAD
+	mad      mad.Message
 }
 
 // Decode shows the RoCEv2 packets of a frame in their order; The packet is borrowed until show returns, and what it points to until the next frame.
@@ -134,7 +134,7 @@ func (d *Decoder) management(p *Packet) {
 	switch err := d.mad.Decode(p.BTH.Payload); {
 	case err == nil:
 		p.MAD = &d.mad
-	case cm.ReasonOf(err) != cm.ReasonClass:
+	case mad.ReasonOf(err) != mad.ReasonClass:
 		p.Err = fmt.Errorf("message of the connection manager: %w", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -254,8 +254,8 @@ func TestSnappedGarbageIsInDoubt(t *testing.T) {
 }
 
 func TestMessagesOfTheConnectionManagerAreDecoded(t *testing.T) {
-	var b [cm.MADLen]byte
-	m := cm.MAD{Attribute: cm.AttrREJ, TransactionID: 77, REJ: cm.REJ{LocalCommID: 1, RemoteCommID: 2, Reason: 8}}
+	var b [mad.Len]byte
+	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 77, REJ: mad.REJ{LocalCommID: 1, RemoteCommID: 2, Reason: 8}}
 	if err := m.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -295,8 +295,8 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 		many = append(many, roce4(i, write(bth.RCWriteMiddle, bth.PSN(i), 1024))...)
 	}
 	six := ether(0x86dd, ip6(17, nil, udp(roce6(write(bth.RCWriteOnly, 5, 99)))))
-	var rtu [cm.MADLen]byte
-	if err := (&cm.MAD{Attribute: cm.AttrRTU}).Encode(&rtu); err != nil {
+	var rtu [mad.Len]byte
+	if err := (&mad.Message{Attribute: mad.AttrRTU}).Encode(&rtu); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]*trace.Frame{

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // Packet is one RoCEv2 packet of a capture. The first part is what stands in it, by [Decoder]; the second what it means, by
@@ -25,7 +25,7 @@ type Packet struct {
 	Len   int        // bytes from the BTH to the ICRC, on the wire
 	Err   error      // why the packet could not be decoded; BTH then holds what could be read
 	ICRC  ICRC
-	MAD   *cm.MAD // a message of the connection manager, borrowed as the packet is; nil in other packets
+	MAD   *mad.Message // a message of the connection manager, borrowed as the packet is; nil in other packets
 	// Doubt is set where a datagram to the RoCEv2 port may be something else: neither its ICRC nor its headers are right.
 	Doubt bool
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -258,7 +258,7 @@ func (s *script) packet(host string, words []string) {
 	}
 	if m := message(words[0], f); m != nil {
 		p.MAD = m
-		b.Opcode, b.DestQP, b.DETH.SrcQP, b.Payload = bth.UDSendOnly, bth.GSI, bth.GSI, make([]byte, cm.MADLen)
+		b.Opcode, b.DestQP, b.DETH.SrcQP, b.Payload = bth.UDSendOnly, bth.GSI, bth.GSI, make([]byte, mad.Len)
 	}
 	p.Bytes = append(b.Append(nil), 0, 0, 0, 0)
 	if f.has("cut") {
@@ -286,31 +286,31 @@ func (s *script) opcode(name string) bth.Opcode {
 }
 
 // message makes a message of the connection manager.
-func message(name string, f fields) *cm.MAD {
-	local, remote := cm.CommID(f.num("id", 0)), cm.CommID(f.num("peer", 0))
-	local = cm.CommID(f.num("comm", uint64(local)))
+func message(name string, f fields) *mad.Message {
+	local, remote := mad.CommID(f.num("id", 0)), mad.CommID(f.num("peer", 0))
+	local = mad.CommID(f.num("comm", uint64(local)))
 	qpn, psn := bth.QPN(f.num("qpn", 0)), bth.PSN(f.num("psn", 0))
 	switch name {
 	case "REQ":
-		return &cm.MAD{Attribute: cm.AttrREQ, REQ: cm.REQ{LocalCommID: local, LocalQPN: qpn, StartingPSN: psn, PathMTU: uint8(f.num("mtu", 3)),
-			ServiceID: cm.IPServiceID(cm.PortSpaceTCP, uint16(f.num("port", 7000))), TransportService: cm.TransportService(f.num("service", 0))}}
+		return &mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: local, LocalQPN: qpn, StartingPSN: psn, PathMTU: uint8(f.num("mtu", 3)),
+			ServiceID: mad.IPServiceID(mad.PortSpaceTCP, uint16(f.num("port", 7000))), TransportService: mad.TransportService(f.num("service", 0))}}
 	case "REP":
-		return &cm.MAD{Attribute: cm.AttrREP, REP: cm.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: qpn, StartingPSN: psn}}
+		return &mad.Message{Attribute: mad.AttrREP, REP: mad.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: qpn, StartingPSN: psn}}
 	case "RTU":
-		return &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: local, RemoteCommID: remote}}
+		return &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: local, RemoteCommID: remote}}
 	case "MRA":
-		return &cm.MAD{Attribute: cm.AttrMRA, MRA: cm.MRA{LocalCommID: local, RemoteCommID: remote}}
+		return &mad.Message{Attribute: mad.AttrMRA, MRA: mad.MRA{LocalCommID: local, RemoteCommID: remote}}
 	case "REJ":
-		return &cm.MAD{Attribute: cm.AttrREJ, REJ: cm.REJ{LocalCommID: local, RemoteCommID: remote, Reason: cm.RejectReason(f.num("reason", 8)), ARI: make([]byte, 0)}}
+		return &mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{LocalCommID: local, RemoteCommID: remote, Reason: mad.RejectReason(f.num("reason", 8)), ARI: make([]byte, 0)}}
 	case "DREQ":
-		return &cm.MAD{Attribute: cm.AttrDREQ, DREQ: cm.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: qpn}}
+		return &mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: qpn}}
 	case "DREP":
-		return &cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: local, RemoteCommID: remote}}
+		return &mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: local, RemoteCommID: remote}}
 	case "SIDR_REQ":
-		return &cm.MAD{Attribute: cm.AttrSIDRREQ, SIDRREQ: cm.SIDRREQ{RequestID: local, ServiceID: cm.IPServiceID(cm.PortSpaceUDP, 7000)}}
+		return &mad.Message{Attribute: mad.AttrSIDRREQ, SIDRREQ: mad.SIDRREQ{RequestID: local, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
 	case "SIDR_REP":
-		return &cm.MAD{Attribute: cm.AttrSIDRREP, SIDRREP: cm.SIDRREP{RequestID: local, Status: cm.SIDRStatus(f.num("status", 0)), QPN: qpn,
-			ServiceID: cm.IPServiceID(cm.PortSpaceUDP, 7000)}}
+		return &mad.Message{Attribute: mad.AttrSIDRREP, SIDRREP: mad.SIDRREP{RequestID: local, Status: mad.SIDRStatus(f.num("status", 0)), QPN: qpn,
+			ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -73,13 +73,13 @@ var sharkFields = []struct {
 		return fmt.Sprintf("0x%016x", p.MAD.TransactionID)
 	}},
 	{"infiniband.cm.req.localqpn", func(p *trace.Packet) string {
-		return ofMAD(p, cm.AttrREQ, "0x%06x", func(m *cm.MAD) any { return uint32(m.REQ.LocalQPN) })
+		return ofMAD(p, mad.AttrREQ, "0x%06x", func(m *mad.Message) any { return uint32(m.REQ.LocalQPN) })
 	}},
 	{"infiniband.cm.req.startpsn", func(p *trace.Packet) string {
-		return ofMAD(p, cm.AttrREQ, "0x%06x", func(m *cm.MAD) any { return uint32(m.REQ.StartingPSN) })
+		return ofMAD(p, mad.AttrREQ, "0x%06x", func(m *mad.Message) any { return uint32(m.REQ.StartingPSN) })
 	}},
 	{"infiniband.cm.rep.localqpn", func(p *trace.Packet) string {
-		return ofMAD(p, cm.AttrREP, "0x%06x", func(m *cm.MAD) any { return uint32(m.REP.LocalQPN) })
+		return ofMAD(p, mad.AttrREP, "0x%06x", func(m *mad.Message) any { return uint32(m.REP.LocalQPN) })
 	}},
 }
 
@@ -99,7 +99,7 @@ func flag(set bool) string {
 
 func has(p *trace.Packet, h bth.Headers) bool { return p.BTH.Opcode.Info().Headers&h != 0 }
 
-func ofMAD(p *trace.Packet, a cm.Attribute, format string, value func(*cm.MAD) any) string {
+func ofMAD(p *trace.Packet, a mad.Attribute, format string, value func(*mad.Message) any) string {
 	if p.MAD == nil || p.MAD.Attribute != a {
 		return ""
 	}

@@ -14,20 +14,21 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/host/route"
 	"github.com/gorxe/gorxe/internal/nic"
 	"github.com/gorxe/gorxe/packet"
 )
 
 // PortSpace is the kind of service that a port of the connection manager belongs to.
-type PortSpace = cm.PortSpace
+type PortSpace = mad.PortSpace
 
 // RejectReason says why a connection was refused (IBA table 109).
-type RejectReason = cm.RejectReason
+type RejectReason = mad.RejectReason
 
 const (
-	PortSpaceTCP = cm.PortSpaceTCP // connected queue pairs, RC: RDMA_PS_TCP
-	PortSpaceUDP = cm.PortSpaceUDP // datagram queue pairs, UD: RDMA_PS_UDP
+	PortSpaceTCP = mad.PortSpaceTCP // connected queue pairs, RC: RDMA_PS_TCP
+	PortSpaceUDP = mad.PortSpaceUDP // datagram queue pairs, UD: RDMA_PS_UDP
 
 	// UDPQKey is the Q_Key that programs of rdma_cm give to datagram queue pairs.
 	UDPQKey = 0x01234567
@@ -36,11 +37,11 @@ const (
 // Room for a program's private data in bytes. Data that is shorter arrives with zeros behind it:
 // a program that needs its length sends it along.
 const (
-	DialPrivateLen   = cm.REQPrivateLen - cm.IPHeaderLen     // of Dial: 56
-	AcceptPrivateLen = cm.REPPrivateLen                      // of Accept: 196
-	RejectPrivateLen = cm.REJPrivateLen                      // of Reject: 148
-	DialUDPrivateLen = cm.SIDRREQPrivateLen - cm.IPHeaderLen // of DialUD: 180
-	UDPrivateLen     = cm.SIDRREPPrivateLen                  // of AcceptUD and RejectUD: 136
+	DialPrivateLen   = mad.REQPrivateLen - mad.IPHeaderLen     // of Dial: 56
+	AcceptPrivateLen = mad.REPPrivateLen                       // of Accept: 196
+	RejectPrivateLen = mad.REJPrivateLen                       // of Reject: 148
+	DialUDPrivateLen = mad.SIDRREQPrivateLen - mad.IPHeaderLen // of DialUD: 180
+	UDPrivateLen     = mad.SIDRREPPrivateLen                   // of AcceptUD and RejectUD: 136
 )
 
 // Errors of connecting, for errors.Is.
@@ -75,9 +76,9 @@ type RejectError struct {
 // Error names the reason.
 func (e *RejectError) Error() string {
 	switch e.Reason {
-	case cm.RejectInvalidServiceID:
+	case mad.RejectInvalidServiceID:
 		return "refused: nobody listens on that port (invalid service ID)"
-	case cm.RejectConsumerDefined:
+	case mad.RejectConsumerDefined:
 		return "refused by the program at the other end (consumer reject)"
 	}
 	return fmt.Sprintf("refused: %v (reason %d)", e.Reason, uint16(e.Reason))
@@ -113,7 +114,7 @@ type connections struct {
 	runs atomic.Bool // gsi can be used
 
 	mu        sync.Mutex
-	conns     map[cm.CommID]ender
+	conns     map[mad.CommID]ender
 	listeners map[cm.ListenerID]*Listener
 }
 
@@ -126,12 +127,12 @@ type ender interface {
 func (d *Device) cm() (*connections, error) {
 	c := &d.connections
 	c.open.Do(func() {
-		c.dev, c.conns, c.listeners = d, map[cm.CommID]ender{}, map[cm.ListenerID]*Listener{}
+		c.dev, c.conns, c.listeners = d, map[mad.CommID]ender{}, map[cm.ListenerID]*Listener{}
 		var secret [32]byte
 		// It fails on no system: see crypto/rand.
 		_, _ = crand.Read(secret[:])
 		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
-			CAGUID: cm.GUID(d.NodeGUID()), Secret: secret,
+			CAGUID: mad.GUID(d.NodeGUID()), Secret: secret,
 			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
 			Local: func(index uint8) (gid GID, mtu MTU, ok bool) {
 				g, err := d.GID(int(index))
@@ -172,20 +173,20 @@ func (c *connections) event(e *cm.Event) {
 
 // enter makes to the one who gets the events of id. The manager's lock is held, so that none
 // comes before.
-func (c *connections) enter(id cm.CommID, to ender) {
+func (c *connections) enter(id mad.CommID, to ender) {
 	c.mu.Lock()
 	c.conns[id] = to
 	c.mu.Unlock()
 }
 
-func (c *connections) forget(id cm.CommID) {
+func (c *connections) forget(id mad.CommID) {
 	c.mu.Lock()
 	delete(c.conns, id)
 	c.mu.Unlock()
 }
 
 // cancel gives up a request. An error says that it has ended by itself.
-func (c *connections) cancel(id cm.CommID) {
+func (c *connections) cancel(id mad.CommID) {
 	_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Cancel(now, id) })
 	c.forget(id)
 }
@@ -206,7 +207,7 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 }
 
 // withdraw gives up a request that nothing can answer; an error says that something has.
-func (c *connections) withdraw(id func() cm.CommID) error {
+func (c *connections) withdraw(id func() mad.CommID) error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
 		if err := m.Withdraw(id()); err != nil {
 			return err

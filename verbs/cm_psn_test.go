@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -27,14 +27,14 @@ func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				var m cm.MAD
+				var m mad.Message
 				switch {
 				case p.Opcode == bth.RCWriteOnly:
 					seen[i].used = p.PSN
 				case p.Opcode != bth.UDSendOnly || m.Decode(p.Payload) != nil:
-				case m.Attribute == cm.AttrREQ:
+				case m.Attribute == mad.AttrREQ:
 					seen[i].named = m.REQ.StartingPSN
-				case m.Attribute == cm.AttrREP:
+				case m.Attribute == mad.AttrREP:
 					seen[i].named = m.REP.StartingPSN
 				}
 			})

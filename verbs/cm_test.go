@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -164,7 +164,7 @@ func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rej *verbs.RejectError
-		if d := <-out; !errors.As(d.err, &rej) || rej.Reason != cm.RejectConsumerDefined || !bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
+		if d := <-out; !errors.As(d.err, &rej) || rej.Reason != mad.RejectConsumerDefined || !bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
 			t.Errorf("Dial = %v", d.err)
 		}
 		if err := r.Reject(nil); err == nil {
@@ -254,10 +254,10 @@ func TestAClientHearsThatNobodyListens(t *testing.T) {
 	b.listenAt(verbs.PortSpaceUDP, 2)
 	var rej *verbs.RejectError
 	_, err := a.dev.Dial(t.Context(), b.at(2), a.qp, verbs.DefaultConnParam())
-	if !errors.As(err, &rej) || rej.Reason != cm.RejectInvalidServiceID || !strings.Contains(err.Error(), b.at(2).String()) {
+	if !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID || !strings.Contains(err.Error(), b.at(2).String()) {
 		t.Errorf("Dial = %v", err)
 	}
-	if _, err := a.pd.DialUD(t.Context(), b.at(1), nil); !errors.As(err, &rej) || rej.Reason != cm.RejectInvalidServiceID {
+	if _, err := a.pd.DialUD(t.Context(), b.at(1), nil); !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID {
 		t.Errorf("DialUD = %v", err)
 	}
 }
@@ -339,7 +339,7 @@ func TestADatagramServiceMayRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rej *verbs.RejectError
-	if err := <-out; !errors.As(err, &rej) || rej.Reason != cm.RejectConsumerDefined || string(rej.PrivateData[:3]) != "no\x00" {
+	if err := <-out; !errors.As(err, &rej) || rej.Reason != mad.RejectConsumerDefined || string(rej.PrivateData[:3]) != "no\x00" {
 		t.Errorf("DialUD = %v", err)
 	}
 }

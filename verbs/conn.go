@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // Conn is a connection that the connection manager made: a queue pair of type RC with a peer.
@@ -15,12 +16,12 @@ import (
 type Conn struct {
 	cm            *connections
 	qp            *QP
-	id            cm.CommID // changed with the manager's lock held, while it is not established
+	id            mad.CommID // changed with the manager's lock held, while it is not established
 	local, remote netip.AddrPort
 	index         int // of the GID table
 	attr          ConnAttr
-	req           *cm.REQ // of an end that dials, until the peer has answered
-	peer          cm.Peer // likewise
+	req           *mad.REQ // of an end that dials, until the peer has answered
+	peer          cm.Peer  // likewise
 
 	ready chan struct{} // closed when the connection is established or has failed
 	over  chan struct{} // closed when it has ended
@@ -150,7 +151,7 @@ func (c *Conn) begin() {
 // cancel gives up what is not established. After end, nothing is asked any more. The peer's answer may
 // have established the connection meanwhile: then it is disconnected.
 func (c *Conn) cancel() {
-	var id cm.CommID
+	var id mad.CommID
 	// An error says that it has ended by itself.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		if id = c.id; m.Cancel(now, id) == nil {
@@ -223,7 +224,7 @@ func (c *Conn) wait(ctx context.Context) error {
 		case <-nobody:
 			nobody = nil
 			// A peer that has answered is there.
-			if done = c.cm.withdraw(func() cm.CommID { return c.id }) == nil; done {
+			if done = c.cm.withdraw(func() mad.CommID { return c.id }) == nil; done {
 				c.end(&NotListeningError{Host: c.remote.Addr()})
 			}
 		case <-ctx.Done():

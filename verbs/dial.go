@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -59,7 +60,7 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 	}
 	c.attr.PathMTU = commonMTU(p.PathMTU, g.MTU)
 	if c.attr.FlowLabel == 0 {
-		c.attr.FlowLabel = cm.FlowLabel(c.local.Port(), remote.Port())
+		c.attr.FlowLabel = mad.FlowLabel(c.local.Port(), remote.Port())
 	}
 	req, err := c.request(g.GID, p)
 	if err != nil {
@@ -97,8 +98,8 @@ func (c *Conn) ask() error {
 
 // smaller asks again with the path MTU that a REJ names as the one to use, if it is smaller than the
 // one that was asked for. It runs in the manager's goroutine.
-func (c *Conn) smaller(r *cm.REJ) bool {
-	if r.Reason != cm.RejectInvalidMTU || c.req == nil || len(r.ARI) < 1 || r.ARI[0] >= c.req.PathMTU {
+func (c *Conn) smaller(r *mad.REJ) bool {
+	if r.Reason != mad.RejectInvalidMTU || c.req == nil || len(r.ARI) < 1 || r.ARI[0] >= c.req.PathMTU {
 		return false
 	}
 	mtu := qp.MTUFromEnum(int(r.ARI[0]))
@@ -110,23 +111,23 @@ func (c *Conn) smaller(r *cm.REJ) bool {
 }
 
 // request is the REQ of a connection.
-func (c *Conn) request(local GID, p *ConnParam) (*cm.REQ, error) {
-	h := cm.IPHeader{SourcePort: c.local.Port(), Source: c.local.Addr().WithZone(""), Destination: c.remote.Addr().Unmap().WithZone("")}
+func (c *Conn) request(local GID, p *ConnParam) (*mad.REQ, error) {
+	h := mad.IPHeader{SourcePort: c.local.Port(), Source: c.local.Addr().WithZone(""), Destination: c.remote.Addr().Unmap().WithZone("")}
 	private, err := h.Append(nil)
 	if err != nil {
 		return nil, err
 	}
 	a := &c.attr
-	return &cm.REQ{
-		ServiceID: cm.IPServiceID(cm.PortSpaceTCP, c.remote.Port()), LocalQPN: c.qp.QPN(), StartingPSN: c.psn,
+	return &mad.REQ{
+		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, c.remote.Port()), LocalQPN: c.qp.QPN(), StartingPSN: c.psn,
 		ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
 		RemoteCMResponseTimeout: cmResponse, LocalCMResponseTimeout: cmResponse, MaxCMRetries: cmRetries,
-		TransportService: cm.TransportRC, RetryCount: a.RetryCnt, RNRRetryCount: a.RNRRetry,
+		TransportService: mad.TransportRC, RetryCount: a.RetryCnt, RNRRetryCount: a.RNRRetry,
 		PKey: 0xffff, PathMTU: uint8(a.PathMTU.Enum()), SRQ: c.qp.qp.SharesReceives(),
-		Primary: cm.Path{
+		Primary: mad.Path{
 			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: local, RemoteGID: gidOf(c.remote.Addr()),
 			FlowLabel: a.FlowLabel, TrafficClass: a.TrafficClass, HopLimit: max(a.HopLimit, 64),
-			LocalACKTimeout: cm.Timeout(a.Timeout),
+			LocalACKTimeout: mad.Timeout(a.Timeout),
 		},
 		PrivateData: append(private, p.PrivateData...),
 	}, nil
@@ -146,7 +147,7 @@ func (c *Conn) replied(e *cm.Event) {
 		c.cm.gsi.OnFirstPacket(c.qp.qp, c.id)
 		tell = func(now cm.Time, m *cm.Manager) error { return m.Established(now, c.id, nil) }
 	} else {
-		tell = func(_ cm.Time, m *cm.Manager) error { return m.Reject(c.id, cm.RejectConsumerDefined, nil, nil) }
+		tell = func(_ cm.Time, m *cm.Manager) error { return m.Reject(c.id, mad.RejectConsumerDefined, nil, nil) }
 	}
 	if lost := c.cm.gsi.Do(tell); lost != nil && err == nil {
 		// Something else has ended it in the meantime, and its event tells what.

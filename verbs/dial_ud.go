@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // UDPeer is a datagram queue pair that another program has told of: what send work requests
@@ -46,7 +47,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	h := cm.IPHeader{SourcePort: ephemeral(), Source: g.Addr.WithZone(""), Destination: remote.Addr().Unmap().WithZone("")}
+	h := mad.IPHeader{SourcePort: ephemeral(), Source: g.Addr.WithZone(""), Destination: remote.Addr().Unmap().WithZone("")}
 	head, err := h.Append(nil)
 	if err != nil {
 		return nil, err
@@ -55,11 +56,11 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	w := &udWait{answer: make(chan *cm.SIDRREP, 1)}
-	var id cm.CommID
+	w := &udWait{answer: make(chan *mad.SIDRREP, 1)}
+	var id mad.CommID
 	err = m.gsi.Do(func(now cm.Time, man *cm.Manager) (err error) {
-		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, &cm.SIDRREQ{
-			PKey: 0xffff, ServiceID: cm.IPServiceID(cm.PortSpaceUDP, remote.Port()), PrivateData: slices.Concat(head, private),
+		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, &mad.SIDRREQ{
+			PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, remote.Port()), PrivateData: slices.Concat(head, private),
 		}, sidrWait, cmRetries)
 		if err == nil {
 			m.enter(id, w)
@@ -78,13 +79,13 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 			switch {
 			case r == nil:
 				return nil, ErrUnreachable
-			case r.Status != cm.SIDRSuccess:
+			case r.Status != mad.SIDRSuccess:
 				return nil, sidrError(r)
 			}
 			return &UDPeer{AH: ah, QPN: r.QPN, QKey: r.QKey, PrivateData: r.PrivateData}, nil
 		case <-nobody:
 			nobody = nil
-			if m.withdraw(func() cm.CommID { return id }) == nil {
+			if m.withdraw(func() mad.CommID { return id }) == nil {
 				return nil, &NotListeningError{Host: remote.Addr()}
 			}
 		case <-ctx.Done():
@@ -97,22 +98,22 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 }
 
 // udWait waits for the answer to a SIDR_REQ; nil is none.
-type udWait struct{ answer chan *cm.SIDRREP }
+type udWait struct{ answer chan *mad.SIDRREP }
 
 func (w *udWait) event(e *cm.Event) { w.answer <- e.SIDRREP }
 
 // sidrError says what a SIDR_REP refuses in the words of a REJ.
-func sidrError(r *cm.SIDRREP) error {
-	e := &RejectError{Reason: cm.RejectConsumerDefined, PrivateData: r.PrivateData}
+func sidrError(r *mad.SIDRREP) error {
+	e := &RejectError{Reason: mad.RejectConsumerDefined, PrivateData: r.PrivateData}
 	switch r.Status {
-	case cm.SIDRUnsupported:
-		e.Reason = cm.RejectInvalidServiceID
-	case cm.SIDRNoQP:
-		e.Reason = cm.RejectNoQP
-	case cm.SIDRRedirect:
-		e.Reason = cm.RejectPortCMRedirect
-	case cm.SIDRUnsupportedVersion:
-		e.Reason = cm.RejectInvalidClassVersion
+	case mad.SIDRUnsupported:
+		e.Reason = mad.RejectInvalidServiceID
+	case mad.SIDRNoQP:
+		e.Reason = mad.RejectNoQP
+	case mad.SIDRRedirect:
+		e.Reason = mad.RejectPortCMRedirect
+	case mad.SIDRUnsupportedVersion:
+		e.Reason = mad.RejectInvalidClassVersion
 	}
 	return e
 }
@@ -135,6 +136,6 @@ func (r *ConnRequest) acceptUD(q *QP, private []byte) error {
 	}
 	attr, _ := q.Query()
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		return m.Answer(now, r.id, &cm.SIDRREP{QPN: q.QPN(), QKey: attr.QKey, ServiceID: r.sidr.ServiceID, PrivateData: private})
+		return m.Answer(now, r.id, &mad.SIDRREP{QPN: q.QPN(), QKey: attr.QKey, ServiceID: r.sidr.ServiceID, PrivateData: private})
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -21,7 +21,7 @@ func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 		var before uint64
 		for i := uint32(1); i <= asked; i++ {
 			req := peer.REQ(i, 7)
-			for _, m := range []*cm.MAD{req, rawcm.GivenUp(req)} {
+			for _, m := range []*mad.Message{req, rawcm.GivenUp(req)} {
 				if err := peer.Put(m); err != nil {
 					t.Fatal(err)
 				}

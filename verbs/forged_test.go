@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // say sends messages of a raw peer.
-func say(t *testing.T, p *rawcm.Peer, messages ...*cm.MAD) {
+func say(t *testing.T, p *rawcm.Peer, messages ...*mad.Message) {
 	t.Helper()
 	for _, m := range messages {
 		if err := p.Put(m); err != nil {
@@ -29,9 +29,9 @@ func say(t *testing.T, p *rawcm.Peer, messages ...*cm.MAD) {
 }
 
 // hear waits for a message of the manager, which must be of the given kind.
-func hear(t *testing.T, p *rawcm.Peer, a cm.Attribute) *cm.MAD {
+func hear(t *testing.T, p *rawcm.Peer, a mad.Attribute) *mad.Message {
 	t.Helper()
-	var m cm.MAD
+	var m mad.Message
 	if err := p.Recv(&m); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 		say(t, victim, req)
 		var got atomic.Uint64
 		go func() {
-			for m := (cm.MAD{}); victim.Recv(&m) == nil; got.Add(1) {
+			for m := (mad.Message{}); victim.Recv(&m) == nil; got.Add(1) {
 			}
 		}()
 		if err := <-accepted; !errors.Is(err, verbs.ErrUnreachable) {
@@ -124,14 +124,14 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			}
 		}()
 		const mine = forged + 1
-		rep := make(chan cm.CommID, 1)
+		rep := make(chan mad.CommID, 1)
 		var dreqs atomic.Uint64
 		go func() {
-			for m := (cm.MAD{}); victim.Recv(&m) == nil; {
+			for m := (mad.Message{}); victim.Recv(&m) == nil; {
 				switch {
-				case m.Attribute == cm.AttrREP && m.REP.RemoteCommID == mine:
+				case m.Attribute == mad.AttrREP && m.REP.RemoteCommID == mine:
 					rep <- m.REP.LocalCommID
-				case m.Attribute == cm.AttrDREQ:
+				case m.Attribute == mad.AttrDREQ:
 					dreqs.Add(1)
 				}
 			}
@@ -154,7 +154,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 		synctest.Wait()
 		select {
 		case id := <-rep:
-			say(t, victim, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: mine, RemoteCommID: id}})
+			say(t, victim, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: mine, RemoteCommID: id}})
 		default:
 			t.Fatalf("the owner of the address is not answered: %v", b.dev.Counters()["cm_verdict_half_open_peer"])
 		}
@@ -184,7 +184,7 @@ func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
 		req := peer.REQ(1, 7)
 		req.REQ.Primary.LocalGID[15]++
 		say(t, peer, req)
-		if r := hear(t, peer, cm.AttrREJ); r.REJ.Reason != cm.RejectUnsupported {
+		if r := hear(t, peer, mad.AttrREJ); r.REJ.Reason != mad.RejectUnsupported {
 			t.Errorf("refused for %v", r.REJ.Reason)
 		}
 		if n := b.dev.Counters()["cm_malformed_ip_sender"]; n != 1 {
@@ -218,10 +218,10 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 				conns <- c
 			}
 		}()
-		establish := func(req *cm.MAD) (*verbs.Conn, cm.CommID) {
+		establish := func(req *mad.Message) (*verbs.Conn, mad.CommID) {
 			say(t, peer, req)
-			rep := hear(t, peer, cm.AttrREP).REP
-			say(t, peer, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: req.REQ.LocalCommID, RemoteCommID: rep.LocalCommID}})
+			rep := hear(t, peer, mad.AttrREP).REP
+			say(t, peer, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: req.REQ.LocalCommID, RemoteCommID: rep.LocalCommID}})
 			return <-conns, rep.LocalCommID
 		}
 		c, id := establish(req)
@@ -230,13 +230,13 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 		for range 25 {
 			for range 3 {
 				say(t, peer, &again)
-				d := hear(t, peer, cm.AttrDREQ).DREQ
+				d := hear(t, peer, mad.AttrDREQ).DREQ
 				if d.RemoteQPN != 0 || d.LocalCommID != id || d.RemoteCommID != 1 {
 					t.Fatalf("asked by %+v", d)
 				}
 			}
 			say(t, peer, &again)
-			if r := hear(t, peer, cm.AttrREJ).REJ; r.Reason != cm.RejectStaleConn || r.RemoteCommID != 2 {
+			if r := hear(t, peer, mad.AttrREJ).REJ; r.Reason != mad.RejectStaleConn || r.RemoteCommID != 2 {
 				t.Fatalf("refused by %+v", r)
 			}
 		}
@@ -253,10 +253,10 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 			t.Errorf("%d REQs had the peer asked, want 75 of 100", n)
 		}
 		// The peer has started anew. Only the answer to what it is asked tells.
-		drep := cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: 1, RemoteCommID: id}}
+		drep := mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: 1, RemoteCommID: id}}
 		say(t, peer, &drep)
 		say(t, peer, &again)
-		drep.TransactionID = hear(t, peer, cm.AttrDREQ).TransactionID
+		drep.TransactionID = hear(t, peer, mad.AttrDREQ).TransactionID
 		if b.qp.State() != verbs.RTS {
 			t.Fatalf("a DREP that answers nothing has the queue pair in %v", b.qp.State())
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // Listener takes requests for connections, or for a datagram queue pair, at a port. Its methods
@@ -67,7 +68,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 			if local.Port() == 0 {
 				port = ephemeral()
 			}
-			if l.id, err = man.Listen(cm.IPServiceID(ps, port), index, backlog); err == nil || local.Port() != 0 {
+			if l.id, err = man.Listen(mad.IPServiceID(ps, port), index, backlog); err == nil || local.Port() != 0 {
 				break
 			}
 		}
@@ -200,6 +201,6 @@ func (c *connections) request(e *cm.Event) {
 	}
 	c.mu.Unlock()
 	if l == nil {
-		_ = r.refuse(cm.RejectInvalidServiceID, nil)
+		_ = r.refuse(mad.RejectInvalidServiceID, nil)
 	}
 }

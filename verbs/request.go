@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -14,10 +15,10 @@ import (
 // answered by one of Accept, AcceptUD and Reject; one that is not is lost after 90 s.
 type ConnRequest struct {
 	cm            *connections
-	id            cm.CommID
+	id            mad.CommID
 	peer          cm.Peer
-	req           *cm.REQ     // nil for a datagram queue pair
-	sidr          *cm.SIDRREQ // nil for a connection
+	req           *mad.REQ     // nil for a datagram queue pair
+	sidr          *mad.SIDRREQ // nil for a connection
 	local, remote netip.AddrPort
 	private       []byte
 
@@ -56,16 +57,16 @@ func (r *ConnRequest) Peer() ConnAttr {
 func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
-		return cm.RejectInvalidGID, nil
+		return mad.RejectInvalidGID, nil
 	}
 	var private []byte
-	var service cm.ServiceID
+	var service mad.ServiceID
 	if r.req != nil {
 		private, service = r.req.PrivateData, r.req.ServiceID
 	} else {
 		private, service = r.sidr.PrivateData, r.sidr.ServiceID
 	}
-	var h cm.IPHeader
+	var h mad.IPHeader
 	r.private, err = h.Decode(private)
 	// Between two programs of one host it is right that the addresses are its loopback's.
 	here := gidOf(h.Source) == r.peer.GID && h.Destination == g.Addr.WithZone("")
@@ -78,7 +79,7 @@ func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	if err != nil {
 		// So Linux refuses the addresses that it does not believe, whatever the field. An invalid
 		// GID (12) would be of this side's, and have its sender look for another path.
-		return cm.RejectConsumerDefined, err
+		return mad.RejectConsumerDefined, err
 	}
 	_, port, _ := service.IP()
 	from := r.peer.GID.Addr()
@@ -139,7 +140,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	}
 	r.cm.gsi.OnFirstPacket(q.qp, r.id)
 	err = r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		err := m.Accept(now, r.id, &cm.REP{
+		err := m.Accept(now, r.id, &mad.REP{
 			LocalQPN: q.QPN(), StartingPSN: c.psn, ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
 			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: q.qp.SharesReceives(), PrivateData: p.PrivateData,
 		})
@@ -162,7 +163,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 // 136 for a datagram queue pair. The error says that it is too long, or that the request was
 // answered or has ended.
 func (r *ConnRequest) Reject(private []byte) error {
-	if err := r.refuse(cm.RejectConsumerDefined, private); err != nil {
+	if err := r.refuse(mad.RejectConsumerDefined, private); err != nil {
 		return fmt.Errorf("reject %v: %w", r.remote, err)
 	}
 	return nil
@@ -187,7 +188,7 @@ func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
 // decline is refuse with the manager in hand.
 func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
 	if r.req == nil {
-		return m.Answer(now, r.id, &cm.SIDRREP{Status: cm.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
+		return m.Answer(now, r.id, &mad.SIDRREP{Status: mad.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
 	}
 	return m.Reject(r.id, reason, nil, private)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
@@ -57,7 +57,7 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, peer := rawPeer(t, tt.server, tt.peer)
 				connections, datagrams := b.listenAt(verbs.PortSpaceTCP, 7), b.listenAt(verbs.PortSpaceUDP, 7)
-				private := bytes.Repeat([]byte{0xff}, cm.IPHeaderLen)
+				private := bytes.Repeat([]byte{0xff}, mad.IPHeaderLen)
 				if tt.says != "" {
 					says, to := netip.MustParseAddr(tt.says), netip.MustParseAddr(tt.server)
 					if says.Is4() != to.Is4() {
@@ -67,7 +67,7 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 				}
 				req, sidr := peer.REQ(1, 7), peer.SIDRREQ(2, 7)
 				req.REQ.PrivateData, sidr.SIDRREQ.PrivateData = private, private
-				for i, m := range []*cm.MAD{req, sidr} {
+				for i, m := range []*mad.Message{req, sidr} {
 					if err := peer.Put(m); err != nil {
 						t.Fatal(err)
 					}
@@ -81,17 +81,17 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 						}
 						continue
 					}
-					var answer cm.MAD
+					var answer mad.Message
 					if err := peer.Recv(&answer); err != nil {
 						t.Fatal(err)
 					}
 					switch {
-					case answer.Attribute == cm.AttrREJ && i == 0:
-						if r := &answer.REJ; r.RemoteCommID != 1 || r.Reason != cm.RejectConsumerDefined {
+					case answer.Attribute == mad.AttrREJ && i == 0:
+						if r := &answer.REJ; r.RemoteCommID != 1 || r.Reason != mad.RejectConsumerDefined {
 							t.Errorf("answered by %+v", r)
 						}
-					case answer.Attribute == cm.AttrSIDRREP && i == 1:
-						if r := &answer.SIDRREP; r.RequestID != 2 || r.Status != cm.SIDRReject {
+					case answer.Attribute == mad.AttrSIDRREP && i == 1:
+						if r := &answer.SIDRREP; r.RequestID != 2 || r.Status != mad.SIDRReject {
 							t.Errorf("answered by %+v", r)
 						}
 					default:

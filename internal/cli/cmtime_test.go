@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/nic"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -100,7 +101,7 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 		if err := sync(0); err != nil {
 			return err
 		}
-		var ids []cm.CommID
+		var ids []mad.CommID
 		waiting := 0
 		for i := range n {
 			time.Sleep(c.pause)
@@ -149,17 +150,17 @@ func (c *cmtime) establish(now cm.Time, m *cm.Manager, e *cm.Event) error {
 }
 
 // cmtimeREQ is what rdma_cm of Linux sends for the tool.
-func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *cm.REQ {
-	h := cm.IPHeader{SourcePort: 40000 + uint16(qpn), Source: from, Destination: to}
+func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *mad.REQ {
+	h := mad.IPHeader{SourcePort: 40000 + uint16(qpn), Source: from, Destination: to}
 	private, err := h.Append(nil)
 	if err != nil {
 		panic(err)
 	}
-	return &cm.REQ{
-		ServiceID: cm.IPServiceID(cm.PortSpaceTCP, cmPort), LocalQPN: qpn, StartingPSN: bth.PSN(qpn),
+	return &mad.REQ{
+		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, cmPort), LocalQPN: qpn, StartingPSN: bth.PSN(qpn),
 		ResponderResources: 1, InitiatorDepth: 1, RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, MaxCMRetries: 15,
-		TransportService: cm.TransportRC, PKey: 0xffff, PathMTU: 3,
-		Primary: cm.Path{
+		TransportService: mad.TransportRC, PKey: 0xffff, PathMTU: 3,
+		Primary: mad.Path{
 			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: qp.GIDFromAddr(from), RemoteGID: qp.GIDFromAddr(to), HopLimit: 64, LocalACKTimeout: 17,
 		},
 		PrivateData: private,
@@ -169,7 +170,7 @@ func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *cm.REQ {
 // listen is the part of the tool's server before its TCP connection.
 func (c *cmtime) listen() error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
-		_, err := m.Listen(cm.IPServiceID(cm.PortSpaceTCP, cmPort), cm.AnyGID, c.conns)
+		_, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, cmPort), cm.AnyGID, c.conns)
 		return err
 	})
 }
@@ -201,7 +202,7 @@ func (c *cmtime) runServer(conn net.Conn) error {
 		for i, e := range requests {
 			c.qpns = append(c.qpns, e.REQ.LocalQPN)
 			err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-				return m.Accept(now, e.ID, &cm.REP{LocalQPN: first + bth.QPN(i), StartingPSN: 7, ResponderResources: 1, InitiatorDepth: 1})
+				return m.Accept(now, e.ID, &mad.REP{LocalQPN: first + bth.QPN(i), StartingPSN: 7, ResponderResources: 1, InitiatorDepth: 1})
 			})
 			if err != nil {
 				return err

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/verbs"
@@ -136,7 +136,7 @@ func (c *managedConns) connectOne(e *perfEnd, q *verbs.QP, param verbs.ConnParam
 	for try := 1; ; try++ {
 		conn, err := c.dial(e.ctx, e.dev, q, param)
 		var refused *verbs.RejectError
-		if err == nil || try == managedTries || !errors.As(err, &refused) || refused.Reason != cm.RejectInvalidServiceID {
+		if err == nil || try == managedTries || !errors.As(err, &refused) || refused.Reason != mad.RejectInvalidServiceID {
 			return conn, err
 		}
 		select {

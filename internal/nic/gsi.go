@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/pace"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
@@ -74,7 +75,7 @@ func gsiReads() pace.Rate {
 	return pace.Rate{Burst: gsiDepth, Interval: 200 * time.Microsecond / time.Duration(runtime.GOMAXPROCS(0))}
 }
 
-const madRoom = transport.GRHLen + cm.MADLen
+const madRoom = transport.GRHLen + mad.Len
 
 // OpenGSI starts the connection manager. handle is called for each event, by one goroutine,
 // with no lock held; it may call Do.
@@ -108,7 +109,7 @@ func (g *GSI) open() error {
 	}
 	g.qp, err = g.dev.CreateQP(QPInit{
 		Type: qp.GSI, PD: g.pd, SendCQ: g.cq, RecvCQ: g.cq,
-		Cap: qp.Cap{MaxSendWR: gsiSendDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: cm.MADLen},
+		Cap: qp.Cap{MaxSendWR: gsiSendDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: mad.Len},
 	})
 	if err != nil {
 		return errors.Join(err, g.cq.Close(), g.dev.Deregister(region))
@@ -333,7 +334,7 @@ func (g *GSI) lost(err error) {
 
 // OnFirstPacket lets the manager know when the first packet comes for q, the queue pair of
 // connection id: see [cm.Manager.CommEst].
-func (g *GSI) OnFirstPacket(q *QP, id cm.CommID) {
+func (g *GSI) OnFirstPacket(q *QP, id mad.CommID) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	q.first = func() { g.arrived.add(id) }
@@ -342,19 +343,19 @@ func (g *GSI) OnFirstPacket(q *QP, id cm.CommID) {
 // arrivals are the connections for whose queue pairs a first packet has come.
 type arrivals struct {
 	mu    sync.Mutex
-	ids   []cm.CommID
+	ids   []mad.CommID
 	calls []func() // of queue pairs that have failed
 	kick  token
 }
 
-func (a *arrivals) add(id cm.CommID) {
+func (a *arrivals) add(id mad.CommID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ids = append(a.ids, id)
 	a.kick.wake()
 }
 
-func (a *arrivals) take() []cm.CommID {
+func (a *arrivals) take() []mad.CommID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ids := a.ids

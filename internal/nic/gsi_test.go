@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/packet"
 )
@@ -42,7 +43,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 			}
 		}()
 		err = g.Do(func(_ cm.Time, m *cm.Manager) error {
-			_, err := m.Listen(cm.IPServiceID(cm.PortSpaceTCP, 7), cm.AnyGID, 8)
+			_, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, 7), cm.AnyGID, 8)
 			return err
 		})
 		if err != nil {
@@ -53,7 +54,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 		const asked = 2 * maxEvents
 		for i := range uint32(asked) {
 			req := peer.REQ(i+1, 7)
-			for _, m := range []*cm.MAD{req, rawcm.GivenUp(req)} {
+			for _, m := range []*mad.Message{req, rawcm.GivenUp(req)} {
 				if err := peer.Put(m); err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -70,8 +70,8 @@ func knock(local, remote netip.Addr, srcPort uint16) []byte {
 	var tid [8]byte
 	// It fails on no system: see crypto/rand.
 	_, _ = rand.Read(tid[:])
-	m := cm.MAD{Attribute: cm.AttrRTU, TransactionID: binary.NativeEndian.Uint64(tid[:])}
-	var b [cm.MADLen]byte
+	m := mad.Message{Attribute: mad.AttrRTU, TransactionID: binary.NativeEndian.Uint64(tid[:])}
+	var b [mad.Len]byte
 	// The error is of values that do not fit their fields, and an RTU has none such.
 	_ = m.Encode(&b)
 	p := bth.Packet{

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -43,8 +43,8 @@ func Speak(from, to netip.Addr) *Peer { return &Peer{path: packet.Path{Src: from
 func (p *Peer) GID() qp.GID { return qp.GIDFromAddr(p.path.Src) }
 
 // Put encodes a message into what leaves next; a full batch leaves at once.
-func (p *Peer) Put(m *cm.MAD) error {
-	var b [cm.MADLen]byte
+func (p *Peer) Put(m *mad.Message) error {
+	var b [mad.Len]byte
 	if err := m.Encode(&b); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *Peer) seal() {
 }
 
 // Recv waits for a message of the manager. What else comes is skipped.
-func (p *Peer) Recv(m *cm.MAD) error {
+func (p *Peer) Recv(m *mad.Message) error {
 	for {
 		for ; p.next < len(p.rb.Frames); p.next++ {
 			var in bth.Packet

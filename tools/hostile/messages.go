@@ -2,7 +2,7 @@ package hostile
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 )
 
@@ -38,7 +38,7 @@ var messages = []Pattern{
 	{Name: "req-no-service", Does: "requests for services that do not exist",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
 			m := f.req(FromSelf, uint32(i))
-			m.REQ.ServiceID = cm.IPServiceID(cm.PortSpaceTCP, uint16(i)|0x8000)
+			m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
 			return f.message(m)
 		}},
 	{Name: "req-given-up", Does: "requests, each given up at once",
@@ -55,18 +55,18 @@ var messages = []Pattern{
 			d.From = FromGood
 			return d
 		}},
-	{Name: "rep-guess", Does: "answers to requests that were not sent", By: Stranger, Make: about(cm.AttrREP)},
-	{Name: "rtu-guess", Does: "RTUs for random connections", By: Stranger, Make: about(cm.AttrRTU)},
-	{Name: "rej-guess", Does: "REJs for random connections", By: Stranger, Make: about(cm.AttrREJ)},
+	{Name: "rep-guess", Does: "answers to requests that were not sent", By: Stranger, Make: about(mad.AttrREP)},
+	{Name: "rtu-guess", Does: "RTUs for random connections", By: Stranger, Make: about(mad.AttrRTU)},
+	{Name: "rej-guess", Does: "REJs for random connections", By: Stranger, Make: about(mad.AttrREJ)},
 	{Name: "rej-zero", Does: "REJs that name no connection", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		return f.message(f.mad(cm.MAD{Attribute: cm.AttrREJ, REJ: cm.REJ{RemoteCommID: cm.CommID(f.random.Uint32()), Reason: cm.RejectTimeout}}))
+		return f.message(f.mad(mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{RemoteCommID: mad.CommID(f.random.Uint32()), Reason: mad.RejectTimeout}}))
 	}},
-	{Name: "dreq-guess", Does: "DREQs for random connections", By: Stranger, Make: about(cm.AttrDREQ)},
-	{Name: "mra-guess", Does: "MRAs for random connections", By: Stranger, Make: about(cm.AttrMRA)},
+	{Name: "dreq-guess", Does: "DREQs for random connections", By: Stranger, Make: about(mad.AttrDREQ)},
+	{Name: "mra-guess", Does: "MRAs for random connections", By: Stranger, Make: about(mad.AttrMRA)},
 	{Name: "lap", Does: "LAPs, which nobody supports", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-		d := f.message(f.mad(cm.MAD{Attribute: cm.AttrDREQ, DREQ: cm.DREQ{LocalCommID: 1, RemoteCommID: cm.CommID(f.random.Uint32())}}))
-		at := len(d.Bytes) - cm.MADLen + 16
-		d.Bytes[at], d.Bytes[at+1] = 0, byte(cm.AttrLAP)
+		d := f.message(f.mad(mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: 1, RemoteCommID: mad.CommID(f.random.Uint32())}}))
+		at := len(d.Bytes) - mad.Len + 16
+		d.Bytes[at], d.Bytes[at+1] = 0, byte(mad.AttrLAP)
 		return d
 	}},
 	{Name: "sidr-req", Does: "requests for datagram queue pairs of a service that does not exist",
@@ -83,7 +83,7 @@ var messages = []Pattern{
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.gsi(filler[:4]) }},
 	{Name: "mad-class", Does: "MADs of another class", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
 		d := f.message(f.req(FromSelf, uint32(i)))
-		d.Bytes[len(d.Bytes)-cm.MADLen+1] = 3
+		d.Bytes[len(d.Bytes)-mad.Len+1] = 3
 		return d
 	}},
 	{Name: "mad-qkey", Does: "messages with a wrong Q_Key", By: Stranger, Make: func(f *Flood, i uint64) Datagram {
@@ -94,29 +94,29 @@ var messages = []Pattern{
 }
 
 // req is the i-th request of a host, without a name for two.
-func (f *Flood) req(of Source, i uint32) *cm.MAD { return f.cms[of].REQ(i+1, f.RpingSrv) }
+func (f *Flood) req(of Source, i uint32) *mad.Message { return f.cms[of].REQ(i+1, f.RpingSrv) }
 
-func (f *Flood) mad(m cm.MAD) *cm.MAD {
+func (f *Flood) mad(m mad.Message) *mad.Message {
 	f.msg = m
 	return &f.msg
 }
 
 // about is a message of which the IDs are guessed.
-func about(a cm.Attribute) func(*Flood, uint64) Datagram {
+func about(a mad.Attribute) func(*Flood, uint64) Datagram {
 	return func(f *Flood, i uint64) Datagram {
-		mine, its := cm.CommID(f.random.Uint32()), cm.CommID(f.random.Uint32())
-		m := cm.MAD{Attribute: a, TransactionID: i}
+		mine, its := mad.CommID(f.random.Uint32()), mad.CommID(f.random.Uint32())
+		m := mad.Message{Attribute: a, TransactionID: i}
 		switch a {
-		case cm.AttrREP:
-			m.REP = cm.REP{LocalCommID: mine, RemoteCommID: its, LocalQPN: bth.QPN(i & 0xffffff)}
-		case cm.AttrRTU:
-			m.RTU = cm.RTU{LocalCommID: mine, RemoteCommID: its}
-		case cm.AttrREJ:
-			m.REJ = cm.REJ{LocalCommID: mine, RemoteCommID: its, Reason: cm.RejectConsumerDefined}
-		case cm.AttrDREQ:
-			m.DREQ = cm.DREQ{LocalCommID: mine, RemoteCommID: its, RemoteQPN: f.GoodQPN}
-		case cm.AttrMRA:
-			m.MRA = cm.MRA{LocalCommID: mine, RemoteCommID: its, ServiceTimeout: 31}
+		case mad.AttrREP:
+			m.REP = mad.REP{LocalCommID: mine, RemoteCommID: its, LocalQPN: bth.QPN(i & 0xffffff)}
+		case mad.AttrRTU:
+			m.RTU = mad.RTU{LocalCommID: mine, RemoteCommID: its}
+		case mad.AttrREJ:
+			m.REJ = mad.REJ{LocalCommID: mine, RemoteCommID: its, Reason: mad.RejectConsumerDefined}
+		case mad.AttrDREQ:
+			m.DREQ = mad.DREQ{LocalCommID: mine, RemoteCommID: its, RemoteQPN: f.GoodQPN}
+		case mad.AttrMRA:
+			m.MRA = mad.MRA{LocalCommID: mine, RemoteCommID: its, ServiceTimeout: 31}
 		}
 		return f.message(f.mad(m))
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -127,8 +127,8 @@ type Flood struct {
 	Seen   func(peer bth.QPN) (psn bth.PSN, any bool) // of the latest request that came for a queue pair of the flooder's
 	random *rand.Rand
 	p      bth.Packet
-	msg    cm.MAD
-	madBuf [cm.MADLen]byte
+	msg    mad.Message
+	madBuf [mad.Len]byte
 	buf    []byte
 	una    []bth.PSN // by queue pair: up to where the flooder has acknowledged
 	cms    [sources]*rawcm.Peer
@@ -187,7 +187,7 @@ func (f *Flood) gsi(b []byte) Datagram {
 
 // message is a message to the connection manager. One that cannot be encoded is a fault of the
 // pattern.
-func (f *Flood) message(m *cm.MAD) Datagram {
+func (f *Flood) message(m *mad.Message) Datagram {
 	if err := m.Encode(&f.madBuf); err != nil {
 		panic(err)
 	}

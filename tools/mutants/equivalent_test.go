@@ -11,7 +11,7 @@ func TestEveryEquivalentMutantThatIsListedExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := (&selection{}).mutants(filepath.Join("..", ".."), []string{"transport", "qp", "cm"})
+	all, err := (&selection{}).mutants(filepath.Join("..", ".."), []string{"transport", "qp", "cm", "cm/mad"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,125 +5,125 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // cmField is a field of a message of the connection manager, with its place after the common header.
 type cmField struct {
 	at, n int
 	name  string
-	value func(*cm.MAD) any
+	value func(*mad.Message) any
 }
 
 // cmFields are the messages as the tables of IBA chapter 12 have them. Reserved fields, and those of reliable datagrams, which
 // RoCEv2 does not carry, are left out.
-var cmFields = map[cm.Attribute][]cmField{
-	cm.AttrREQ: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.REQ.LocalCommID }},
-		{8, 8, "ServiceID", func(m *cm.MAD) any { return m.REQ.ServiceID }},
-		{16, 8, "Local CA GUID", func(m *cm.MAD) any { return m.REQ.LocalCAGUID }},
-		{28, 4, "Local Q_Key", func(m *cm.MAD) any { return hex(m.REQ.LocalQKey) }},
-		{32, 3, "Local QPN", func(m *cm.MAD) any { return hex24(m.REQ.LocalQPN) }},
-		{35, 1, "Responder Resources", func(m *cm.MAD) any { return m.REQ.ResponderResources }},
-		{39, 1, "Initiator Depth", func(m *cm.MAD) any { return m.REQ.InitiatorDepth }},
-		{43, 1, "Remote CM Response Timeout", func(m *cm.MAD) any { return timeout(m.REQ.RemoteCMResponseTimeout) }},
-		{43, 1, "Transport Service Type", func(m *cm.MAD) any { return m.REQ.TransportService }},
-		{43, 1, "End-to-End Flow Control", func(m *cm.MAD) any { return m.REQ.EndToEndFlowControl }},
-		{44, 3, "Starting PSN", func(m *cm.MAD) any { return psn(m.REQ.StartingPSN) }},
-		{47, 1, "Local CM Response Timeout", func(m *cm.MAD) any { return timeout(m.REQ.LocalCMResponseTimeout) }},
-		{47, 1, "Retry Count", func(m *cm.MAD) any { return m.REQ.RetryCount }},
-		{48, 2, "Partition Key (P_Key)", func(m *cm.MAD) any { return fmt.Sprintf("0x%04x", m.REQ.PKey) }},
-		{50, 1, "Path Packet Payload MTU", func(m *cm.MAD) any { return mtu(m.REQ.PathMTU) }},
-		{50, 1, "RDC Exists", func(m *cm.MAD) any { return m.REQ.RDCExists }},
-		{50, 1, "RNR Retry Count", func(m *cm.MAD) any { return rnrRetry(m.REQ.RNRRetryCount) }},
-		{51, 1, "Max CM Retries", func(m *cm.MAD) any { return m.REQ.MaxCMRetries }},
-		{51, 1, "SRQ", func(m *cm.MAD) any { return m.REQ.SRQ }},
-		{51, 1, "Extended Transport Type", func(m *cm.MAD) any { return m.REQ.ExtendedTransport }},
-		{52, 2, "Primary Local Port LID", func(m *cm.MAD) any { return m.REQ.Primary.LocalLID }},
-		{54, 2, "Primary Remote Port LID", func(m *cm.MAD) any { return m.REQ.Primary.RemoteLID }},
-		{56, 16, "Primary Local Port GID", func(m *cm.MAD) any { return gid(m.REQ.Primary.LocalGID) }},
-		{72, 16, "Primary Remote Port GID", func(m *cm.MAD) any { return gid(m.REQ.Primary.RemoteGID) }},
-		{88, 3, "Primary Flow Label", func(m *cm.MAD) any { return fmt.Sprintf("0x%05x", m.REQ.Primary.FlowLabel) }},
-		{91, 1, "Primary Packet Rate", func(m *cm.MAD) any { return m.REQ.Primary.PacketRate }},
-		{92, 1, "Primary Traffic Class", func(m *cm.MAD) any { return m.REQ.Primary.TrafficClass }},
-		{93, 1, "Primary Hop Limit", func(m *cm.MAD) any { return m.REQ.Primary.HopLimit }},
-		{94, 1, "Primary SL", func(m *cm.MAD) any { return m.REQ.Primary.SL }},
-		{94, 1, "Primary Subnet Local", func(m *cm.MAD) any { return m.REQ.Primary.SubnetLocal }},
-		{95, 1, "Primary Local ACK Timeout", func(m *cm.MAD) any { return timeout(m.REQ.Primary.LocalACKTimeout) }},
-		{96, 44, "Alternate Path", func(m *cm.MAD) any { return alternate(&m.REQ) }},
+var cmFields = map[mad.Attribute][]cmField{
+	mad.AttrREQ: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.REQ.LocalCommID }},
+		{8, 8, "ServiceID", func(m *mad.Message) any { return m.REQ.ServiceID }},
+		{16, 8, "Local CA GUID", func(m *mad.Message) any { return m.REQ.LocalCAGUID }},
+		{28, 4, "Local Q_Key", func(m *mad.Message) any { return hex(m.REQ.LocalQKey) }},
+		{32, 3, "Local QPN", func(m *mad.Message) any { return hex24(m.REQ.LocalQPN) }},
+		{35, 1, "Responder Resources", func(m *mad.Message) any { return m.REQ.ResponderResources }},
+		{39, 1, "Initiator Depth", func(m *mad.Message) any { return m.REQ.InitiatorDepth }},
+		{43, 1, "Remote CM Response Timeout", func(m *mad.Message) any { return timeout(m.REQ.RemoteCMResponseTimeout) }},
+		{43, 1, "Transport Service Type", func(m *mad.Message) any { return m.REQ.TransportService }},
+		{43, 1, "End-to-End Flow Control", func(m *mad.Message) any { return m.REQ.EndToEndFlowControl }},
+		{44, 3, "Starting PSN", func(m *mad.Message) any { return psn(m.REQ.StartingPSN) }},
+		{47, 1, "Local CM Response Timeout", func(m *mad.Message) any { return timeout(m.REQ.LocalCMResponseTimeout) }},
+		{47, 1, "Retry Count", func(m *mad.Message) any { return m.REQ.RetryCount }},
+		{48, 2, "Partition Key (P_Key)", func(m *mad.Message) any { return fmt.Sprintf("0x%04x", m.REQ.PKey) }},
+		{50, 1, "Path Packet Payload MTU", func(m *mad.Message) any { return mtu(m.REQ.PathMTU) }},
+		{50, 1, "RDC Exists", func(m *mad.Message) any { return m.REQ.RDCExists }},
+		{50, 1, "RNR Retry Count", func(m *mad.Message) any { return rnrRetry(m.REQ.RNRRetryCount) }},
+		{51, 1, "Max CM Retries", func(m *mad.Message) any { return m.REQ.MaxCMRetries }},
+		{51, 1, "SRQ", func(m *mad.Message) any { return m.REQ.SRQ }},
+		{51, 1, "Extended Transport Type", func(m *mad.Message) any { return m.REQ.ExtendedTransport }},
+		{52, 2, "Primary Local Port LID", func(m *mad.Message) any { return m.REQ.Primary.LocalLID }},
+		{54, 2, "Primary Remote Port LID", func(m *mad.Message) any { return m.REQ.Primary.RemoteLID }},
+		{56, 16, "Primary Local Port GID", func(m *mad.Message) any { return gid(m.REQ.Primary.LocalGID) }},
+		{72, 16, "Primary Remote Port GID", func(m *mad.Message) any { return gid(m.REQ.Primary.RemoteGID) }},
+		{88, 3, "Primary Flow Label", func(m *mad.Message) any { return fmt.Sprintf("0x%05x", m.REQ.Primary.FlowLabel) }},
+		{91, 1, "Primary Packet Rate", func(m *mad.Message) any { return m.REQ.Primary.PacketRate }},
+		{92, 1, "Primary Traffic Class", func(m *mad.Message) any { return m.REQ.Primary.TrafficClass }},
+		{93, 1, "Primary Hop Limit", func(m *mad.Message) any { return m.REQ.Primary.HopLimit }},
+		{94, 1, "Primary SL", func(m *mad.Message) any { return m.REQ.Primary.SL }},
+		{94, 1, "Primary Subnet Local", func(m *mad.Message) any { return m.REQ.Primary.SubnetLocal }},
+		{95, 1, "Primary Local ACK Timeout", func(m *mad.Message) any { return timeout(m.REQ.Primary.LocalACKTimeout) }},
+		{96, 44, "Alternate Path", func(m *mad.Message) any { return alternate(&m.REQ) }},
 	},
-	cm.AttrMRA: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.MRA.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.MRA.RemoteCommID }},
-		{8, 1, "Message MRAed", func(m *cm.MAD) any { return m.MRA.MessageMRAed }},
-		{9, 1, "Service Timeout", func(m *cm.MAD) any { return timeout(m.MRA.ServiceTimeout) }},
+	mad.AttrMRA: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.MRA.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.MRA.RemoteCommID }},
+		{8, 1, "Message MRAed", func(m *mad.Message) any { return m.MRA.MessageMRAed }},
+		{9, 1, "Service Timeout", func(m *mad.Message) any { return timeout(m.MRA.ServiceTimeout) }},
 	},
-	cm.AttrREJ: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.REJ.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.REJ.RemoteCommID }},
-		{8, 1, "Message REJected", func(m *cm.MAD) any { return m.REJ.MessageRejected }},
-		{9, 1, "Reject Info Length", func(m *cm.MAD) any { return len(m.REJ.ARI) }},
-		{10, 2, "Reason", func(m *cm.MAD) any { return fmt.Sprintf("%d (%s)", uint16(m.REJ.Reason), m.REJ.Reason) }},
-		{12, 72, "Additional Reject Information (ARI)", func(m *cm.MAD) any { return fmt.Sprintf("%x", m.REJ.ARI) }},
+	mad.AttrREJ: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.REJ.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.REJ.RemoteCommID }},
+		{8, 1, "Message REJected", func(m *mad.Message) any { return m.REJ.MessageRejected }},
+		{9, 1, "Reject Info Length", func(m *mad.Message) any { return len(m.REJ.ARI) }},
+		{10, 2, "Reason", func(m *mad.Message) any { return fmt.Sprintf("%d (%s)", uint16(m.REJ.Reason), m.REJ.Reason) }},
+		{12, 72, "Additional Reject Information (ARI)", func(m *mad.Message) any { return fmt.Sprintf("%x", m.REJ.ARI) }},
 	},
-	cm.AttrREP: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.REP.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.REP.RemoteCommID }},
-		{8, 4, "Local Q_Key", func(m *cm.MAD) any { return hex(m.REP.LocalQKey) }},
-		{12, 3, "Local QPN", func(m *cm.MAD) any { return hex24(m.REP.LocalQPN) }},
-		{20, 3, "Starting PSN", func(m *cm.MAD) any { return psn(m.REP.StartingPSN) }},
-		{24, 1, "Responder Resources", func(m *cm.MAD) any { return m.REP.ResponderResources }},
-		{25, 1, "Initiator Depth", func(m *cm.MAD) any { return m.REP.InitiatorDepth }},
-		{26, 1, "Target ACK Delay", func(m *cm.MAD) any { return timeout(m.REP.TargetACKDelay) }},
-		{26, 1, "Failover Accepted", func(m *cm.MAD) any { return m.REP.FailoverAccepted }},
-		{26, 1, "End-To-End Flow Control", func(m *cm.MAD) any { return m.REP.EndToEndFlowControl }},
-		{27, 1, "RNR Retry Count", func(m *cm.MAD) any { return rnrRetry(m.REP.RNRRetryCount) }},
-		{27, 1, "SRQ", func(m *cm.MAD) any { return m.REP.SRQ }},
-		{28, 8, "Local CA GUID", func(m *cm.MAD) any { return m.REP.LocalCAGUID }},
+	mad.AttrREP: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.REP.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.REP.RemoteCommID }},
+		{8, 4, "Local Q_Key", func(m *mad.Message) any { return hex(m.REP.LocalQKey) }},
+		{12, 3, "Local QPN", func(m *mad.Message) any { return hex24(m.REP.LocalQPN) }},
+		{20, 3, "Starting PSN", func(m *mad.Message) any { return psn(m.REP.StartingPSN) }},
+		{24, 1, "Responder Resources", func(m *mad.Message) any { return m.REP.ResponderResources }},
+		{25, 1, "Initiator Depth", func(m *mad.Message) any { return m.REP.InitiatorDepth }},
+		{26, 1, "Target ACK Delay", func(m *mad.Message) any { return timeout(m.REP.TargetACKDelay) }},
+		{26, 1, "Failover Accepted", func(m *mad.Message) any { return m.REP.FailoverAccepted }},
+		{26, 1, "End-To-End Flow Control", func(m *mad.Message) any { return m.REP.EndToEndFlowControl }},
+		{27, 1, "RNR Retry Count", func(m *mad.Message) any { return rnrRetry(m.REP.RNRRetryCount) }},
+		{27, 1, "SRQ", func(m *mad.Message) any { return m.REP.SRQ }},
+		{28, 8, "Local CA GUID", func(m *mad.Message) any { return m.REP.LocalCAGUID }},
 	},
-	cm.AttrRTU: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.RTU.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.RTU.RemoteCommID }},
+	mad.AttrRTU: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.RTU.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.RTU.RemoteCommID }},
 	},
-	cm.AttrDREQ: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.DREQ.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.DREQ.RemoteCommID }},
-		{8, 3, "Remote QPN", func(m *cm.MAD) any { return hex24(m.DREQ.RemoteQPN) }},
+	mad.AttrDREQ: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.DREQ.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.DREQ.RemoteCommID }},
+		{8, 3, "Remote QPN", func(m *mad.Message) any { return hex24(m.DREQ.RemoteQPN) }},
 	},
-	cm.AttrDREP: {
-		{0, 4, "Local Communication ID", func(m *cm.MAD) any { return m.DREP.LocalCommID }},
-		{4, 4, "Remote Communication ID", func(m *cm.MAD) any { return m.DREP.RemoteCommID }},
+	mad.AttrDREP: {
+		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.DREP.LocalCommID }},
+		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.DREP.RemoteCommID }},
 	},
-	cm.AttrSIDRREQ: {
-		{0, 4, "RequestID", func(m *cm.MAD) any { return m.SIDRREQ.RequestID }},
-		{4, 2, "Partition Key (P_Key)", func(m *cm.MAD) any { return fmt.Sprintf("0x%04x", m.SIDRREQ.PKey) }},
-		{8, 8, "ServiceID", func(m *cm.MAD) any { return m.SIDRREQ.ServiceID }},
+	mad.AttrSIDRREQ: {
+		{0, 4, "RequestID", func(m *mad.Message) any { return m.SIDRREQ.RequestID }},
+		{4, 2, "Partition Key (P_Key)", func(m *mad.Message) any { return fmt.Sprintf("0x%04x", m.SIDRREQ.PKey) }},
+		{8, 8, "ServiceID", func(m *mad.Message) any { return m.SIDRREQ.ServiceID }},
 	},
-	cm.AttrSIDRREP: {
-		{0, 4, "RequestID", func(m *cm.MAD) any { return m.SIDRREP.RequestID }},
-		{4, 1, "Status", func(m *cm.MAD) any { return fmt.Sprintf("%d (%s)", uint8(m.SIDRREP.Status), m.SIDRREP.Status) }},
-		{5, 1, "Additional Information Length", func(m *cm.MAD) any { return len(m.SIDRREP.AdditionalInformation) }},
-		{8, 3, "QPN", func(m *cm.MAD) any { return hex24(m.SIDRREP.QPN) }},
-		{12, 8, "ServiceID", func(m *cm.MAD) any { return m.SIDRREP.ServiceID }},
-		{20, 4, "Q_Key", func(m *cm.MAD) any { return hex(m.SIDRREP.QKey) }},
-		{24, 72, "Additional Information", func(m *cm.MAD) any { return fmt.Sprintf("%x", m.SIDRREP.AdditionalInformation) }},
+	mad.AttrSIDRREP: {
+		{0, 4, "RequestID", func(m *mad.Message) any { return m.SIDRREP.RequestID }},
+		{4, 1, "Status", func(m *mad.Message) any { return fmt.Sprintf("%d (%s)", uint8(m.SIDRREP.Status), m.SIDRREP.Status) }},
+		{5, 1, "Additional Information Length", func(m *mad.Message) any { return len(m.SIDRREP.AdditionalInformation) }},
+		{8, 3, "QPN", func(m *mad.Message) any { return hex24(m.SIDRREP.QPN) }},
+		{12, 8, "ServiceID", func(m *mad.Message) any { return m.SIDRREP.ServiceID }},
+		{20, 4, "Q_Key", func(m *mad.Message) any { return hex(m.SIDRREP.QKey) }},
+		{24, 72, "Additional Information", func(m *mad.Message) any { return fmt.Sprintf("%x", m.SIDRREP.AdditionalInformation) }},
 	},
 }
 
 // cmPrivate is where the private data of each message begins, and what it is.
-var cmPrivate = map[cm.Attribute]struct {
+var cmPrivate = map[mad.Attribute]struct {
 	at   int
-	data func(*cm.MAD) []byte
+	data func(*mad.Message) []byte
 }{
-	cm.AttrREQ:     {140, func(m *cm.MAD) []byte { return m.REQ.PrivateData }},
-	cm.AttrMRA:     {10, func(m *cm.MAD) []byte { return m.MRA.PrivateData }},
-	cm.AttrREJ:     {84, func(m *cm.MAD) []byte { return m.REJ.PrivateData }},
-	cm.AttrREP:     {36, func(m *cm.MAD) []byte { return m.REP.PrivateData }},
-	cm.AttrRTU:     {8, func(m *cm.MAD) []byte { return m.RTU.PrivateData }},
-	cm.AttrDREQ:    {12, func(m *cm.MAD) []byte { return m.DREQ.PrivateData }},
-	cm.AttrDREP:    {8, func(m *cm.MAD) []byte { return m.DREP.PrivateData }},
-	cm.AttrSIDRREQ: {16, func(m *cm.MAD) []byte { return m.SIDRREQ.PrivateData }},
-	cm.AttrSIDRREP: {96, func(m *cm.MAD) []byte { return m.SIDRREP.PrivateData }},
+	mad.AttrREQ:     {140, func(m *mad.Message) []byte { return m.REQ.PrivateData }},
+	mad.AttrMRA:     {10, func(m *mad.Message) []byte { return m.MRA.PrivateData }},
+	mad.AttrREJ:     {84, func(m *mad.Message) []byte { return m.REJ.PrivateData }},
+	mad.AttrREP:     {36, func(m *mad.Message) []byte { return m.REP.PrivateData }},
+	mad.AttrRTU:     {8, func(m *mad.Message) []byte { return m.RTU.PrivateData }},
+	mad.AttrDREQ:    {12, func(m *mad.Message) []byte { return m.DREQ.PrivateData }},
+	mad.AttrDREP:    {8, func(m *mad.Message) []byte { return m.DREP.PrivateData }},
+	mad.AttrSIDRREQ: {16, func(m *mad.Message) []byte { return m.SIDRREQ.PrivateData }},
+	mad.AttrSIDRREP: {96, func(m *mad.Message) []byte { return m.SIDRREP.PrivateData }},
 }
 
 // management adds the fields of a message of the connection manager that begins at that place. It reports whether it is one.
@@ -142,7 +142,7 @@ func (l *list) management(at int) bool {
 	l.add(8, 8, "TransactionID", "0x%016x", m.TransactionID)
 	l.add(16, 2, "AttributeID", "0x%04x (%s)", uint16(m.Attribute), m.Attribute)
 	l.add(20, 4, "AttributeModifier", "0x%08x", m.AttributeModifier)
-	l.begin("CM "+m.Attribute.String(), at+cm.HeaderLen)
+	l.begin("CM "+m.Attribute.String(), at+mad.HeaderLen)
 	for _, f := range cmFields[m.Attribute] {
 		l.add(f.at, f.n, f.name, "%s", plain(f.value(m)))
 	}
@@ -153,21 +153,21 @@ func (l *list) management(at int) bool {
 }
 
 // private adds the private data, with the IP header that rdma_cm puts before it in messages that ask for an IP port.
-func (l *list) private(m *cm.MAD, at int, data []byte) {
-	var service cm.ServiceID
+func (l *list) private(m *mad.Message, at int, data []byte) {
+	var service mad.ServiceID
 	switch m.Attribute {
-	case cm.AttrREQ:
+	case mad.AttrREQ:
 		service = m.REQ.ServiceID
-	case cm.AttrSIDRREQ:
+	case mad.AttrSIDRREQ:
 		service = m.SIDRREQ.ServiceID
 	}
 	if _, _, ok := service.IP(); ok {
-		var h cm.IPHeader
+		var h mad.IPHeader
 		if _, err := h.Decode(data); err == nil {
 			l.add(at+2, 2, "IP CM Source Port", "%d", h.SourcePort)
 			l.add(at+4, 16, "IP CM Source Address", "%v", h.Source)
 			l.add(at+20, 16, "IP CM Destination Address", "%v", h.Destination)
-			at, data = at+cm.IPHeaderLen, data[cm.IPHeaderLen:]
+			at, data = at+mad.IPHeaderLen, data[mad.IPHeaderLen:]
 		}
 	}
 	l.add(at, len(data), PrivateData, "%d bytes", len(data))
@@ -180,7 +180,7 @@ func plain(v any) string {
 			return "1"
 		}
 		return "0"
-	case cm.CommID:
+	case mad.CommID:
 		return hex(uint32(v))
 	}
 	return fmt.Sprint(v)
@@ -191,7 +191,7 @@ func hex24[T ~uint32](v T) string                 { return fmt.Sprintf("0x%06x",
 func psn[T ~uint32](v T) string                   { return fmt.Sprintf("%06x (%d)", uint32(v), uint32(v)) }
 func gid(g interface{ Addr() netip.Addr }) string { return g.Addr().String() }
 
-func timeout(t cm.Timeout) string {
+func timeout(t mad.Timeout) string {
 	return fmt.Sprintf("%d (%v)", t, time.Duration(t.Nanoseconds()).Round(time.Microsecond))
 }
 
@@ -210,7 +210,7 @@ func rnrRetry(n uint8) string {
 	return fmt.Sprint(n)
 }
 
-func alternate(r *cm.REQ) string {
+func alternate(r *mad.REQ) string {
 	if r.Alternate.IsZero() {
 		return "none"
 	}

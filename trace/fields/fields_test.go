@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/fields"
 )
@@ -21,7 +21,7 @@ func of(b []byte, length int) []fields.Field {
 		Bytes: b, Len: length,
 	}
 	if p.BTH.Decode(b) == nil && p.BTH.DestQP == bth.GSI {
-		var m cm.MAD
+		var m mad.Message
 		if m.Decode(p.BTH.Payload) == nil {
 			p.MAD = &m
 		}
@@ -103,15 +103,15 @@ func TestFieldsAreWhereTheySay(t *testing.T) {
 
 func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 	private := []byte("this is said between programs")
-	for a := cm.AttrREQ; a <= cm.AttrSIDRREP; a++ {
+	for a := mad.AttrREQ; a <= mad.AttrSIDRREP; a++ {
 		t.Run(a.String(), func(t *testing.T) {
-			m := cm.MAD{
-				Attribute: a, TransactionID: 1, REQ: cm.REQ{PathMTU: 3, PrivateData: private}, REP: cm.REP{PrivateData: private},
-				REJ: cm.REJ{ARI: bytes.Repeat([]byte{1}, cm.InfoLen), PrivateData: private}, MRA: cm.MRA{PrivateData: private}, RTU: cm.RTU{PrivateData: private},
-				DREQ: cm.DREQ{PrivateData: private}, DREP: cm.DREP{PrivateData: private}, SIDRREQ: cm.SIDRREQ{PrivateData: private},
-				SIDRREP: cm.SIDRREP{AdditionalInformation: []byte{1}, PrivateData: private},
+			m := mad.Message{
+				Attribute: a, TransactionID: 1, REQ: mad.REQ{PathMTU: 3, PrivateData: private}, REP: mad.REP{PrivateData: private},
+				REJ: mad.REJ{ARI: bytes.Repeat([]byte{1}, mad.InfoLen), PrivateData: private}, MRA: mad.MRA{PrivateData: private}, RTU: mad.RTU{PrivateData: private},
+				DREQ: mad.DREQ{PrivateData: private}, DREP: mad.DREP{PrivateData: private}, SIDRREQ: mad.SIDRREQ{PrivateData: private},
+				SIDRREP: mad.SIDRREP{AdditionalInformation: []byte{1}, PrivateData: private},
 			}
-			var w [cm.MADLen]byte
+			var w [mad.Len]byte
 			if err := m.Encode(&w); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 			b := bth.AppendICRC(p.Append(nil), 0)
 			all := of(b, len(b))
 			last := all[slices.IndexFunc(all, func(f fields.Field) bool { return f.Name == fields.PrivateData })]
-			if string(b[last.Offset:][:len(private)]) != string(private) || last.Offset+last.Len != 20+cm.MADLen {
+			if string(b[last.Offset:][:len(private)]) != string(private) || last.Offset+last.Len != 20+mad.Len {
 				t.Errorf("private data is said to be at %d, %d bytes", last.Offset, last.Len)
 			}
 			// Not every byte: there are reserved ones, and those of reliable datagrams.
@@ -129,13 +129,13 @@ func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 }
 
 func TestTheHeaderOfIPIsTakenOutOfPrivateData(t *testing.T) {
-	h := cm.IPHeader{SourcePort: 777, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3")}
+	h := mad.IPHeader{SourcePort: 777, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3")}
 	private, err := h.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := cm.MAD{Attribute: cm.AttrREQ, REQ: cm.REQ{ServiceID: cm.IPServiceID(cm.PortSpaceTCP, 7174), PrivateData: private}}
-	var w [cm.MADLen]byte
+	m := mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), PrivateData: private}}
+	var w [mad.Len]byte
 	if err := m.Encode(&w); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -69,7 +69,7 @@ func inHeader(h bth.Headers, get func(*bth.Packet) uint64) func(*trace.Packet) n
 	return func(p *trace.Packet) numbers { return onlyIf(has(p, h), get(&p.BTH)) }
 }
 
-func inMAD(a cm.Attribute, get func(*cm.MAD) uint64) func(*trace.Packet) numbers {
+func inMAD(a mad.Attribute, get func(*mad.Message) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers {
 		if p.MAD == nil || a != 0 && p.MAD.Attribute != a {
 			return numbers{}
@@ -161,7 +161,7 @@ var serviceNames = map[string]uint64{
 
 var attributeNames = func() map[string]uint64 {
 	m := map[string]uint64{}
-	for a := cm.AttrREQ; a.Valid(); a++ {
+	for a := mad.AttrREQ; a.Valid(); a++ {
 		m[squeeze(a.String())] = uint64(a)
 	}
 	return m
@@ -175,7 +175,7 @@ func isNAK(p *trace.Packet) bool {
 // isError reports what went wrong, by the packet itself or by a finding.
 func isError(p *trace.Packet) bool {
 	return p.Err != nil || p.ICRC.Verdict == trace.Wrong || isNAK(p) || level(p) >= int(trace.Error) ||
-		p.MAD != nil && p.MAD.Attribute == cm.AttrREJ
+		p.MAD != nil && p.MAD.Attribute == mad.AttrREJ
 }
 
 // level is that of the worst finding, -1 without one.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/filter"
 )
@@ -35,7 +35,7 @@ var (
 )
 
 func init() {
-	asks.MAD = &cm.MAD{Attribute: cm.AttrREJ, REJ: cm.REJ{Reason: 8}}
+	asks.MAD = &mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{Reason: 8}}
 	six.Src, six.Dst = netip.MustParseAddrPort("[fd00::2]:1"), netip.MustParseAddrPort("[fd00::3]:4791")
 	six.IP.Version, six.Direction = 6, trace.Inbound
 	wrong.ICRC.Verdict = trace.Wrong

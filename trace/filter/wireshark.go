@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -105,11 +105,11 @@ var wireshark = []field{
 		return onlyIf(len(p.Bytes) >= p.Len && p.ICRC != trace.ICRC{}, uint64(bits.ReverseBytes32(p.ICRC.Wire)))
 	}),
 	{names: []string{"infiniband.mad.attributeid"}, example: "REQ", bits: 16, called: named(attributeNames),
-		numbers: inMAD(0, func(m *cm.MAD) uint64 { return uint64(m.Attribute) })},
-	number("infiniband.mad.transactionid", 64, inMAD(0, func(m *cm.MAD) uint64 { return m.TransactionID })),
-	number("infiniband.cm.req.localqpn", 24, inMAD(cm.AttrREQ, func(m *cm.MAD) uint64 { return uint64(m.REQ.LocalQPN) })),
-	number("infiniband.cm.req.serviceid", 64, inMAD(cm.AttrREQ, func(m *cm.MAD) uint64 { return uint64(m.REQ.ServiceID) })),
-	number("infiniband.cm.req.startpsn", 24, inMAD(cm.AttrREQ, func(m *cm.MAD) uint64 { return uint64(m.REQ.StartingPSN) })),
-	number("infiniband.cm.rep.localqpn", 24, inMAD(cm.AttrREP, func(m *cm.MAD) uint64 { return uint64(m.REP.LocalQPN) })),
-	number("infiniband.cm.rej.reason", 16, inMAD(cm.AttrREJ, func(m *cm.MAD) uint64 { return uint64(m.REJ.Reason) })),
+		numbers: inMAD(0, func(m *mad.Message) uint64 { return uint64(m.Attribute) })},
+	number("infiniband.mad.transactionid", 64, inMAD(0, func(m *mad.Message) uint64 { return m.TransactionID })),
+	number("infiniband.cm.req.localqpn", 24, inMAD(mad.AttrREQ, func(m *mad.Message) uint64 { return uint64(m.REQ.LocalQPN) })),
+	number("infiniband.cm.req.serviceid", 64, inMAD(mad.AttrREQ, func(m *mad.Message) uint64 { return uint64(m.REQ.ServiceID) })),
+	number("infiniband.cm.req.startpsn", 24, inMAD(mad.AttrREQ, func(m *mad.Message) uint64 { return uint64(m.REQ.StartingPSN) })),
+	number("infiniband.cm.rep.localqpn", 24, inMAD(mad.AttrREP, func(m *mad.Message) uint64 { return uint64(m.REP.LocalQPN) })),
+	number("infiniband.cm.rej.reason", 16, inMAD(mad.AttrREJ, func(m *mad.Message) uint64 { return uint64(m.REJ.Reason) })),
 }

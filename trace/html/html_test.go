@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
 	"github.com/gorxe/gorxe/trace/internal/scene"
@@ -245,10 +245,10 @@ func TestWhichEndSentAPacket(t *testing.T) {
 		add(rc, from, bth.Packet{Opcode: bth.RCSendOnly})
 		add(ud, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.MulticastQPN, DETH: bth.DETH{SrcQP: ud.Ends[from].QPN}})
 		add(far, from, bth.Packet{Opcode: bth.RCAck, DestQP: 99})
-		for a := cm.AttrREQ; a <= cm.AttrREP; a++ {
-			asks := a == cm.AttrREQ
+		for a := mad.AttrREQ; a <= mad.AttrREP; a++ {
+			asks := a == mad.AttrREQ
 			if asks == (from == 0) {
-				add(rc, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, Payload: make([]byte, cm.MADLen)}).MAD = &cm.MAD{Attribute: a}
+				add(rc, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, Payload: make([]byte, mad.Len)}).MAD = &mad.Message{Attribute: a}
 			}
 		}
 	}

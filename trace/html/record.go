@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -152,7 +152,7 @@ func from(k *trace.Packet) int {
 		return number(k.Src.Addr() == b.Addr)
 	case k.MAD != nil:
 		switch k.MAD.Attribute {
-		case cm.AttrREP, cm.AttrDREP, cm.AttrSIDRREP, cm.AttrREJ, cm.AttrMRA, cm.AttrAPR:
+		case mad.AttrREP, mad.AttrDREP, mad.AttrSIDRREP, mad.AttrREJ, mad.AttrMRA, mad.AttrAPR:
 			return 1
 		}
 		return 0

@@ -2,7 +2,7 @@ package json
 
 import (
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 )
 
 // cmMessage is the object of a message of the connection manager. Which members it has depends on the attribute; identifiers of either
@@ -44,35 +44,35 @@ type cmMessage struct {
 	PrivateData hexBytes `json:"private_data,omitempty"`
 }
 
-func madOf(m *cm.MAD, private bool) *cmMessage {
+func madOf(m *mad.Message, private bool) *cmMessage {
 	o := &cmMessage{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute), TransactionID: hex64(m.TransactionID)}
 	var data []byte
 	switch m.Attribute {
-	case cm.AttrREQ:
+	case mad.AttrREQ:
 		data = o.req(&m.REQ)
-	case cm.AttrREP:
+	case mad.AttrREP:
 		data = o.rep(&m.REP)
-	case cm.AttrRTU:
+	case mad.AttrRTU:
 		o.between(m.RTU.LocalCommID, m.RTU.RemoteCommID)
 		data = m.RTU.PrivateData
-	case cm.AttrMRA:
+	case mad.AttrMRA:
 		o.between(m.MRA.LocalCommID, m.MRA.RemoteCommID)
 		o.Answers, data = m.MRA.MessageMRAed.String(), m.MRA.PrivateData
-	case cm.AttrREJ:
+	case mad.AttrREJ:
 		o.between(m.REJ.LocalCommID, m.REJ.RemoteCommID)
 		o.Answers, data = m.REJ.MessageRejected.String(), m.REJ.PrivateData
 		o.Reason, o.Text = new(uint16(m.REJ.Reason)), m.REJ.Reason.String()
-	case cm.AttrDREQ:
+	case mad.AttrDREQ:
 		o.between(m.DREQ.LocalCommID, m.DREQ.RemoteCommID)
 		o.RemoteQPN, data = &m.DREQ.RemoteQPN, m.DREQ.PrivateData
-	case cm.AttrDREP:
+	case mad.AttrDREP:
 		o.between(m.DREP.LocalCommID, m.DREP.RemoteCommID)
 		data = m.DREP.PrivateData
-	case cm.AttrSIDRREQ:
+	case mad.AttrSIDRREQ:
 		o.RequestID, o.PKey = new(hex32(m.SIDRREQ.RequestID)), &m.SIDRREQ.PKey
 		o.service(m.SIDRREQ.ServiceID)
 		data = m.SIDRREQ.PrivateData
-	case cm.AttrSIDRREP:
+	case mad.AttrSIDRREP:
 		data = o.sidrREP(&m.SIDRREP)
 	}
 	if private {
@@ -81,7 +81,7 @@ func madOf(m *cm.MAD, private bool) *cmMessage {
 	return o
 }
 
-func (o *cmMessage) req(r *cm.REQ) []byte {
+func (o *cmMessage) req(r *mad.REQ) []byte {
 	o.LocalCommID = new(hex32(r.LocalCommID))
 	o.service(r.ServiceID)
 	o.LocalQPN, o.StartingPSN, o.PKey = &r.LocalQPN, &r.StartingPSN, &r.PKey
@@ -94,7 +94,7 @@ func (o *cmMessage) req(r *cm.REQ) []byte {
 	return r.PrivateData
 }
 
-func (o *cmMessage) rep(r *cm.REP) []byte {
+func (o *cmMessage) rep(r *mad.REP) []byte {
 	o.between(r.LocalCommID, r.RemoteCommID)
 	o.LocalQPN, o.StartingPSN = &r.LocalQPN, &r.StartingPSN
 	o.ResponderResources, o.InitiatorDepth = &r.ResponderResources, &r.InitiatorDepth
@@ -102,20 +102,20 @@ func (o *cmMessage) rep(r *cm.REP) []byte {
 	return r.PrivateData
 }
 
-func (o *cmMessage) sidrREP(r *cm.SIDRREP) []byte {
+func (o *cmMessage) sidrREP(r *mad.SIDRREP) []byte {
 	o.RequestID, o.Status, o.Text = new(hex32(r.RequestID)), new(uint8(r.Status)), r.Status.String()
 	o.service(r.ServiceID)
-	if r.Status == cm.SIDRSuccess {
+	if r.Status == mad.SIDRSuccess {
 		o.QPN, o.QKey = &r.QPN, new(hex32(r.QKey))
 	}
 	return r.PrivateData
 }
 
-func (o *cmMessage) between(local, remote cm.CommID) {
+func (o *cmMessage) between(local, remote mad.CommID) {
 	o.LocalCommID, o.RemoteCommID = new(hex32(local)), new(hex32(remote))
 }
 
-func (o *cmMessage) service(id cm.ServiceID) {
+func (o *cmMessage) service(id mad.ServiceID) {
 	o.ServiceID, o.Service = new(hex64(id)), id.String()
 	_, o.Port, _ = id.IP()
 }

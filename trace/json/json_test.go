@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/internal/scene"
 	"github.com/gorxe/gorxe/trace/json"
@@ -113,9 +113,9 @@ func TestEveryMessageOfTheConnectionManagerObeysTheSchema(t *testing.T) {
 	s := schema(t)
 	w := scene.New()
 	f := w.Flow(bth.ServiceRC, trace.End{Addr: netip.MustParseAddr("192.0.2.1")}, trace.End{Addr: netip.MustParseAddr("192.0.2.2")})
-	for a := cm.AttrREQ; a <= cm.AttrAPR+1; a++ {
-		m := &cm.MAD{Attribute: a, REQ: cm.REQ{PathMTU: 9}, REJ: cm.REJ{Reason: 65535, MessageRejected: 3}, SIDRREP: cm.SIDRREP{Status: 255}}
-		w.Packet(f, 0, trace.CM, bth.Packet{Opcode: bth.UDSendOnly, Payload: make([]byte, cm.MADLen)}, "").MAD = m
+	for a := mad.AttrREQ; a <= mad.AttrAPR+1; a++ {
+		m := &mad.Message{Attribute: a, REQ: mad.REQ{PathMTU: 9}, REJ: mad.REJ{Reason: 65535, MessageRejected: 3}, SIDRREP: mad.SIDRREP{Status: 255}}
+		w.Packet(f, 0, trace.CM, bth.Packet{Opcode: bth.UDSendOnly, Payload: make([]byte, mad.Len)}, "").MAD = m
 	}
 	validate(t, s, write(t, w, false))
 }

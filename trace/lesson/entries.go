@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -15,28 +15,28 @@ var managing = []entry{
 	{Lesson{"req", "REQ: who wants to connect",
 		"Queue pairs know nothing of each other until somebody tells them; the connection manager does, by datagrams between the queue pairs number 1 of both hosts. " +
 			"The REQ is like TCP's SYN: it names a port (in the service ID), the sender's queue pair, the first PSN that it expects, path MTU and timeouts.",
-		"IBA table 106; ports in annex A11"}, message(cm.AttrREQ)},
+		"IBA table 106; ports in annex A11"}, message(mad.AttrREQ)},
 	{Lesson{"rep", "REP: the answer",
 		"The other side has made a queue pair for the connection and says its number and the first PSN that it expects. It is the SYN-ACK of this handshake.",
-		"IBA table 110"}, message(cm.AttrREP)},
+		"IBA table 110"}, message(mad.AttrREP)},
 	{Lesson{"rtu", "RTU: ready to use",
 		"The third message: both sides may send. Data may overtake it, so the passive side also takes the first request for its queue pair for an RTU.",
-		"IBA table 111"}, message(cm.AttrRTU)},
+		"IBA table 111"}, message(mad.AttrRTU)},
 	{Lesson{"mra", "MRA: wait",
 		"A message has come and its answer takes longer than was agreed, because a program has to decide. The other side waits as long as the MRA says, instead of asking again.",
-		"IBA table 107"}, message(cm.AttrMRA)},
+		"IBA table 107"}, message(mad.AttrMRA)},
 	{Lesson{"dreq", "DREQ and DREP: the end",
 		"One side asks to end the connection and the other answers. Both then keep the queue pair's number back for a while (timewait), so that packets which are late find nobody.",
-		"IBA tables 112 and 113"}, message(cm.AttrDREQ, cm.AttrDREP)},
+		"IBA tables 112 and 113"}, message(mad.AttrDREQ, mad.AttrDREP)},
 	{Lesson{"sidr", "SIDR: where is the service?",
 		"Datagrams need no connection, only the number and the Q_Key of the queue pair to send to. This is how a port is resolved to them.",
-		"IBA tables 119 and 120"}, message(cm.AttrSIDRREQ, cm.AttrSIDRREP)},
+		"IBA tables 119 and 120"}, message(mad.AttrSIDRREQ, mad.AttrSIDRREP)},
 	{Lesson{"rej", "REJ",
 		"The answer to a message that is not accepted, with a number for the reason.",
-		"IBA tables 108 and 109"}, message(cm.AttrREJ)},
+		"IBA tables 108 and 109"}, message(mad.AttrREJ)},
 	{Lesson{"lap", "LAP and APR: another path",
 		"A connection can have an alternate path to migrate to. These messages load one and answer.",
-		"IBA 12"}, message(cm.AttrLAP, cm.AttrAPR)},
+		"IBA 12"}, message(mad.AttrLAP, mad.AttrAPR)},
 }
 
 var asking = []entry{

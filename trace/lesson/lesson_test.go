@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -78,8 +78,8 @@ func TestEveryOpcodeAndMessageHasItsLesson(t *testing.T) {
 			t.Errorf("%s has none", o)
 		}
 	}
-	for a := cm.AttrREQ; a <= cm.AttrAPR; a++ {
-		p := &trace.Packet{BTH: bth.Packet{Opcode: bth.UDSendOnly}, MAD: &cm.MAD{Attribute: a}}
+	for a := mad.AttrREQ; a <= mad.AttrAPR; a++ {
+		p := &trace.Packet{BTH: bth.Packet{Opcode: bth.UDSendOnly}, MAD: &mad.Message{Attribute: a}}
 		if len(taught(managing, p)) != 1 || len(taught(asking, p)) != 0 {
 			t.Errorf("%s has %q, %q", a, taught(managing, p), taught(asking, p))
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -33,7 +33,7 @@ func service(s bth.Service) shown {
 }
 
 // message is shown by messages a of the connection manager.
-func message(a ...cm.Attribute) shown {
+func message(a ...mad.Attribute) shown {
 	return decoded(func(p *trace.Packet) bool { return p.MAD != nil && slices.Contains(a, p.MAD.Attribute) })
 }
 

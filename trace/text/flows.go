@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -65,7 +65,7 @@ func (t *Flows) began(f *trace.Flow) []string {
 	}
 	s := "CM"
 	if m.ServiceID != 0 {
-		s += " to " + cm.ServiceID(m.ServiceID).String()
+		s += " to " + mad.ServiceID(m.ServiceID).String()
 	}
 	switch {
 	case m.Rejected != "":

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -221,25 +221,25 @@ func (w *Writer) memory(va uint64, key uint32) {
 }
 
 // mad is which message of the connection manager it is, and what about.
-func (w *Writer) mad(m *cm.MAD) {
+func (w *Writer) mad(m *mad.Message) {
 	w.s("  CM ")
 	w.s(m.Attribute.String())
 	switch m.Attribute {
-	case cm.AttrREQ:
+	case mad.AttrREQ:
 		w.s(" to ")
 		w.s(m.REQ.ServiceID.String())
 		w.s(" for QP ")
 		w.qpn(m.REQ.LocalQPN)
-	case cm.AttrREP:
+	case mad.AttrREP:
 		w.s(" for QP ")
 		w.qpn(m.REP.LocalQPN)
-	case cm.AttrREJ:
+	case mad.AttrREJ:
 		w.s(": ")
 		w.s(m.REJ.Reason.String())
-	case cm.AttrSIDRREQ:
+	case mad.AttrSIDRREQ:
 		w.s(" to ")
 		w.s(m.SIDRREQ.ServiceID.String())
-	case cm.AttrSIDRREP:
+	case mad.AttrSIDRREP:
 		w.s(": ")
 		w.s(m.SIDRREP.Status.String())
 	}

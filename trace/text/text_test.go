@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/text"
 )
@@ -45,8 +45,8 @@ func frameOf(number int, at time.Duration, packets ...bth.Packet) *trace.Frame {
 
 // conversation shows packets of all kinds.
 func conversation(t testing.TB, show func(*trace.Packet)) {
-	var b [cm.MADLen]byte
-	m := cm.MAD{Attribute: cm.AttrREJ, TransactionID: 9, REJ: cm.REJ{LocalCommID: 1, Reason: 8, PrivateData: []byte("secret")}}
+	var b [mad.Len]byte
+	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 9, REJ: mad.REJ{LocalCommID: 1, Reason: 8, PrivateData: []byte("secret")}}
 	if err := m.Encode(&b); err != nil {
 		t.Fatal(err)
 	}

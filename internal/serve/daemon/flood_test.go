@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/serve/rping"
@@ -88,7 +88,7 @@ func (f *flooded) ping() {
 // repetitions of earlier ones and what is no message at all.
 func (f *flooded) flood(n uint32) error {
 	random := rand.New(rand.NewPCG(1, 2))
-	garbage := make([]byte, cm.MADLen)
+	garbage := make([]byte, mad.Len)
 	for range n {
 		i := f.next
 		f.next++
@@ -100,7 +100,7 @@ func (f *flooded) flood(n uint32) error {
 			for k := range garbage {
 				garbage[k] = byte(random.Uint32())
 			}
-			err = f.peer.PutBytes(garbage[:random.IntN(cm.MADLen+1)])
+			err = f.peer.PutBytes(garbage[:random.IntN(mad.Len+1)])
 		default:
 			err = f.peer.Put(f.peer.REQ(1+i, rping.Port))
 		}

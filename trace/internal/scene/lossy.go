@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -46,10 +46,10 @@ const (
 	LossyFrames  = 22
 )
 
-func (s *Script) cm(f *trace.Flow, from int, m *cm.MAD, meaning string) *trace.Packet {
+func (s *Script) cm(f *trace.Flow, from int, m *mad.Message, meaning string) *trace.Packet {
 	m.TransactionID = 0x5e55_0001
 	b := bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, DETH: bth.DETH{QKey: 0x8001_0000, SrcQP: bth.GSI}}
-	var mad [cm.MADLen]byte
+	var mad [mad.Len]byte
 	if err := m.Encode(&mad); err != nil {
 		panic(err)
 	}
@@ -60,17 +60,17 @@ func (s *Script) cm(f *trace.Flow, from int, m *cm.MAD, meaning string) *trace.P
 }
 
 func (s *Script) connect(f *trace.Flow) {
-	req := cm.REQ{
-		LocalCommID: 0x0a01, ServiceID: cm.IPServiceID(cm.PortSpaceTCP, 7174), LocalQPN: f.Ends[0].QPN, StartingPSN: 900,
+	req := mad.REQ{
+		LocalCommID: 0x0a01, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), LocalQPN: f.Ends[0].QPN, StartingPSN: 900,
 		PathMTU: 3, PKey: 0xffff, ResponderResources: 16, InitiatorDepth: 16, RetryCount: 7, RNRRetryCount: 7, MaxCMRetries: 15,
 		PrivateData: []byte("private"),
 	}
-	rep := cm.REP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01, LocalQPN: f.Ends[1].QPN, StartingPSN: 100, RNRRetryCount: 7}
+	rep := mad.REP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01, LocalQPN: f.Ends[1].QPN, StartingPSN: 100, RNRRetryCount: 7}
 	begin := s.now
-	s.cm(f, 0, &cm.MAD{Attribute: cm.AttrREQ, REQ: req}, "asks for a connection to TCP port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrREQ, REQ: req}, "asks for a connection to TCP port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
 	s.After(80 * time.Microsecond)
-	s.cm(f, 1, &cm.MAD{Attribute: cm.AttrREP, REP: rep}, "accepts: QPN 0x00002a, first PSN 100")
-	s.cm(f, 0, &cm.MAD{Attribute: cm.AttrRTU, RTU: cm.RTU{LocalCommID: 0x0a01, RemoteCommID: 0x0b01}}, "the connection is ready")
+	s.cm(f, 1, &mad.Message{Attribute: mad.AttrREP, REP: rep}, "accepts: QPN 0x00002a, first PSN 100")
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: 0x0a01, RemoteCommID: 0x0b01}}, "the connection is ready")
 	f.Managed = &trace.Managed{
 		ServiceID: uint64(req.ServiceID), Port: 7174, Asked: begin, Took: s.now.Sub(begin),
 	}
@@ -153,9 +153,9 @@ func (s *Script) refused(f *trace.Flow) {
 }
 
 func (s *Script) disconnect(f *trace.Flow) {
-	s.cm(f, 0, &cm.MAD{Attribute: cm.AttrDREQ, DREQ: cm.DREQ{LocalCommID: 0x0a01, RemoteCommID: 0x0b01, RemoteQPN: f.Ends[1].QPN}}, "ends the connection")
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: 0x0a01, RemoteCommID: 0x0b01, RemoteQPN: f.Ends[1].QPN}}, "ends the connection")
 	s.After(40 * time.Microsecond)
-	s.cm(f, 1, &cm.MAD{Attribute: cm.AttrDREP, DREP: cm.DREP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01}}, "agrees to the end")
+	s.cm(f, 1, &mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01}}, "agrees to the end")
 	f.Managed.Ended = true
 }
 

@@ -1,0 +1,79 @@
+package mad_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/gopacket/pcapgo"
+	"github.com/gorxe/gorxe/bth"
+)
+
+// captures lies beside the repository where the project's shared files are at
+// hand; it is not part of the repository.
+const captures = "../../../shared/captures"
+
+// The golden messages are those of the captures, and all of them.
+func TestGoldenMessagesAreThoseOfTheCaptures(t *testing.T) {
+	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
+		t.Skipf("the captures are not here: no directory %s; testdata has all of their messages", captures)
+	}
+	files, err := filepath.Glob(filepath.Join(captures, "*.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[int][]byte{}
+	n := 0
+	for _, file := range files {
+		mads := madsOf(t, file)
+		found[filepath.Base(file)] = mads
+		n += len(mads)
+	}
+	all := readGolden(t, "testdata/rxe.txt")
+	if n != len(all) {
+		t.Errorf("%d messages in the captures, %d in testdata", n, len(all))
+	}
+	for _, g := range all {
+		if !bytes.Equal(found[g.file][g.frame], g.mad) {
+			t.Errorf("%s frame %d is not the golden message but %x", g.file, g.frame, found[g.file][g.frame])
+		}
+	}
+}
+
+// madsOf returns the datagrams to queue pair 1 in an Ethernet capture, by frame
+// number counted from 1.
+func madsOf(t *testing.T, file string) map[int][]byte {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := pcapgo.NewReader(f)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	mads := map[int][]byte{}
+	for frame := 1; ; frame++ {
+		data, _, err := r.ReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return mads
+		}
+		if err != nil {
+			t.Fatalf("%s frame %d: %v", file, frame, err)
+		}
+		if len(data) < 14 {
+			continue
+		}
+		_, packet, err := bth.SeedIP(data[14:])
+		if err != nil {
+			continue
+		}
+		var p bth.Packet
+		if p.Decode(packet) == nil && p.Opcode == bth.UDSendOnly && p.DestQP == bth.GSI {
+			mads[frame] = p.Payload
+		}
+	}
+}

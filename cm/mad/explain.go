@@ -1,0 +1,36 @@
+package mad
+
+import "fmt"
+
+// Explain says why [Message.Decode] refuses b, with the values that led to it, for
+// people who look at a trace. It returns nil when Decode accepts b. The error
+// wraps the [*DecodeError]. Unlike Decode, it allocates.
+func Explain(b []byte) error {
+	var m Message
+	err := m.Decode(b)
+	switch ReasonOf(err) {
+	case ReasonNone:
+		return nil
+	case ReasonLength:
+		return fmt.Errorf("%w: it is %d", err, len(b))
+	case ReasonBaseVersion:
+		return fmt.Errorf("%w: it is %d", err, b[0])
+	case ReasonClass:
+		return fmt.Errorf("%w: it is %d", err, b[1])
+	case ReasonClassVersion:
+		return fmt.Errorf("%w: it is %d", err, b[2])
+	case ReasonMethod:
+		return fmt.Errorf("%w: it is 0x%02x", err, b[3])
+	case ReasonAttribute:
+		return fmt.Errorf("%w: it is 0x%04x", err, uint16(m.Attribute))
+	default:
+		return fmt.Errorf("%w: a %s with %d", err, m.Attribute, infoLength(m.Attribute, b[HeaderLen:]))
+	}
+}
+
+func infoLength(a Attribute, data []byte) int {
+	if a == AttrREJ {
+		return int(data[rejInfoLengthAt] >> 1)
+	}
+	return int(data[sidrInfoLengthAt])
+}

@@ -1,0 +1,109 @@
+package mad
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// IPHeaderLen is the length in bytes of what stands before a program's own private
+// data in a REQ or a SIDR_REQ of rdma_cm; 56 and 180 are left.
+const IPHeaderLen = 36
+
+// IPHeader is that header (IBA annex A11): who the sender is. The port asked for
+// stands in the [ServiceID].
+//
+//	byte 0    version, 0
+//	byte 1    IP version in the high half
+//	byte 2    source port
+//	byte 4    source address; an IPv4 address in the last 4 of 16 bytes
+//	byte 20   destination address
+type IPHeader struct {
+	SourcePort uint16
+	// Source and Destination are both IPv4 or both IPv6. Scopes are not sent.
+	Source, Destination netip.Addr
+}
+
+// Decode reads the header at the front of a message's private data and returns the
+// rest, which is the program's, borrowed. The error is a [*DecodeError]; it
+// allocates nothing. Addresses are taken as they are, see [IPHeader.Check].
+func (h *IPHeader) Decode(private []byte) (consumer []byte, err error) {
+	if len(private) < IPHeaderLen {
+		return nil, refuse(ReasonIPLength)
+	}
+	if private[0] != 0 {
+		return nil, refuse(ReasonIPCMVersion)
+	}
+	src, dst := (*[16]byte)(private[4:]), (*[16]byte)(private[20:])
+	switch private[1] >> 4 {
+	case 4:
+		h.Source, h.Destination = netip.AddrFrom4([4]byte(src[12:])), netip.AddrFrom4([4]byte(dst[12:]))
+	case 6:
+		h.Source, h.Destination = netip.AddrFrom16(*src), netip.AddrFrom16(*dst)
+	default:
+		return nil, refuse(ReasonIPVersion)
+	}
+	h.SourcePort = binary.BigEndian.Uint16(private[2:])
+	return private[IPHeaderLen:], nil
+}
+
+// Append appends the header to dst. It refuses addresses that are not both IPv4 or
+// both IPv6; an IPv4 address mapped into IPv6 counts as IPv6.
+func (h *IPHeader) Append(dst []byte) ([]byte, error) {
+	version := byte(0x60)
+	switch {
+	case !h.Source.IsValid() || !h.Destination.IsValid() || h.Source.Is4() != h.Destination.Is4():
+		return dst, fmt.Errorf("cm: IP header from %v to %v: it needs two addresses of one IP version", h.Source, h.Destination)
+	case h.Source.Is4():
+		version = 0x40
+	}
+	dst = append(dst, 0, version, byte(h.SourcePort>>8), byte(h.SourcePort))
+	for _, a := range [...]netip.Addr{h.Source, h.Destination} {
+		b := a.As16()
+		if a.Is4() {
+			clear(b[:12])
+		}
+		dst = append(dst, b[:]...)
+	}
+	return dst, nil
+}
+
+// Check refuses addresses that no peer on another host can have: a source that is
+// multicast, broadcast, loopback or unspecified, or a destination that is
+// broadcast, loopback or unspecified. Linux rejects a REQ with such an IPv4
+// address as consumer defined; of IPv6 it asks the routing table, which knows no
+// way to them. All of 0.0.0.0/8 is unspecified. The error is a [*DecodeError].
+func (h *IPHeader) Check() error {
+	if src := h.Source.Unmap(); !reachable(src) || src.IsMulticast() {
+		return refuse(ReasonIPSource)
+	}
+	if !reachable(h.Destination.Unmap()) {
+		return refuse(ReasonIPDestination)
+	}
+	return nil
+}
+
+// CheckSender refuses a source address that is not that of the GID which the message comes
+// from: on RoCE the two are one, whether the header calls an address of IPv4 by its own version
+// or as one mapped into IPv6, and zones are part of neither. Linux does not compare them: it asks
+// the routing table alone, so its peers can claim to be any host that lies the same way. The
+// error is a [*DecodeError].
+func (h *IPHeader) CheckSender(peer qp.GID) error {
+	if h.Source.As16() != peer {
+		return refuse(ReasonIPSender)
+	}
+	return nil
+}
+
+func reachable(a netip.Addr) bool {
+	switch {
+	case !a.IsValid() || a.IsUnspecified() || a.IsLoopback():
+		return false
+	case a.Is4():
+		b := a.As4()
+		return b[0] != 0 && b != [4]byte{255, 255, 255, 255}
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package mad
+
+// Reason says why a message was refused. Reasons are dense from 0 to
+// [NumReasons]-1: an array indexed by them is a set of counters, and String
+// gives a counter's name.
+type Reason uint8
+
+const (
+	ReasonNone          Reason = iota // not refused
+	ReasonLength                      // length not 256
+	ReasonBaseVersion                 // base version not 1
+	ReasonClass                       // management class not CM (7)
+	ReasonClassVersion                // class version not 2
+	ReasonMethod                      // method not Send (3)
+	ReasonAttribute                   // an attribute that is no message of the CM
+	ReasonInfoLength                  // more additional information than its field has room for
+	ReasonIPLength                    // private data too short for an IP header
+	ReasonIPCMVersion                 // version of the IP CM service not 0
+	ReasonIPVersion                   // neither IPv4 nor IPv6
+	ReasonIPSource                    // source address that no host can have
+	ReasonIPDestination               // destination address that no host can have
+	ReasonIPSender                    // source address that is not the sender's
+
+	// NumReasons is the number of reasons, ReasonNone included.
+	NumReasons = int(iota)
+)
+
+var reasons = [NumReasons]struct{ name, text string }{
+	ReasonNone:          {"none", "not refused"},
+	ReasonLength:        {"mad_length", "length of the MAD is not 256"},
+	ReasonBaseVersion:   {"base_version", "base version of the MAD is not 1"},
+	ReasonClass:         {"mgmt_class", "management class of the MAD is not 7, communication management"},
+	ReasonClassVersion:  {"class_version", "class version of the MAD is not 2"},
+	ReasonMethod:        {"method", "method of the MAD is not 3, Send"},
+	ReasonAttribute:     {"unknown_attribute", "attribute of the MAD is no message of the CM"},
+	ReasonInfoLength:    {"info_length", "additional information is longer than 72 bytes"},
+	ReasonIPLength:      {"ip_length", "private data is too short for the 36 bytes of an IP header"},
+	ReasonIPCMVersion:   {"ip_cm_version", "version of the IP CM service is not 0"},
+	ReasonIPVersion:     {"ip_version", "IP version is neither 4 nor 6"},
+	ReasonIPSource:      {"ip_source", "source address is multicast, broadcast, loopback or unspecified"},
+	ReasonIPDestination: {"ip_destination", "destination address is broadcast, loopback or unspecified"},
+	ReasonIPSender:      {"ip_sender", "source address is not the address that the message comes from"},
+}
+
+// String returns the reason as a counter name, such as "unknown_attribute".
+func (r Reason) String() string {
+	if int(r) < NumReasons {
+		return reasons[r].name
+	}
+	return "unknown"
+}
+
+// DecodeError is the error of [Message.Decode], [IPHeader.Decode],
+// [IPHeader.Check] and [IPHeader.CheckSender]. There is one value for each
+// reason, made in advance, so that hostile messages cost no memory. [Explain]
+// gives the same verdict with the values that led to it.
+type DecodeError struct {
+	Reason Reason
+}
+
+// Error says which rule the message broke.
+func (e *DecodeError) Error() string {
+	if int(e.Reason) < NumReasons {
+		return "cm: message refused: " + reasons[e.Reason].text
+	}
+	return "cm: message refused"
+}
+
+// ReasonOf returns the reason carried by a [*DecodeError], and [ReasonNone] for
+// any other error and for nil. It looks at err itself, not at what err wraps.
+func ReasonOf(err error) Reason {
+	if e, ok := err.(*DecodeError); ok && e != nil {
+		return e.Reason
+	}
+	return ReasonNone
+}
+
+var decodeErrors = func() (errs [NumReasons]*DecodeError) {
+	for r := range errs {
+		errs[r] = &DecodeError{Reason(r)}
+	}
+	return errs
+}()
+
+func refuse(r Reason) error { return decodeErrors[r] }

@@ -1,0 +1,55 @@
+package mad
+
+import "fmt"
+
+// ServiceID names what a REQ or a SIDR_REQ is for.
+type ServiceID uint64
+
+// PortSpace is the kind of service that a port of rdma_cm belongs to (RDMA_PS_TCP
+// and RDMA_PS_UDP of Linux). Its low byte is the IP protocol number.
+type PortSpace uint16
+
+const (
+	PortSpaceTCP PortSpace = 0x0106 // connections, by REQ
+	PortSpaceUDP PortSpace = 0x0111 // datagrams, by SIDR_REQ
+)
+
+// String returns "TCP" or "UDP", or the number.
+func (ps PortSpace) String() string {
+	switch ps {
+	case PortSpaceTCP:
+		return "TCP"
+	case PortSpaceUDP:
+		return "UDP"
+	}
+	return fmt.Sprintf("port space 0x%04x", uint16(ps))
+}
+
+// IPServiceID returns the service ID of a port (IBA annex A11).
+func IPServiceID(ps PortSpace, port uint16) ServiceID {
+	return ServiceID(ps)<<16 | ServiceID(port)
+}
+
+// IP returns the port that the service ID stands for; ok is false for a service
+// ID that is not of the TCP or the UDP port space.
+func (s ServiceID) IP() (ps PortSpace, port uint16, ok bool) {
+	switch s >> 16 {
+	case ServiceID(PortSpaceTCP), ServiceID(PortSpaceUDP):
+		return PortSpace(s >> 16), uint16(s), true
+	}
+	return 0, 0, false
+}
+
+// String returns the port, such as "TCP port 7174", or the number.
+func (s ServiceID) String() string {
+	if ps, port, ok := s.IP(); ok {
+		return fmt.Sprintf("%s port %d", ps, port)
+	}
+	return fmt.Sprintf("0x%016x", uint64(s))
+}
+
+// connects is false for services of datagrams.
+func (s ServiceID) Connects() bool {
+	ps, _, ok := s.IP()
+	return !ok || ps != PortSpaceUDP
+}
