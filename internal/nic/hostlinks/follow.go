@@ -1,8 +1,11 @@
-package verbs
+// Package hostlinks keeps the links of a device on the addresses of a network interface of the host,
+// while addresses and the interface come, change and go. It needs Linux.
+package hostlinks
 
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -14,19 +17,30 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// follower lets a device have those addresses that its network interface has. Its goroutine
-// looks at the host as a whole whenever something has changed there, and makes the difference
-// to what the device has: so it does not matter which changes it was told of, and in which
-// order.
-type follower struct {
-	dev   *Device
-	kind  string // of links
-	wrap  func(packet.Link) packet.Link
-	admit func(netip.Addr) bool // nil admits all
-	watch *netdev.Watcher
-	home  *netdev.Namespace
+// Config says what a Follower follows and which functions it calls. Those of a Follower that has
+// started are called from its goroutine.
+type Config struct {
+	Device  string                                     // interface or address to follow
+	Open    func(addr netip.Addr) (packet.Link, error) // opens a link on an address of the host
+	Removed func(addr netip.Addr)                      // a link is closed
+	Wrap    func(packet.Link) packet.Link              // put around each link, nil for nothing
+	Admit   func(netip.Addr) bool                      // nil admits all addresses
+	NetDev  func(name string)                          // current name of the interface, "" while there is none
+	LeftOut func(why []error)                          // why addresses are not used, replaces what was said before
+	Log     *slog.Logger
+}
 
-	// Of the goroutine, and of Open before it begins.
+// Follower gives a device those addresses that its network interface has. Its goroutine looks at
+// the host as a whole whenever something has changed there, and applies the difference to what the
+// device has: so it does not matter which changes it was told of, and in which order.
+type Follower struct {
+	cfg    Config
+	engine *nic.Device
+	name   string // of the device, in logs
+	watch  *netdev.Watcher
+	home   *netdev.Namespace
+
+	// Of the goroutine, and of New before it starts.
 	state netdev.State // as of the last look
 	links map[netip.Addr]*followed
 	again bool          // the host is to be looked at again although nothing changes there
@@ -49,8 +63,9 @@ const (
 	longestWait = 10 * time.Second
 )
 
-// follow begins to follow cfg.Device, and returns links for the addresses that are there.
-func (d *Device) follow(cfg *Config) ([]packet.Link, *follower, error) {
+// New looks at the host and returns links for the addresses that are there. Without Start, Close
+// releases what the Follower holds; the links are the caller's.
+func New(cfg Config) (*Follower, []packet.Link, error) {
 	home, err := netdev.Here()
 	if err != nil {
 		return nil, nil, err
@@ -60,48 +75,53 @@ func (d *Device) follow(cfg *Config) ([]packet.Link, *follower, error) {
 		home.Close()
 		return nil, nil, err
 	}
-	f := &follower{
-		dev: d, kind: cfg.Link, wrap: cfg.Wrap, admit: cfg.Admit, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
+	f := &Follower{
+		cfg: cfg, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
 		stop: make(chan struct{}), over: make(chan struct{}),
 	}
 	links, err := f.first()
 	if err != nil {
-		f.close()
+		f.Close()
 		return nil, nil, err
 	}
-	return links, f, nil
+	return f, links, nil
 }
 
 // first opens links on the addresses that are there. What only time can change is left to the
 // goroutine, anything else is an error.
-func (f *follower) first() (links []packet.Link, err error) {
+func (f *Follower) first() (links []packet.Link, err error) {
 	if f.state, err = f.lookAtHost(); err != nil {
 		return nil, err
 	}
-	f.dev.setNetDev(f.state.Name)
+	f.cfg.NetDev(f.state.Name)
 	var left []error
 	for _, a := range f.state.Addrs {
 		if err = f.refusal(&a); err == nil {
 			var l packet.Link
-			if l, err = f.dev.openLink(f.kind, a.Addr); err == nil {
+			if l, err = f.cfg.Open(a.Addr); err == nil {
 				f.links[a.Addr] = &followed{index: len(links), link: l, mtu: l.Caps().MTU}
 				links = append(links, l)
 				continue
 			}
 			if !errors.Is(err, syscall.EADDRNOTAVAIL) {
-				closeLinks(links)
+				for _, l := range links {
+					// The caller has to hear of what failed before.
+					_ = l.Close()
+				}
 				return nil, err
 			}
 		}
 		left = append(left, err)
 	}
-	f.dev.leftOut(left)
+	f.cfg.LeftOut(left)
 	return links, nil
 }
 
-// start lets the goroutine begin, once the device is open.
-func (f *follower) start() error {
-	f.dev.engine.PortChanged(f.state.Carrier)
+// Start starts the goroutine, which changes the links of engine from then on. name is that of the
+// device in logs.
+func (f *Follower) Start(engine *nic.Device, name string) error {
+	f.engine, f.name = engine, name
+	f.engine.PortChanged(f.state.Carrier)
 	entered := make(chan error)
 	go func() {
 		defer close(f.over)
@@ -114,7 +134,7 @@ func (f *follower) start() error {
 	return <-entered
 }
 
-func (f *follower) run() {
+func (f *Follower) run() {
 	for f.update(); ; f.look() {
 		var again <-chan time.Time
 		if f.again {
@@ -131,39 +151,39 @@ func (f *follower) run() {
 	}
 }
 
-// close lets go of what follow has taken.
-func (f *follower) close() {
+// Close releases what a Follower holds that has not started.
+func (f *Follower) Close() {
 	f.watch.Close()
 	f.home.Close()
 }
 
-// end ends the goroutine. The engine is closed already: what the goroutine may be waiting for
-// there has an end.
-func (f *follower) end() {
+// End ends the goroutine and releases what the Follower holds. The engine is closed already, so what
+// the goroutine may be waiting for there has an end.
+func (f *Follower) End() {
 	close(f.stop)
 	<-f.over
-	f.close()
+	f.Close()
 }
 
 // lookAtHost returns what the host has of the interface and of the addresses that are admitted.
-func (f *follower) lookAtHost() (netdev.State, error) {
+func (f *Follower) lookAtHost() (netdev.State, error) {
 	state, err := f.watch.Look()
-	if f.admit != nil {
-		state.Addrs = slices.DeleteFunc(state.Addrs, func(a netdev.Addr) bool { return !f.admit(a.Addr) })
+	if f.cfg.Admit != nil {
+		state.Addrs = slices.DeleteFunc(state.Addrs, func(a netdev.Addr) bool { return !f.cfg.Admit(a.Addr) })
 	}
 	return state, err
 }
 
 // look makes the device have what the host has.
-func (f *follower) look() {
+func (f *Follower) look() {
 	state, err := f.lookAtHost()
 	if err != nil {
-		f.dev.log.Warn("following the addresses of the host failed", "device", f.dev.name, "error", err)
+		f.cfg.Log.Warn("following the addresses of the host failed", "device", f.name, "error", err)
 		f.again = true
 		return
 	}
 	// Before the events: who is told of a change finds all of it.
-	f.dev.setNetDev(state.Name)
+	f.cfg.NetDev(state.Name)
 	if state.Life != f.state.Life || state.Index != f.state.Index {
 		f.removeAll("the interface is gone")
 	}
@@ -172,7 +192,7 @@ func (f *follower) look() {
 }
 
 // update is look without a look.
-func (f *follower) update() {
+func (f *Follower) update() {
 	f.again = false
 	for addr := range f.links {
 		if why := f.lost(addr); why != nil {
@@ -196,8 +216,8 @@ func (f *follower) update() {
 			left = append(left, err)
 		}
 	}
-	f.dev.engine.PortChanged(f.state.Carrier)
-	f.dev.leftOut(left)
+	f.engine.PortChanged(f.state.Carrier)
+	f.cfg.LeftOut(left)
 }
 
 // errDown says that an interface was not set up: there is nothing to listen on.
@@ -205,7 +225,7 @@ var errDown = errors.New("its interface is down")
 
 // refusal says why an address of the interface is not to be used as things are, nil for
 // nothing.
-func (f *follower) refusal(a *netdev.Addr) error {
+func (f *Follower) refusal(a *netdev.Addr) error {
 	switch {
 	case !f.state.SetUp:
 		return fmt.Errorf("%v: %w", a.Addr, errDown)
@@ -217,13 +237,13 @@ func (f *follower) refusal(a *netdev.Addr) error {
 	return nil
 }
 
-func (f *follower) tooSmall() error {
+func (f *Follower) tooSmall() error {
 	return fmt.Errorf("the MTU of %s is %d bytes, which no path MTU fits", f.state.Name, f.state.MTU)
 }
 
 // lost says why an address that is used cannot be any more, nil while it can. What is
 // connected over an address that is deprecated stays connected (RFC 4862, 5.5.4).
-func (f *follower) lost(addr netip.Addr) error {
+func (f *Follower) lost(addr netip.Addr) error {
 	for _, a := range f.state.Addrs {
 		switch {
 		case a.Addr != addr:
@@ -238,52 +258,52 @@ func (f *follower) lost(addr netip.Addr) error {
 	return errors.New("the host does not have it any more")
 }
 
-func (f *follower) removeAll(why string) {
+func (f *Follower) removeAll(why string) {
 	for addr := range f.links {
 		f.remove(addr, errors.New(why))
 	}
 }
 
-func (f *follower) remove(addr netip.Addr, why error) {
+func (f *Follower) remove(addr netip.Addr, why error) {
 	index := f.links[addr].index
 	delete(f.links, addr)
-	f.dev.choices.forget(addr)
-	if err := f.dev.engine.RemoveLink(index); err != nil && !errors.Is(err, nic.ErrClosed) {
-		f.dev.log.Warn("closing a link failed", "device", f.dev.name, "address", addr, "error", err)
+	f.cfg.Removed(addr)
+	if err := f.engine.RemoveLink(index); err != nil && !errors.Is(err, nic.ErrClosed) {
+		f.cfg.Log.Warn("closing a link failed", "device", f.name, "address", addr, "error", err)
 	}
-	f.dev.log.Info("address gone", "device", f.dev.name, "address", addr, "gid", index, "reason", why)
+	f.cfg.Log.Info("address gone", "device", f.name, "address", addr, "gid", index, "reason", why)
 }
 
-func (f *follower) add(addr netip.Addr) error {
-	l, err := f.dev.openLink(f.kind, addr)
+func (f *Follower) add(addr netip.Addr) error {
+	l, err := f.cfg.Open(addr)
 	if err != nil {
 		return err
 	}
 	mtu, outer := l.Caps().MTU, l
-	if f.wrap != nil {
-		outer = f.wrap(l)
+	if f.cfg.Wrap != nil {
+		outer = f.cfg.Wrap(l)
 	}
-	index, err := f.dev.engine.AddLink(outer)
+	index, err := f.engine.AddLink(outer)
 	if err != nil {
 		return errors.Join(err, outer.Close())
 	}
 	f.links[addr] = &followed{index: index, link: l, mtu: mtu}
-	f.dev.log.Info("address came", "device", f.dev.name, "address", addr, "gid", index)
+	f.cfg.Log.Info("address came", "device", f.name, "address", addr, "gid", index)
 	f.resize(addr, f.links[addr])
 	return nil
 }
 
 // resize tells a link the MTU of the interface, if that is another.
-func (f *follower) resize(addr netip.Addr, l *followed) {
+func (f *Follower) resize(addr netip.Addr, l *followed) {
 	r, ok := l.link.(packet.Resizable)
 	if !ok || l.mtu == f.state.MTU {
 		return
 	}
 	l.mtu = f.state.MTU
 	r.SetMTU(l.mtu)
-	if err := f.dev.engine.UpdateLink(l.index); err != nil && !errors.Is(err, nic.ErrClosed) {
-		f.dev.log.Warn("the MTU could not be changed", "device", f.dev.name, "address", addr, "mtu", l.mtu, "error", err)
+	if err := f.engine.UpdateLink(l.index); err != nil && !errors.Is(err, nic.ErrClosed) {
+		f.cfg.Log.Warn("the MTU could not be changed", "device", f.name, "address", addr, "mtu", l.mtu, "error", err)
 		return
 	}
-	f.dev.log.Info("MTU changed", "device", f.dev.name, "address", addr, "gid", l.index, "mtu", l.mtu)
+	f.cfg.Log.Info("MTU changed", "device", f.name, "address", addr, "gid", l.index, "mtu", l.mtu)
 }

@@ -1,4 +1,4 @@
-package verbs
+package netdev
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchInterface calls changed with the state of a network interface and with every change
+// WatchCarrier calls changed with the state of a network interface and with every change
 // of it, until stop is called, which waits for the last call. An interface is up when it is
 // set up and has a carrier, as rxe counts its port as active. Where the host does not tell of
 // changes, it stays as it was.
-func watchInterface(name string, changed func(up bool)) (stop func()) {
+func WatchCarrier(name string, changed func(up bool)) (stop func()) {
 	none := func() {}
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK)
 	if err != nil {
