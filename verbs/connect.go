@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/gorxe/gorxe/qp"
@@ -26,6 +28,17 @@ func (q *QP) Local(gidIndex int, psn PSN) (ConnInfo, error) {
 }
 
 const maxPSN = 1<<24 - 1
+
+// RandomPSN returns a PSN to start with that nobody can guess: packets left over from an
+// earlier connection, or made by a stranger, are not taken for this one's.
+func RandomPSN() PSN { return PSN(random64() & maxPSN) }
+
+// random64 returns 64 bits that nobody can guess.
+func random64() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}
 
 // ConnAttr holds what the two ends of a connection choose. Start from [DefaultConnAttr].
 type ConnAttr struct {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/nic"
@@ -99,7 +98,7 @@ type Device struct {
 	onHost      bool // its addresses are the host's: it was opened by Config.Device
 	choices     linkChoices
 	connections connections
-	watching    func() // ends what watchPort or follow began
+	watching    func() // ends what watchPort or a hostlinks.Follower began
 	closing     sync.Once
 }
 
@@ -142,15 +141,15 @@ func Open(cfg Config) (*Device, error) {
 	if err != nil {
 		closeLinks(links)
 		if follow != nil {
-			follow.close()
+			follow.Close()
 		}
 		return nil, err
 	}
 	if follow == nil {
 		d.watchPort(links)
 	} else {
-		err = follow.start()
-		d.watching = follow.end
+		err = follow.Start(d.engine, d.name)
+		d.watching = follow.End
 	}
 	if err == nil && cfg.ConnManager {
 		_, err = d.cm()
@@ -196,77 +195,6 @@ func spin(d time.Duration) time.Duration {
 	return min(d, MaxSpin)
 }
 
-// links returns those of cfg, or opens a link on each address of its device, and says
-// who follows it.
-func (d *Device) links(cfg *Config) ([]packet.Link, *follower, error) {
-	switch {
-	case cfg.Device == "" && len(cfg.Links) == 0:
-		return nil, nil, errors.New("nothing to open: Config needs Device, an interface name or a local address, or Links")
-	case cfg.Device != "" && len(cfg.Links) > 0:
-		return nil, nil, errors.New("Config has both Device and Links: give one")
-	case cfg.Device == "" && cfg.Follow:
-		return nil, nil, errors.New("Config has Follow and Links: only what Device names can be followed")
-	case cfg.Device == "":
-		return slices.Clone(cfg.Links), nil, nil
-	}
-	if err := packet.CheckKind(cfg.Link); err != nil {
-		return nil, nil, fmt.Errorf("Config.Link: %w", err)
-	}
-	if cfg.Follow {
-		return d.follow(cfg)
-	}
-	links, err := d.linksOn(cfg)
-	return links, nil, err
-}
-
-// admitted are those addresses that cfg chooses.
-func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
-	if cfg.Admit == nil {
-		return addrs
-	}
-	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !cfg.Admit(a) })
-}
-
-// linksOn opens a link on each address that cfg.Device has.
-func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
-	device := cfg.Device
-	addrs, _, ifname, err := packet.HostAddrs(device)
-	if err != nil {
-		return nil, err
-	}
-	d.setNetDev(ifname)
-	if addrs = admitted(cfg, addrs); len(addrs) == 0 {
-		return nil, fmt.Errorf("no address of %s is one that Config.Admit chooses", device)
-	}
-	var links []packet.Link
-	var left []error
-	for _, a := range addrs {
-		l, err := d.openLink(cfg.Link, a)
-		switch {
-		case err == nil:
-			links = append(links, l)
-		case errors.Is(err, syscall.EADDRNOTAVAIL):
-			// An IPv6 address is tentative for a second after it was set.
-			left = append(left, err)
-		default:
-			closeLinks(links)
-			return nil, err
-		}
-	}
-	if len(links) == 0 {
-		return nil, fmt.Errorf("no address of %s can be used: %w", device, errors.Join(left...))
-	}
-	d.leftOut(left)
-	return links, nil
-}
-
-func closeLinks(links []packet.Link) {
-	for _, l := range links {
-		// What failed before is what the caller has to hear of.
-		_ = l.Close()
-	}
-}
-
 // Close ends the device: the peers of its connections are told once, outstanding work completes with WR_FLUSH_ERR, links are closed,
 // every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
 func (d *Device) Close() error {
@@ -294,26 +222,6 @@ func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
 // NodeGUID returns the GUID of this instance: every Open gives another one.
 func (d *Device) NodeGUID() uint64 { return d.engine.GUID() }
-
-// Skipped returns why addresses of Config.Device are not in the GID table, nil if all are. With
-// Config.Follow that changes as the addresses do.
-func (d *Device) Skipped() []error {
-	if list := d.skipped.Load(); list != nil {
-		return *list
-	}
-	return nil
-}
-
-// leftOut takes note of why addresses are left out, and logs what was not said before.
-func (d *Device) leftOut(why []error) {
-	said := d.Skipped()
-	for _, err := range why {
-		if !slices.ContainsFunc(said, func(old error) bool { return old.Error() == err.Error() }) {
-			d.log.Warn("address left out", "device", d.name, "error", err)
-		}
-	}
-	d.skipped.Store(&why)
-}
 
 // Admits is true for a host that Config.Peers lets talk to the device.
 func (d *Device) Admits(peer netip.Addr) bool { return d.engine.Admits(peer) }

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -89,6 +90,14 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	return m, nil
 }
 
+// pageMask has the bits of an address that tell a byte of its page.
+const pageMask = 1<<12 - 1
+
+// randomIOVA returns an address in the lower half of the address space, whose page is random:
+// 51 bits. Of a region of n bytes a peer that does not know the address hits some byte with a
+// chance of n in 2^63. Up to 2^63 bytes fit behind it.
+func randomIOVA(inPage uint64) uint64 { return random64()>>1&^pageMask | inPage&pageMask }
+
 // Addr returns the address of the region's first byte, as peers and work requests name it.
 func (m *MR) Addr() uint64 { return m.region.Load().IOVA() }
 
@@ -130,4 +139,60 @@ func (m *MR) LoadUint64(off int) uint64 {
 // that still names it ends in an error. A region that memory windows are bound to is refused.
 func (m *MR) Dereg() error {
 	return m.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
+}
+
+// A ReregOption names one thing that [MR.Rereg] changes.
+type ReregOption func(*rereg)
+
+type rereg struct {
+	mr.Rereg
+	ctx  *Context // of the new domain
+	iova uint64   // of the new memory, where not zero-based
+}
+
+// ReregAccess gives the region other rights (IBV_REREG_MR_CHANGE_ACCESS).
+func ReregAccess(access Access) ReregOption {
+	return func(r *rereg) { r.Change, r.Access = r.Change|mr.ChangeAccess, access }
+}
+
+// ReregPD moves the region to another protection domain (IBV_REREG_MR_CHANGE_PD).
+func ReregPD(p *PD) ReregOption {
+	return func(r *rereg) { r.Change, r.PD, r.ctx = r.Change|mr.ChangePD, p.pd, p.ctx }
+}
+
+// ReregBuf gives the region another buffer, with the buffer's addresses unless the region is
+// zero-based (IBV_REREG_MR_CHANGE_TRANSLATION).
+func ReregBuf(buf []byte) ReregOption {
+	return func(r *rereg) {
+		r.Change, r.Memory, r.Length = r.Change|mr.ChangeTranslation, mr.Bytes(buf), uint64(len(buf))
+		r.iova = addressOf(buf)
+	}
+}
+
+// Rereg changes the region as ibv_rereg_mr does, all at once or, with an error, not at all.
+// With [ReregBuf] the region gets another key; otherwise it keeps its key. When it returns
+// nothing reads or writes as the region was before: work under way through it ends in an
+// error. A region that memory windows are bound to is refused.
+func (m *MR) Rereg(opts ...ReregOption) error {
+	var r rereg
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if r.Change&mr.ChangePD != 0 && r.ctx != m.ctx {
+		return errors.New("reregister: the protection domain is on another device or in another context")
+	}
+	old := m.region.Load()
+	access := old.Access()
+	if r.Change&mr.ChangeAccess != 0 {
+		access = r.Access
+	}
+	if access&ZeroBased == 0 {
+		r.IOVA = r.iova
+	}
+	n, err := m.ctx.dev.engine.Reregister(old, &r.Rereg)
+	if err != nil {
+		return err
+	}
+	m.region.Store(n)
+	return nil
 }

@@ -47,8 +47,11 @@ var floors = []place{
 	{dir: "tools/hostile/cmd", floor: 9},
 	{dir: "cmd", floor: 9},
 	{dir: "trace", only: []string{"bth", "cm/mad"}},
-	{dir: "internal/sim", pure: true, only: []string{"bth", "mr", "packet", "qp", "transport", "cm", "cm/mad"}},
-	{dir: "internal/sim/capture", only: []string{"internal/sim"}},
+	{dir: "internal/sim/scenario", pure: true, only: []string{"bth", "qp", "transport"}},
+	{dir: "internal/sim/world", pure: true, only: []string{"internal/sim/scenario", "bth", "packet", "qp", "transport"}},
+	{dir: "internal/sim/model", pure: true, only: []string{"internal/sim/scenario", "internal/sim/world", "bth", "mr", "packet", "qp", "transport", "cm", "cm/mad"}},
+	{dir: "internal/sim", pure: true, only: []string{"internal/sim/scenario", "internal/sim/world", "internal/sim/model", "qp", "transport"}},
+	{dir: "internal/sim/capture", only: []string{"internal/sim", "internal/sim/scenario"}},
 	{dir: "internal/sim/cmd", floor: 8},
 	{dir: "internal/rawcm", only: []string{"bth", "cm/mad", "packet", "qp", "transport"}},
 	{dir: "internal/serve/exchange", only: []string{}},
@@ -68,10 +71,11 @@ var impure = []string{
 
 // allowedImpure are the exceptions from impure, by folder. netip holds values only.
 var allowedImpure = map[string][]string{
-	"*":              {"net/netip"},
-	"mr":             {"sync/atomic"},
-	"internal/idmap": {"sync/atomic"},
-	"internal/sim":   {"math/rand/v2"}, // drawn from a seed
+	"*":                     {"net/netip"},
+	"mr":                    {"sync/atomic"},
+	"internal/idmap":        {"sync/atomic"},
+	"internal/sim/scenario": {"math/rand/v2"}, // drawn from a seed
+	"internal/sim/world":    {"math/rand/v2"}, // drawn from a seed
 }
 
 // maxLines is the longest a source file may be, tests aside.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/internal/sim/capture"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 )
 
 // What a run of the simulator leaves when it fails is read by every view of 'gorxe trace'.
@@ -18,7 +18,7 @@ func TestTraceReadsWhatTheSimulatorLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := capture.Write(f, sim.Generate(seed))
+		run, err := capture.Write(f, scenario.Generate(seed))
 		if err != nil {
 			t.Fatal(err)
 		}

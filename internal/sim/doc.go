@@ -3,9 +3,9 @@
 // number. It runs the machines of package transport over packets of real bytes, sealed
 // with a real ICRC, in one goroutine.
 //
-// [Generate] makes a [Scenario] from a seed: who is connected with whom, which verbs are
-// posted when, what the links do. [Run] plays it and holds every step against a model of
-// what the InfiniBand Architecture promises:
+// Package scenario makes a scenario from a seed: which queue pairs are connected, which verbs are
+// posted when, what the links do. [Run] plays it in package world and holds every step against
+// package model, which knows what the InfiniBand Architecture promises:
 //
 //   - every packet that leaves is the one its work request asks for: PSN, opcode, headers,
 //     payload, within the window, after a go-back from the oldest unacknowledged PSN, or that
@@ -24,5 +24,5 @@
 //     the sender;
 //   - once the faults are over all of it comes to its end.
 //
-// What does not hold is a [Violation]. [Shrink] makes a scenario that has one smaller.
+// What does not hold is a [world.Violation]. [Shrink] makes a scenario that has one smaller.
 package sim

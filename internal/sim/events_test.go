@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 	"github.com/gorxe/gorxe/qp"
 )
 
 // QP_FATAL is not among them: it tells of memory that fails, and that of the nodes does not.
 func TestEveryEventOfAQueuePairHappens(t *testing.T) {
-	var all sim.Stats
+	var all world.Stats
 	missing := func() (names []string) {
 		for _, e := range []qp.EventType{
 			qp.EventQPReqErr, qp.EventQPAccessErr, qp.EventCommEst, qp.EventSQDrained, qp.EventSRQLimitReached, qp.EventQPLastWQEReached,
@@ -21,7 +23,7 @@ func TestEveryEventOfAQueuePairHappens(t *testing.T) {
 		return names
 	}
 	for seed := range uint64(200) {
-		r := sim.Run(sim.Generate(seed), nil)
+		r := sim.Run(scenario.Generate(seed), nil)
 		if all.Add(&r.Stats); r.Err == nil && len(missing()) == 0 {
 			return
 		}

@@ -4,30 +4,32 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
 
 // fleet is 16 queue pairs that post two messages of 32 KiB each at the same moment, towards a
 // node that takes perMS packets in a millisecond and lets queue packets wait.
-func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *Scenario {
+func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *scenario.Scenario {
 	const pairs, mtu, message = 16, 1024, 32 << 10
 	const packet = mtu + 60 // with headers
-	slow := LinkSpec{Rate: float64(perMS) * packet / float64(millisecond), Delay: 50 * microsecond, Queue: queue * packet}
-	sc := &Scenario{Seed: seed, Nodes: make([]NodeSpec, 2), Links: [][]LinkSpec{{{}, slow}, {slow, {}}}, Calm: limit}
+	slow := scenario.LinkSpec{Rate: float64(perMS) * packet / float64(scenario.Millisecond), Delay: 50 * scenario.Microsecond, Queue: queue * packet}
+	sc := &scenario.Scenario{Seed: seed, Nodes: make([]scenario.NodeSpec, 2), Links: [][]scenario.LinkSpec{{{}, slow}, {slow, {}}}, Calm: world.MaxAfterCalm}
 	for i := range pairs {
-		end := EndSpec{
-			SigAll: true, MaxRdAtomic: 16, Timeout: 14, RetryCnt: 7, RNRRetry: infinite, MinRNRTimer: 1,
+		end := scenario.EndSpec{
+			SigAll: true, MaxRdAtomic: 16, Timeout: 14, RetryCnt: 7, RNRRetry: scenario.InfiniteRNR, MinRNRTimer: 1,
 			Config: transport.DefaultConfig(),
 		}
-		sc.Conns = append(sc.Conns, ConnSpec{Type: qp.RC, MTU: mtu, Ends: [2]EndSpec{end, end}})
+		sc.Conns = append(sc.Conns, scenario.ConnSpec{Type: qp.RC, MTU: mtu, Ends: [2]scenario.EndSpec{end, end}})
 		sc.Conns[i].Ends[1].Node = 1
-		act := Act{At: 1, Conn: i, Op: op, SG: []qp.SGE{{Addr: memBase, Length: message}}, Remote: memBase + memSource}
+		act := scenario.Act{At: 1, Conn: i, Op: op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: message}}, Remote: scenario.MemBase + scenario.MemSource}
 		switch {
 		case op == qp.WRRead:
 			act.SG[0].Addr, act.Remote = act.Remote, act.SG[0].Addr
-		case takesReceive(op):
-			act.Recv = []qp.SGE{{Addr: memBase + memSource, Length: message}}
+		case scenario.TakesReceive(op):
+			act.Recv = []qp.SGE{{Addr: scenario.MemBase + scenario.MemSource, Length: message}}
 		}
 		sc.Acts = append(sc.Acts, act, act)
 	}

@@ -3,6 +3,9 @@ package sim
 import (
 	"fmt"
 
+	"github.com/gorxe/gorxe/internal/sim/model"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -16,8 +19,8 @@ type Bulk struct {
 	Depth   int // messages outstanding
 	Window  int // PSNs
 	Loss    float64
-	Rate    float64 // bytes a nanosecond
-	Delay   Time    // one way
+	Rate    float64       // bytes a nanosecond
+	Delay   scenario.Time // one way
 	Timeout uint8
 	Runs    int // each with losses of its own
 }
@@ -37,40 +40,30 @@ func Goodput(b *Bulk) ([]float64, error) {
 
 // play is one run.
 func (b *Bulk) play(seed uint64) (float64, error) {
-	link := LinkSpec{Rate: b.Rate, Delay: b.Delay, Faults: Faults{Drop: b.Loss}}
-	end := EndSpec{
-		SigAll: true, MaxRdAtomic: 16, Timeout: b.Timeout, RetryCnt: 7, RNRRetry: infinite, MinRNRTimer: 1,
+	link := scenario.LinkSpec{Rate: b.Rate, Delay: b.Delay, Faults: scenario.Faults{Drop: b.Loss}}
+	end := scenario.EndSpec{
+		SigAll: true, MaxRdAtomic: 16, Timeout: b.Timeout, RetryCnt: 7, RNRRetry: scenario.InfiniteRNR, MinRNRTimer: 1,
 		Config: transport.Config{Window: b.Window, WindowBytes: b.Window * int(b.MTU), AckEvery: 32, BackoffLimit: 4},
 	}
-	sc := &Scenario{
+	sc := &scenario.Scenario{
 		Seed:  seed,
-		Nodes: make([]NodeSpec, 2),
-		Links: [][]LinkSpec{{{}, link}, {link, {}}},
-		Conns: []ConnSpec{{Type: qp.RC, MTU: b.MTU, Ends: [2]EndSpec{end, end}}},
-		Calm:  limit,
+		Nodes: make([]scenario.NodeSpec, 2),
+		Links: [][]scenario.LinkSpec{{{}, link}, {link, {}}},
+		Conns: []scenario.ConnSpec{{Type: qp.RC, MTU: b.MTU, Ends: [2]scenario.EndSpec{end, end}}},
+		Calm:  world.MaxAfterCalm,
 	}
 	sc.Conns[0].Ends[1].Node = 1
-	act := &Act{Op: b.Op, SG: []qp.SGE{{Addr: memBase, Length: uint32(b.Message)}}, Remote: memBase + memSource}
+	act := &scenario.Act{Op: b.Op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: uint32(b.Message)}}, Remote: scenario.MemBase + scenario.MemSource}
 	switch {
 	case b.Op == qp.WRRead:
 		act.SG[0].Addr, act.Remote = act.Remote, act.SG[0].Addr
-	case takesReceive(b.Op):
-		act.Recv = []qp.SGE{{Addr: memBase + memSource, Length: uint32(b.Message)}}
+	case scenario.TakesReceive(b.Op):
+		act.Recv = []qp.SGE{{Addr: scenario.MemBase + scenario.MemSource, Length: uint32(b.Message)}}
 	}
-	w := newWorld(sc)
-	e := w.conns[0].ends[0]
-	total := b.Total / b.Message
-	for w.bad == nil && e.oldest < total {
-		for len(e.sends) < total && len(e.sends)-e.oldest < b.Depth {
-			e.post(act)
-			e.ready()
-		}
-		if !w.step() {
-			break
-		}
+	net := model.New(sc, nil)
+	done := net.Stream(act, b.Total/b.Message, b.Depth)
+	if net.Violation != nil {
+		return 0, net.Violation
 	}
-	if w.bad != nil {
-		return 0, w.bad
-	}
-	return float64(e.oldest*b.Message) / float64(w.now), nil
+	return float64(done*b.Message) / float64(net.Now), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -49,7 +50,7 @@ func TestOpcodesAreAsTheTableSays(t *testing.T) {
 	}
 	simulated := map[bth.Opcode]bool{}
 	for seed := range uint64(opcodeSeeds) {
-		sim.Run(sim.Generate(seed), func(_ sim.Time, datagram []byte) {
+		sim.Run(scenario.Generate(seed), func(_ scenario.Time, datagram []byte) {
 			if _, payload, err := bth.SeedIP(datagram); err == nil {
 				simulated[bth.Opcode(payload[0])] = true
 			}

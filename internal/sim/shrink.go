@@ -1,14 +1,17 @@
 package sim
 
-import "maps"
+import (
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"maps"
+)
 
 // Shrink returns a scenario that fails as sc does, or in another way, with as few acts and
 // faults as it finds in so many runs at most; and how that one ends.
-func Shrink(sc *Scenario, runs int) (*Scenario, Result) {
-	return shrink(sc, runs, func(sc *Scenario) Result { return Run(sc, nil) })
+func Shrink(sc *scenario.Scenario, runs int) (*scenario.Scenario, Result) {
+	return shrink(sc, runs, func(sc *scenario.Scenario) Result { return Run(sc, nil) })
 }
 
-func shrink(sc *Scenario, runs int, run func(*Scenario) Result) (*Scenario, Result) {
+func shrink(sc *scenario.Scenario, runs int, run func(*scenario.Scenario) Result) (*scenario.Scenario, Result) {
 	s := shrinker{run: run, best: sc, left: runs}
 	s.result = run(sc)
 	if s.result.Err == nil {
@@ -24,8 +27,8 @@ func shrink(sc *Scenario, runs int, run func(*Scenario) Result) (*Scenario, Resu
 }
 
 type shrinker struct {
-	run    func(*Scenario) Result
-	best   *Scenario
+	run    func(*scenario.Scenario) Result
+	best   *scenario.Scenario
 	result Result
 	left   int // number of runs
 }
@@ -33,7 +36,7 @@ type shrinker struct {
 func (s *shrinker) size() int { return len(s.best.Acts) + len(s.result.Faults) }
 
 // try runs a candidate and keeps it if it fails.
-func (s *shrinker) try(sc *Scenario) bool {
+func (s *shrinker) try(sc *scenario.Scenario) bool {
 	if s.left <= 0 {
 		return false
 	}
@@ -63,7 +66,7 @@ func (s *shrinker) dropConns() {
 }
 
 // drop tries without the elements [i, j) of a list, long pieces first.
-func (s *shrinker) drop(length func() int, without func(i, j int) *Scenario) {
+func (s *shrinker) drop(length func() int, without func(i, j int) *scenario.Scenario) {
 	for n := length(); n > 0; n /= 2 {
 		for i := 0; i < length() && s.left > 0; {
 			if !s.try(without(i, min(i+n, length()))) {
@@ -73,17 +76,17 @@ func (s *shrinker) drop(length func() int, without func(i, j int) *Scenario) {
 	}
 }
 
-func (s *shrinker) withoutActs(i, j int) *Scenario {
+func (s *shrinker) withoutActs(i, j int) *scenario.Scenario {
 	sc := *s.best
-	sc.Acts = append(append([]Act(nil), s.best.Acts[:i]...), s.best.Acts[j:]...)
+	sc.Acts = append(append([]scenario.Act(nil), s.best.Acts[:i]...), s.best.Acts[j:]...)
 	return &sc
 }
 
-func (s *shrinker) withoutFaults(i, j int) *Scenario {
+func (s *shrinker) withoutFaults(i, j int) *scenario.Scenario {
 	sc := *s.best
 	sc.Spared = maps.Clone(s.best.Spared)
 	if sc.Spared == nil {
-		sc.Spared = map[FaultID]bool{}
+		sc.Spared = map[scenario.FaultID]bool{}
 	}
 	for _, id := range s.result.Faults[i:j] {
 		sc.Spared[id] = true

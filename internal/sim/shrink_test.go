@@ -1,31 +1,33 @@
 package sim
 
 import (
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 	"slices"
 	"testing"
 )
 
 // A run that is said to fail when two of its acts and one fault are in it.
 func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
-	sc := Generate(7)
+	sc := scenario.Generate(7)
 	if len(sc.Acts) < 20 {
 		t.Fatalf("seed 7 has %d acts, too few to see anything", len(sc.Acts))
 	}
-	needs := []Time{sc.Acts[3].At, sc.Acts[15].At}
-	fault := FaultID{Link: 1, Frame: 40}
-	run := func(sc *Scenario) (r Result) {
+	needs := []scenario.Time{sc.Acts[3].At, sc.Acts[15].At}
+	fault := scenario.FaultID{Link: 1, Frame: 40}
+	run := func(sc *scenario.Scenario) (r Result) {
 		for n := range uint32(100) {
-			if id := (FaultID{1, n}); !sc.Spared[id] {
+			if id := (scenario.FaultID{Link: 1, Frame: n}); !sc.Spared[id] {
 				r.Faults = append(r.Faults, id)
 			}
 		}
 		for _, at := range needs {
-			if !slices.ContainsFunc(sc.Acts, func(a Act) bool { return a.At == at }) {
+			if !slices.ContainsFunc(sc.Acts, func(a scenario.Act) bool { return a.At == at }) {
 				return r
 			}
 		}
 		if slices.Contains(r.Faults, fault) {
-			r.Err = &Violation{What: "as planned"}
+			r.Err = &world.Violation{What: "as planned"}
 		}
 		return r
 	}
@@ -37,7 +39,7 @@ func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
 
 func TestARunRepeatsItselfFromItsSeed(t *testing.T) {
 	for seed := range uint64(20) {
-		a, b := Run(Generate(seed), nil), Run(Generate(seed), nil)
+		a, b := Run(scenario.Generate(seed), nil), Run(scenario.Generate(seed), nil)
 		if a.Stats != b.Stats || !slices.Equal(a.Faults, b.Faults) {
 			t.Errorf("seed %d: %+v, then %+v", seed, a.Stats, b.Stats)
 		}

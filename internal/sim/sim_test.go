@@ -10,6 +10,8 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/internal/sim/capture"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
 var seedFlag = flag.Uint64("seed", 1, "the seed that TestSeed plays")
@@ -25,7 +27,7 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 	case testing.Short():
 		seeds = 30
 	}
-	var each [batches]sim.Stats
+	var each [batches]world.Stats
 	t.Run("batches", func(t *testing.T) {
 		for batch := range uint64(batches) {
 			t.Run(fmt.Sprintf("from %d", batch*seeds), func(t *testing.T) {
@@ -41,7 +43,7 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 			})
 		}
 	})
-	var all sim.Stats
+	var all world.Stats
 	for i := range each {
 		all.Add(&each[i])
 	}
@@ -54,9 +56,9 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 var shrinkOne sync.Once
 
 // play runs a seed. One that fails is made smaller and says how to see it again.
-func play(t *testing.T, seed uint64) *sim.Stats {
+func play(t *testing.T, seed uint64) *world.Stats {
 	t.Helper()
-	r := sim.Run(sim.Generate(seed), nil)
+	r := sim.Run(scenario.Generate(seed), nil)
 	if r.Err != nil {
 		text := fmt.Sprintf("seed %d: %v", seed, r.Err)
 		shrinkOne.Do(func() { text = capture.Failure(seed, os.TempDir()) })
@@ -75,7 +77,7 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 		{5018852, "the rest of a SEND comes late, after it has failed and a FLUSH was posted"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			if r := sim.Run(sim.Simple(c.seed), nil); r.Err != nil {
+			if r := sim.Run(scenario.Simple(c.seed), nil); r.Err != nil {
 				t.Error(r.Err)
 			}
 		})

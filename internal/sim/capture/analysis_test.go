@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/race"
-	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/trace"
 )
 
@@ -22,7 +22,7 @@ func TestNothingIsMissingInACaptureThatHasEverything(t *testing.T) {
 	}
 	for seed := range seeds {
 		var file bytes.Buffer
-		if _, err := Write(&file, sim.Generate(seed+1)); err != nil {
+		if _, err := Write(&file, scenario.Generate(seed+1)); err != nil {
 			t.Fatal(err)
 		}
 		r, err := trace.Open(&file)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 )
 
 // maxRuns bounds the search for the smallest run that fails.
@@ -21,13 +22,13 @@ const maxRuns = 2000
 // Write plays sc and writes its packets to w as pcapng, as they leave: those that are lost
 // are there, the harm done to others is not. Every frame has an Ethernet header with made-up
 // addresses.
-func Write(w io.Writer, sc *sim.Scenario) (sim.Result, error) {
+func Write(w io.Writer, sc *scenario.Scenario) (sim.Result, error) {
 	ng, err := pcapgo.NewNgWriter(w, layers.LinkTypeEthernet)
 	if err != nil {
 		return sim.Result{}, err
 	}
 	var frame []byte
-	r := sim.Run(sc, func(at sim.Time, datagram []byte) {
+	r := sim.Run(sc, func(at scenario.Time, datagram []byte) {
 		frame = ethernet(frame[:0], datagram)
 		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(at)), CaptureLength: len(frame), Length: len(frame)}
 		if e := ng.WritePacket(info, frame); err == nil {
@@ -53,7 +54,7 @@ func ethernet(dst, datagram []byte) []byte {
 // Failure makes the run of a seed that fails as small as it can, leaves a capture of it in
 // dir, and tells all about it.
 func Failure(seed uint64, dir string) string {
-	sc, r := sim.Shrink(sim.Generate(seed), maxRuns)
+	sc, r := sim.Shrink(scenario.Generate(seed), maxRuns)
 	if r.Err == nil {
 		return fmt.Sprintf("seed %d does not fail", seed)
 	}
@@ -61,7 +62,7 @@ func Failure(seed uint64, dir string) string {
 	text := fmt.Sprintf("seed %d: %v\n", seed, r.Err)
 	for _, a := range sc.Acts {
 		text += fmt.Sprintf("  %9d ns  connection %d end %d  %v", a.At, a.Conn, a.End, a.Kind)
-		if a.Kind == sim.ActPost {
+		if a.Kind == scenario.ActPost {
 			text += fmt.Sprintf(" %v, %d bytes, flags %#x, receive %d ns later", a.Op, a.Length(), uint32(a.Flags), a.Lag)
 		}
 		text += "\n"
@@ -74,7 +75,7 @@ func Failure(seed uint64, dir string) string {
 	return text
 }
 
-func save(path string, sc *sim.Scenario) error {
+func save(path string, sc *scenario.Scenario) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

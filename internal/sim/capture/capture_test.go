@@ -9,12 +9,12 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 )
 
 func TestCaptureHoldsEveryPacketWithItsICRC(t *testing.T) {
 	var file bytes.Buffer
-	r, err := Write(&file, sim.Generate(3))
+	r, err := Write(&file, scenario.Generate(3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/sim"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/trace"
 )
 
 // What a run that failed leaves is for gorxe trace.
 func TestCaptureIsReadAsATrace(t *testing.T) {
 	var file bytes.Buffer
-	run, err := Write(&file, sim.Generate(3))
+	run, err := Write(&file, scenario.Generate(3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/internal/sim/capture"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
 // soak is what the workers share.
@@ -26,7 +28,7 @@ type soak struct {
 	goal     uint64 // conversations; 0 is none
 	dir      string
 	mu       sync.Mutex // of what follows
-	all      sim.Stats
+	all      world.Stats
 	seeds    uint64
 	failures int
 }
@@ -57,7 +59,7 @@ func main() {
 func (s *soak) work() {
 	for time.Now().Before(s.end) {
 		seed := s.next.Add(1) - 1
-		r := sim.Run(sim.Generate(seed), nil)
+		r := sim.Run(scenario.Generate(seed), nil)
 		text := ""
 		if r.Err != nil {
 			text = capture.Failure(seed, s.dir)
@@ -93,7 +95,7 @@ func (s *soak) report(first uint64, took time.Duration) {
 }
 
 // events is how many asynchronous events were raised.
-func events(a *sim.Stats) (n uint64) {
+func events(a *world.Stats) (n uint64) {
 	for _, k := range a.Events {
 		n += k
 	}

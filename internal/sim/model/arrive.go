@@ -1,0 +1,82 @@
+package model
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/world"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// delivery is what the model knows of a frame, and of each copy of it, on its way.
+type delivery struct {
+	from   *end
+	epoch  int // of from's connection when it was sent
+	to     *node
+	sent   *sent   // the datagram that it is
+	copies *copies // of one to a group
+}
+
+// Arrive is a frame that reaches its node.
+func (d *delivery) Arrive(f *world.Frame) {
+	net := d.from.net
+	var p bth.Packet
+	sound := world.Open(f.Raw, &p)
+	if sound == f.Damaged {
+		net.Fail("node", "a frame that was damaged on the way (%t) is found sound (%t)", f.Damaged, sound)
+		return
+	}
+	if !sound {
+		net.Stats.Caught++
+		return
+	}
+	if d.copies != nil {
+		d.arriveGroup(f.Raw, &p)
+		return
+	}
+	e := d.to.qps[p.DestQP]
+	if e == nil || e.peer() != d.from {
+		net.Fail("node", "a frame for QP %#x is lost", uint32(p.DestQP))
+		return
+	}
+	stale := d.epoch != e.conn.epoch
+	info := p.Opcode.Info()
+	if stale && e.qp.Type != qp.RC {
+		return // the time wait of unreliable queue pairs: nothing else protects them
+	}
+	var st step
+	want, judged := transport.Accepted, true
+	switch {
+	case e.qp.Type == qp.UC:
+		st, want = e.arrivedUC(&p, info)
+	case e.qp.Type == qp.UD:
+		st, want = e.arrivedUD(&p, f.Raw, d)
+	case info.Response():
+		judged = false
+		if !stale {
+			st = e.answered(&p, info)
+		}
+	default:
+		st, want = e.arrived(&p, info, stale)
+	}
+	if net.Violation == nil {
+		e.takes(f.Raw, &p, st, want, judged)
+	}
+}
+
+// takes lets e's machine have a packet, of which the model foretells the verdict if judged.
+func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, judged bool) {
+	var got transport.Verdict
+	if ud, ok := e.m.(*transport.UD); ok {
+		got = ud.ReceiveFrom(e.net.Now, p, header(raw))
+	} else {
+		got = e.m.Receive(e.net.Now, p)
+	}
+	if want == transport.Duplicate && got == transport.UnknownDuplicate {
+		got = want
+	}
+	if judged && got != want {
+		e.fail("%s with PSN %d is %v, it should be %v", p.Opcode.Info().Name, p.PSN, got, want)
+	}
+	e.settleStep(st)
+	e.ready()
+}

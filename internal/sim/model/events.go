@@ -1,0 +1,139 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// events is the model of a queue pair's asynchronous events: what was raised in a step is
+// what was due in it, no more and no less.
+type events struct {
+	made   *made
+	raised []qp.EventType
+	due    []qp.EventType
+
+	established bool // COMM_EST was due since RESET
+	last        bool // QP_LAST_WQE_REACHED was due since RESET
+	lastAt      int  // completions of the step that were made before it was raised
+	draining    bool // SQ_DRAINED is to be due
+	drained     bool // in SQD with nothing outstanding
+	begun       int  // requests that were begun in SQD
+}
+
+// Event takes what the machine raises.
+func (v *events) Event(t qp.EventType) {
+	v.raised = append(v.raised, t)
+	if t == qp.EventQPLastWQEReached {
+		v.lastAt = len(v.made.list)
+	}
+}
+
+// notAfterLast checks that no receive completes after the event which says so.
+func (e *end) notAfterLast(wc *qp.WC, index int) {
+	v := &e.events
+	if v.last || slices.Contains(v.raised, qp.EventQPLastWQEReached) && index >= v.lastAt {
+		e.fail("receive %d completes after QP_LAST_WQE_REACHED", wc.WRID&^recvID)
+	}
+}
+
+// communicates is a request that e executes, or would if it could. In RTR it is news.
+func (e *end) communicates() {
+	if v := &e.events; e.state() == qp.RTR && !v.established {
+		v.established = true
+		v.due = append(v.due, qp.EventCommEst)
+	}
+}
+
+// affiliated are the events that tell of error NAKs, where no completion of a receive does.
+var affiliated = map[bth.Syndrome]qp.EventType{
+	bth.NakInvalidRequest: qp.EventQPReqErr, bth.NakRemoteAccess: qp.EventQPAccessErr, bth.NakRemoteOperational: qp.EventQPFatal,
+}
+
+// refusal is an error NAK that has left and ends the connection. told says that a completion
+// tells of it.
+func (e *end) refusal(s bth.Syndrome, told bool) {
+	if e.cause = "the error NAK that it sent"; !told {
+		e.events.due = append(e.events.due, affiliated[s])
+	}
+}
+
+// begins checks that s may be begun: in SQD at most the one that was waiting for room when it
+// came, and none once the queue has drained.
+func (e *end) begins(s *sent) {
+	if e.state() != qp.SQD {
+		return
+	}
+	if v := &e.events; v.drained || v.begun > 0 {
+		e.fail("request %d, a %v, is begun in SQD", s.id, s.op)
+	}
+	e.events.begun++
+}
+
+// happened compares the events of a step with those that were due.
+func (e *end) happened() {
+	v, state := &e.events, e.state()
+	if state == qp.ERR && e.recvs.srq != nil && !v.last {
+		v.last = true
+		v.due = append(v.due, qp.EventQPLastWQEReached)
+	}
+	e.drains()
+	slices.Sort(v.raised)
+	slices.Sort(v.due)
+	if !slices.Equal(v.raised, v.due) {
+		e.fail("in %v the events %v are raised, %v are due", state, v.raised, v.due)
+	}
+	for _, t := range v.raised {
+		e.net.Stats.Events[t]++
+	}
+	v.raised, v.due = v.raised[:0], v.due[:0]
+	if r := e.recvs; r.srq != nil {
+		if r.raised != r.due || r.srq.Query().Limit != r.limit {
+			e.fail("SRQ_LIMIT_REACHED is raised %d times and was due %d times, the limit is %d and should be %d", r.raised, r.due, r.srq.Query().Limit, r.limit)
+		}
+		e.net.Stats.Events[qp.EventSRQLimitReached] += uint64(r.due)
+		r.raised, r.due = 0, 0
+	}
+}
+
+// drains follows the send queue in SQD. SQ_DRAINED is due, where it was asked for, when
+// sq_draining ends, and that ends when no request of which something was sent is left.
+func (e *end) drains() {
+	v, s := &e.events, e.head()
+	if e.state() != qp.SQD {
+		v.draining, v.drained, v.begun = false, false, 0
+		return
+	}
+	if r := &e.requester; !e.qp.SQDraining() && s != nil && s.first < max(r.next, r.cursor) {
+		e.fail("request %d is begun and not complete, and the send queue is not draining", s.id)
+	}
+	if v.drained = !e.qp.SQDraining(); v.drained && v.draining {
+		v.draining = false
+		v.due = append(v.due, qp.EventSQDrained)
+	}
+}
+
+// drain moves the queue pair to SQD.
+func (e *end) drain(notify bool) {
+	if e.state() != qp.RTS {
+		return
+	}
+	e.events.draining = notify
+	e.must(e.modify(&qp.Attr{State: qp.SQD, SQDAsyncNotify: notify}, qp.AttrState|qp.AttrSQDAsyncNotify))
+}
+
+// Event takes what the SRQ raises.
+func (r *receives) Event(t qp.EventType) {
+	if r.raised++; t != qp.EventSRQLimitReached {
+		r.raised = -1
+	}
+}
+
+// limit sets the limit of e's SRQ.
+func (e *end) limit(n int) {
+	if r := e.recvs; r.srq != nil {
+		r.limit = n
+		e.must(r.srq.Modify(qp.SRQAttr{Limit: n}, qp.SRQLimit))
+	}
+}

@@ -1,0 +1,203 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Each end has two keys that come and go by work requests: a fast region over all of the
+// node's memory and a memory window of type 2 over the region that its peer uses.
+// Registering keeps the key, so that a peer may use it again. Each node has a window of type 1
+// that all of its ends bind.
+
+// windowAccess is what a peer may do by a window.
+const windowAccess = mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic
+
+// allocKeys makes the two.
+func (e *end) allocKeys() {
+	var err error
+	e.fast, err = e.node.keys.AllocFast(e.node.pd, scenario.MemSize)
+	e.must(err)
+	e.window, err = e.node.keys.AllocWindow(e.node.pd, mr.WindowType2)
+	e.must(err)
+	access, wire := counts(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
+	e.node.open[e.fast.Key()] = &opening{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
+}
+
+// freeKeys ends them.
+func (e *end) freeKeys() {
+	e.must(e.node.keys.DeallocWindow(e.window))
+	e.must(e.node.keys.FreeFast(e.fast))
+}
+
+// keyWork makes wr the request that takes the fast region or the window to its other state,
+// as it is when posted: one that was registered is invalidated. Where such requests queue up,
+// some of them must fail.
+func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
+	switch {
+	case wr.Opcode == qp.WRRegMR && e.fast.Registered():
+		wr.Opcode, wr.Imm = qp.WRLocalInv, e.fast.Key()
+	case wr.Opcode == qp.WRRegMR:
+		o := e.node.open[e.fast.Key()]
+		wr.Reg = &mr.FastReg{
+			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length, Access: o.access,
+		}
+	case a.Key == scenario.KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
+		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // which is refused
+	case a.Key == scenario.KeyShared:
+		e.bindsShared(a, wr)
+	case e.window.Bound():
+		wr.Opcode, wr.Imm = qp.WRLocalInv, e.window.RKey()
+	default:
+		e.bindsWindow(wr)
+	}
+}
+
+// bindsWindow binds the window of type 2 to all of the region that the peer uses. It has
+// another key where that leads elsewhere than it did.
+func (e *end) bindsWindow(wr *qp.SendWR) {
+	n, o := e.node, opening{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
+	b := &mr.Bind{Key: e.window.RKey(), NewKey: e.window.RKey()}
+	if e.remote != nil {
+		o = *n.open[e.remote.RKey()]
+		b.LKey = e.remote.LKey()
+	}
+	b.Addr, b.Length, o.owner = o.wire, o.length, e
+	b.Access, o.wire = counts(e.spec.Zero.Window, windowAccess, o.wire)
+	o.access = b.Access
+	for was := n.open[b.NewKey]; was != nil && *was != o; was = n.open[b.NewKey] {
+		b.NewKey = mr.IncRKey(b.NewKey)
+	}
+	n.open[b.NewKey] = &o
+	wr.Bind = b
+}
+
+// bindsShared binds the window of type 1 anew, or with Match to nothing. Each binding has a
+// key of its own.
+func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
+	n := e.node
+	n.binds++
+	b := &mr.Bind{Key: n.shared.RKey(), Access: windowAccess}
+	b.NewKey = b.Key&^0xff | (n.first+n.binds)&0xff
+	if a.Imm%4 == 0 {
+		b.Access = mr.RemoteRead
+	}
+	if e.remote != nil {
+		b.LKey = e.remote.LKey()
+	}
+	if !a.Match {
+		b.Addr, b.Length = n.wire(b.LKey, a.Remote), a.Add
+	}
+	n.open[b.NewKey] = &opening{wire: b.Addr, at: a.Remote, length: b.Length, access: b.Access, parent: b.LKey}
+	wr.Bind = b
+}
+
+// offered is the key by which e's peer asks for what a describes: by that of the fast region
+// or the window where they are good when it is posted.
+func (e *end) offered(a *scenario.Act) uint32 {
+	switch {
+	case a.Wrong == scenario.WrongRKey:
+		return noKey
+	case a.Key == scenario.KeyFast && e.fast.Registered():
+		return e.fast.Key()
+	case a.Key == scenario.KeyWindow && e.window.Bound() && a.Op != qp.WRFlush:
+		return e.window.RKey()
+	case a.Key == scenario.KeyShared && e.node.shared.Bound() && a.Op != qp.WRFlush && e.node.open[e.node.shared.RKey()].covers(a):
+		return e.node.shared.RKey()
+	case e.remote != nil:
+		return e.remote.RKey()
+	}
+	return noKey
+}
+
+// invalidates makes wr, a SEND with invalidate, name a key of the peer's; without one that
+// is good it is a SEND. That of a window of type 1 is refused.
+func (e *end) invalidates(a *scenario.Act, wr *qp.SendWR) {
+	switch {
+	case a.Key == scenario.KeyShared && a.Imm%4 == 0 && e.node.shared.Bound():
+		wr.Imm = e.node.shared.RKey()
+	case e.fast.Registered():
+		wr.Imm = e.fast.Key()
+	case e.window.Bound():
+		wr.Imm = e.window.RKey()
+	default:
+		wr.Opcode = qp.WRSend
+	}
+}
+
+// mayInvalidate reports whether the peer may end this key.
+func (e *end) mayInvalidate(key uint32) bool {
+	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound() && !slices.Contains(e.gone, key)
+}
+
+// unjustKey says why work on keys must not fail, "" if it may.
+func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
+	switch {
+	case s.op == qp.WRRegMR && status == qp.WCLocQPOpErr && e.fast.Registered(),
+		s.op == qp.WRBindMW && status == qp.WCMWBindErr && e.refusesBind(s.bind),
+		s.op == qp.WRLocalInv && status == qp.WCLocQPOpErr && !e.mayInvalidate(s.imm):
+		return ""
+	}
+	return "the keys are as they should be"
+}
+
+// refusesBind says whether a window cannot be bound as b asks.
+func (e *end) refusesBind(b *mr.Bind) bool {
+	n := e.node
+	if b.Key != e.window.RKey() && b.Key != n.shared.RKey() || b.Key == e.window.RKey() && e.window.Bound() {
+		return true
+	}
+	o := n.open[b.LKey]
+	return b.Length > 0 && (o == nil || n.keys.Lookup(b.LKey) == nil || o.access&mr.MWBind == 0 || o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length))
+}
+
+// workedOnKeys checks work on keys that completes with success: a region that takes no window has
+// none, a binding of the window of type 1 has ended the one before it, and nothing
+// invalidates that.
+func (e *end) workedOnKeys(s *sent) {
+	n, b := e.node, s.bind
+	shared := n.shared.RKey() >> 8
+	if s.op == qp.WRLocalInv && s.imm>>8 == shared {
+		e.fail("request %d invalidates the window %#x of type 1", s.id, s.imm)
+	}
+	if s.op != qp.WRBindMW {
+		return
+	}
+	if o := n.open[b.LKey]; b.Length > 0 && o != nil && (o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length)) {
+		e.fail("request %d binds a window to %d bytes at %#x of the region %#x, which has %+v", s.id, b.Length, b.Addr, b.LKey, *o)
+	}
+	if b.Key>>8 != shared {
+		return
+	}
+	if n.keys.Lookup(b.Key) != nil || b.Length == 0 && n.keys.Lookup(b.NewKey) != nil {
+		e.fail("request %d binds the window %#x to %d bytes, and the former binding is still good", s.id, b.Key, b.Length)
+	}
+}
+
+// endings are the LOCAL_INVs that wait in the queue for a key that is good. That of a window of
+// type 1 ends by other means.
+func (e *end) endings() (waiting []*sent) {
+	for _, s := range e.sends[e.oldest:] {
+		if s.op == qp.WRLocalInv && s.imm>>8 != e.node.shared.RKey()>>8 && e.node.keys.Lookup(s.imm) != nil {
+			waiting = append(waiting, s)
+		}
+	}
+	return waiting
+}
+
+// checkEndings checks after a turn to send that no key was ended before its LOCAL_INV was
+// the oldest request: those before it may still need the key.
+func (e *end) checkEndings(waiting []*sent) {
+	over := map[uint32]bool{} // keys whose LOCAL_INV completed in this turn
+	for _, s := range waiting {
+		switch outstanding := e.head() != nil && slices.Contains(e.sends[e.oldest:], s); {
+		case !outstanding:
+			over[s.imm] = true
+		case !over[s.imm] && e.node.keys.Lookup(s.imm) == nil:
+			e.fail("key %#x ends before its LOCAL_INV, request %d, is the oldest", s.imm, s.id)
+		}
+	}
+}

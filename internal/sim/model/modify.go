@@ -1,0 +1,181 @@
+package model
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// modify changes the queue pair's attributes and tells its machine.
+func (e *end) modify(a *qp.Attr, mask qp.AttrMask) error {
+	if err := e.qp.Modify(a, mask); err != nil {
+		return err
+	}
+	e.m.Modified(e.net.Now)
+	return nil
+}
+
+// toError is a program that gives up.
+func (e *end) toError(why string) {
+	if e.state() == qp.RESET {
+		return
+	}
+	if e.cause == "" {
+		e.cause = why
+	}
+	e.must(e.modify(&qp.Attr{State: qp.ERR}, qp.AttrState))
+	e.settle()
+}
+
+// toReset forgets all that is queued: nothing of it completes.
+func (e *end) toReset() {
+	e.must(e.modify(&qp.Attr{State: qp.RESET}, qp.AttrState))
+	e.oldest = len(e.sends)
+	e.held, e.want = nil, nil
+	if e.recvs.srq == nil {
+		e.recvs.list = nil
+	}
+	e.cause, e.broken = "", ""
+	e.events.established, e.events.last = false, false
+	e.settle()
+	e.responder = responder{}
+}
+
+func (e *end) must(err error) {
+	if err != nil {
+		e.fail("%v", err)
+	}
+}
+
+// connect brings both ends of a connection from RESET to RTS, with PSNs far from those
+// of before.
+func (c *conn) connect() {
+	c.epoch++
+	c.flow.Disturbed = 0
+	for _, e := range c.ends {
+		e.toReset()
+		e.register()
+		e.psn = e.spec.PSN.Add(uint32(c.epoch-1) * 0x2f0000)
+		e.sends, e.oldest = nil, 0
+		e.requester = requester{window: e.psnWindow()}
+		e.responder = responder{}
+	}
+	for _, e := range c.ends {
+		a := e.attr()
+		for _, to := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
+			if to == qp.RTS && e.spec.Late > 0 {
+				e.net.At(e.net.Now+e.spec.Late, func() { e.act(&scenario.Act{Kind: scenario.ActRise}) })
+				break
+			}
+			e.to(to, &a)
+		}
+		e.ready()
+	}
+}
+
+// attr is what the queue pair is connected with.
+func (e *end) attr() qp.Attr {
+	peer := e.peer()
+	return qp.Attr{
+		Port: 1, Access: allAccess, QKey: qkey,
+		AV:      qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst), HopLimit: packet.DefaultHopLimit},
+		PathMTU: e.conn.spec.MTU, DestQPN: peer.qp.Num, RQPSN: peer.psn, SQPSN: e.psn,
+		MaxRdAtomic: e.spec.MaxRdAtomic, MaxDestRdAtomic: peer.spec.MaxRdAtomic,
+		MinRNRTimer: e.spec.MinRNRTimer, Timeout: e.spec.Timeout, RetryCnt: e.spec.RetryCnt, RNRRetry: e.spec.RNRRetry,
+	}
+}
+
+// to gives the queue pair the next state of its connection.
+func (e *end) to(state qp.State, a *qp.Attr) {
+	mask, _, _ := qp.Requirements(e.qp.Type, e.state(), state)
+	a.State = state
+	e.must(e.modify(a, mask|qp.AttrState))
+}
+
+// psnWindow is how many PSNs the requester may have unacknowledged.
+func (e *end) psnWindow() int64 {
+	cfg := e.spec.Config
+	if cfg.WindowBytes == 0 {
+		cfg.WindowBytes = 256 << 10
+	}
+	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
+}
+
+// maxWindow is how many it may once the window has grown.
+func (e *end) maxWindow() int64 {
+	cfg := e.spec.Config
+	bytes := max(cfg.MaxWindowBytes, cfg.WindowBytes)
+	if bytes == 0 {
+		bytes = 1 << 20
+	}
+	return int64(min(max(cfg.Window, cfg.MaxWindow), max(1, bytes/int(e.conn.spec.MTU))))
+}
+
+// act does what a program asks for.
+func (e *end) act(a *scenario.Act) {
+	switch a.Kind {
+	case scenario.ActPost:
+		e.post(a)
+	case scenario.ActError:
+		e.toError("the program")
+	case scenario.ActReset:
+		e.toReset()
+	case scenario.ActReconnect:
+		e.conn.connect()
+		return
+	case scenario.ActRevive:
+		if e.state() == qp.SQE {
+			e.broken = ""
+			e.must(e.modify(&qp.Attr{State: qp.RTS}, qp.AttrState))
+		}
+		if !e.alive() || !e.peer().alive() {
+			e.conn.connect()
+			return
+		}
+	case scenario.ActDrain:
+		e.drain(a.Notify)
+	case scenario.ActResume:
+		e.resume()
+	case scenario.ActRise:
+		if a := e.attr(); e.state() == qp.RTR {
+			e.to(qp.RTS, &a)
+		}
+	case scenario.ActLimit:
+		e.limit(int(a.Imm))
+	case scenario.ActGhost:
+		e.ghost(a)
+		return
+	case scenario.ActDeregister:
+		e.deregister(&e.remote)
+	case scenario.ActReregister:
+		e.reregister(a)
+	case scenario.ActJoin:
+		e.net.groups[a.Group-1].joins(e)
+	case scenario.ActResize:
+		e.cq.resize(int(a.Imm))
+	case scenario.ActRepin:
+		e.repin(a.Add)
+	case scenario.ActUnpin:
+		e.deregister(&e.local)
+	}
+	e.settle()
+	e.ready()
+}
+
+// resume leaves SQD once the queue pair has drained; before, it is refused and tried
+// again later.
+func (e *end) resume() {
+	if e.state() != qp.SQD {
+		return
+	}
+	if e.modify(&qp.Attr{State: qp.RTS}, qp.AttrState) != nil {
+		e.net.At(e.net.Now+100*scenario.Microsecond, func() { e.act(&scenario.Act{Kind: scenario.ActResume}) })
+	}
+}
+
+// newQPN gives out the numbers of queue pairs.
+func (net *Network) newQPN() bth.QPN {
+	net.qpn++
+	return net.qpn
+}

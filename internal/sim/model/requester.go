@@ -1,0 +1,291 @@
+package model
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// requester is the model of the sending half of a reliable connection. PSNs are counted
+// from the first of the epoch.
+type requester struct {
+	una, cursor, next int64         // oldest unacknowledged, next to be sent, behind the last ever sent
+	window            int64         // PSNs that may be unacknowledged at the moment
+	full, lost        bool          // the window was used up; a packet was lost
+	grown             int64         // PSNs acknowledged since the window last grew after a loss
+	sinceNAK          int64         // PSNs acknowledged since a NAK was last obeyed
+	idleNAKs          int           // in a row that came after not more than a quarter of what was unacknowledged
+	went              bool          // it went back for a NAK and nothing has moved since
+	waiting           bool          // for an RNR timer
+	rnrUntil          scenario.Time // it must be silent until then
+
+	reads    []extent // READs and atomics that wait for data, since it last went back
+	sinceAck int      // packets since the last that asked for an acknowledgement
+
+	armed    bool          // the local ACK timer runs
+	deadline scenario.Time // of it
+	backoff  int           // times that it has fired since una last moved
+
+	vain     int   // repairs since the peer was last seen to have kept something
+	proven   bool  // it was
+	heard    bool  // went back for a sequence NAK and nothing has moved since
+	due      bool  // the packet at una is to be sent again, alone
+	asked    bool  // it was, for a NAK
+	repaired int64 // where that packet ends
+
+	pace
+
+	retries int // reasons to try again since una last moved
+	rnrs    int // RNR NAKs since then
+}
+
+// narrow halves what may be unacknowledged, from what is: the local ACK timer has fired.
+func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), true }
+
+// naked is what a NAK does to the window: eight in a row that come after hardly any progress halve it.
+func (r *requester) naked() {
+	if r.idleNAKs++; 4*r.sinceNAK > r.cursor-r.una {
+		r.idleNAKs = 0
+	}
+	if r.idleNAKs >= 8 {
+		r.narrow()
+	}
+	r.sinceNAK = 0
+}
+
+// shed halves a window that has grown.
+func (e *end) shed() {
+	r := &e.requester
+	r.naked()
+	r.lost, r.grown = true, 0
+	base, step := e.psnWindow(), e.windowStep()
+	r.window = max(min(r.window, base), r.window/2/step*step)
+}
+
+// windowStep is what a window that has grown changes by, once something was lost.
+func (e *end) windowStep() int64 { return max(1, e.psnWindow()/4) }
+
+// widen is what acknowledgements of n PSNs do to the window.
+func (e *end) widen(n int64) {
+	r := &e.requester
+	base, most := e.psnWindow(), e.maxWindow()
+	if r.window < base {
+		r.window = min(r.window+n, base)
+		return
+	}
+	if !r.full || r.window == most {
+		return
+	}
+	if r.lost {
+		if r.grown += n; r.grown < 4*r.window {
+			return
+		}
+		r.grown, n = 0, e.windowStep()
+	}
+	r.full, r.window = false, min(r.window+n, most)
+}
+
+// goBack makes the oldest unacknowledged PSN the next to be sent, which starts the timer.
+func (r *requester) goBack() {
+	r.armed = false
+	r.cursor = r.una
+	r.reads = r.reads[:0]
+	r.sinceAck = 0
+	r.due, r.asked, r.heard, r.timing = false, false, false, false
+}
+
+// arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), longer each time
+// that nothing has moved.
+func (e *end) arm() {
+	r := &e.requester
+	t := transport.AckTimeout(e.spec.Timeout) * min(1<<min(r.backoff, 2), scenario.Time(e.spec.Config.BackoffLimit))
+	r.armed, r.deadline = true, e.net.Now+t
+	e.plan()
+}
+
+// alarm is when the machine must want its timeout, 0 is never.
+func (e *end) alarm() scenario.Time {
+	switch r := &e.requester; {
+	case !e.alive():
+		return 0
+	case r.waiting:
+		return r.rnrUntil
+	case r.armed && r.probeAt != 0:
+		return r.probeAt
+	case r.armed:
+		return r.deadline
+	}
+	return 0
+}
+
+// extent is the PSNs [first, end) that one READ or atomic takes.
+type extent struct{ first, end int64 }
+
+func waitsForData(op qp.WROpcode) bool {
+	return op == qp.WRRead || op == qp.WRFetchAdd || op == qp.WRCmpSwap
+}
+
+// usesSlot reports whether max_rd_atomic limits the operation.
+func usesSlot(op qp.WROpcode) bool { return waitsForData(op) || op == qp.WRAtomicWrite }
+
+// answers reports whether the operation has a response of its own.
+func answers(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
+
+// place of a packet in its message.
+func place(s *sent, seq int64) bth.Position {
+	switch begins, ends := seq == s.first, seq == s.end-1; {
+	case begins && ends:
+		return bth.Only
+	case begins:
+		return bth.First
+	case ends:
+		return bth.Last
+	}
+	return bth.Middle
+}
+
+// requestOps are the wire operations of work requests.
+var requestOps = map[qp.WROpcode]bth.Operation{
+	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRSendInv: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
+	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
+	qp.WRFlush: bth.OpFlush, qp.WRAtomicWrite: bth.OpAtomicWrite,
+}
+
+// emitted checks a request that e sends and moves the cursor behind it.
+func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
+	r := &e.requester
+	seq := e.seq(p.PSN)
+	s := e.at(seq)
+	if s == nil {
+		e.fail("%s with PSN %d belongs to no request", info.Name, p.PSN)
+		return
+	}
+	n := int64(1)
+	if s.op == qp.WRRead {
+		n = e.packets(uint64(p.RETH.DMALen))
+	}
+	if r.due {
+		e.repairs(p, info, s, seq)
+		return
+	}
+	if seq != r.cursor {
+		e.fail("%s is number %d, the next to be sent is %d and the oldest unacknowledged %d", info.Name, seq, r.cursor, r.una)
+		return
+	}
+	if e.net.Now < r.rnrUntil {
+		e.fail("%s is sent %d ns before the RNR timer ends", info.Name, r.rnrUntil-e.net.Now)
+	}
+	if r.proven && seq == r.next && p.AckReq && !r.timing && !r.went && r.probes == 0 {
+		r.timing, r.timed, r.timedAt = true, seq, e.net.Now
+	}
+	r.cursor = seq + n
+	r.full = r.full || r.cursor-r.una >= r.window
+	if !r.armed {
+		e.arm()
+	}
+	if r.cursor > r.next {
+		if s.first == seq {
+			e.begins(s)
+		}
+		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
+			return usesSlot(o.op) && o.end > r.una
+		}) {
+			e.fail("%s is fenced and does not wait for the READs and atomics before it", info.Name)
+		}
+		r.next = r.cursor
+	}
+	if alone := s.op == qp.WRRead && seq == r.una; r.cursor-r.una > r.most(s.op) && !alone {
+		e.fail("%s makes %d PSNs unacknowledged, the window is %d", info.Name, r.cursor-r.una, r.window)
+	}
+	if usesSlot(s.op) {
+		r.reads = slices.DeleteFunc(r.reads, func(x extent) bool { return x.end <= r.una })
+		r.reads = append(r.reads, extent{seq, r.cursor})
+		if len(r.reads) > int(e.spec.MaxRdAtomic) {
+			e.fail("%d READs and atomics are outstanding, max_rd_atomic is %d", len(r.reads), e.spec.MaxRdAtomic)
+		}
+	}
+	e.asksForAck(p, s, seq, n)
+	e.asked(p, info, s, seq)
+}
+
+// index of s in e.sends.
+func (e *end) index(s *sent) int {
+	i, _ := slices.BinarySearchFunc(e.sends, s.first, func(o *sent, first int64) int { return int(o.first - first) })
+	return i
+}
+
+// asksForAck checks that acknowledgements are asked for before the window is full and at
+// the end of each message: the peer owes none without.
+func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
+	r := &e.requester
+	r.sinceAck++
+	switch {
+	case p.AckReq:
+		r.sinceAck = 0
+	case seq == s.end-1:
+		e.fail("the last packet of request %d does not ask for an acknowledgement", s.id)
+	case r.cursor-r.una >= r.most(s.op):
+		e.fail("the packet that fills the window does not ask for an acknowledgement")
+	case r.sinceAck > e.spec.Config.AckEvery && seq >= r.una+int64(e.spec.Config.AckEvery):
+		e.fail("%d packets in a row do not ask for an acknowledgement", r.sinceAck)
+	}
+}
+
+// asked checks the content of a request packet against its work request.
+func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
+	ends := seq == s.end-1
+	wantPos := place(s, seq)
+	if s.op == qp.WRRead {
+		wantPos = bth.Only
+	}
+	imm := ends && (s.op == qp.WRSendImm || s.op == qp.WRWriteImm)
+	se := ends && s.act.Flags&qp.Solicited != 0 && scenario.TakesReceive(s.op)
+	if info.Op != requestOps[s.op] || info.Pos != wantPos || (info.Headers&bth.HasImmDt != 0) != imm {
+		e.fail("%s is sent for packet %d of %d of a %v", info.Name, seq-s.first, s.end-s.first, s.op)
+		return
+	}
+	if inv := ends && s.op == qp.WRSendInv; inv != (info.Headers&bth.HasIETH != 0) || inv && p.InvalidateRKey != s.imm {
+		e.fail("%s invalidates %#x, want %#x", info.Name, p.InvalidateRKey, s.imm)
+	}
+	if imm && p.Imm != s.imm || p.Solicited != se {
+		e.fail("%s with immediate %#x and SE %t, want %#x and %t", info.Name, p.Imm, p.Solicited, s.imm, se)
+	}
+	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
+	switch {
+	case info.Headers&bth.HasAtomicETH != 0:
+		h := bth.AtomicETH{VA: s.remote, RKey: s.rkey, SwapAdd: s.compareAdd}
+		if s.op == qp.WRCmpSwap {
+			h.SwapAdd, h.Compare = s.swap, s.compareAdd
+		}
+		if p.AtomicETH != h {
+			e.fail("%s carries %+v, want %+v", info.Name, p.AtomicETH, h)
+		}
+		return
+	case s.op == qp.WRRead:
+		n := uint64(p.RETH.DMALen)
+		mtu := uint64(e.conn.spec.MTU)
+		if p.RETH.VA != s.remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
+			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.remote)
+		}
+		return
+	case s.op == qp.WRFlush:
+		f := flushOf(s.act)
+		h, g := bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: f.Length}, bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
+		if p.RETH != h || p.FETH != g {
+			e.fail("%s carries %+v and %+v, want %+v and %+v", info.Name, p.RETH, p.FETH, h, g)
+		}
+		return
+	case info.Headers&bth.HasRETH != 0:
+		if h := (bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: uint32(s.length)}); p.RETH != h {
+			e.fail("%s carries %+v, want %+v", info.Name, p.RETH, h)
+		}
+	}
+	n := min(s.length-off, uint64(e.conn.spec.MTU))
+	if !bytes.Equal(p.Payload, e.message(s, off, n)) {
+		e.fail("%s of request %d does not carry the %d bytes at offset %d of the message", info.Name, s.id, n, off)
+	}
+}

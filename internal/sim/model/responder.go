@@ -1,0 +1,298 @@
+package model
+
+import (
+	"encoding/binary"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// responder is the model of the executing half of a connection. PSNs are counted from the
+// first that the peer sends in the epoch.
+type responder struct {
+	expected int64
+	msn      uint32
+	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
+	told     bool         // a completion tells of what was refused
+	gap      bool         // something came ahead of its turn since the last sequence NAK
+	notReady bool         // a receive was missing since the last RNR NAK
+
+	early   map[int64]*bth.Packet // what came ahead of its turn and is kept
+	unready bool                  // an RNR NAK was due since something was last executed
+
+	owesNAK, owesACK bool  // something to say at the next turn
+	reported         int64 // one more than the expected PSN that a NAK was owed for
+
+	reads []answer // READs and atomics that were executed, not older than two hundred
+
+	region *mr.Region // of the WRITE that is being stored
+	inside *sent      // UC: the message that is being stored
+}
+
+// answer is a READ request or an atomic that was executed.
+type answer struct {
+	extent
+	s      *sent
+	region *mr.Region // of a READ
+	msn    uint32
+	sent   int64 // its responses before this one went out at least once
+	next   int64 // its response that goes on where the last one ended
+}
+
+// arrived takes a request of the peer into the model before e's machine gets it. The
+// packet is one that was checked when it was sent.
+func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step, v transport.Verdict) {
+	r := &e.responder
+	peer := e.peer()
+	seq := peer.seq(p.PSN)
+	switch {
+	case !e.alive():
+		return st, transport.WrongState
+	case r.refused != 0:
+		return st, transport.ReplyPending
+	case seq < r.expected:
+		if info.Op == bth.OpSend || info.Op == bth.OpWrite {
+			r.owesACK = true
+		}
+		return st, transport.Duplicate
+	case seq > r.expected:
+		r.gap = r.gap || !r.unready
+		r.report()
+		e.keep(p, seq)
+		return st, transport.OutOfSequence
+	case stale:
+		e.fail("%s of an earlier connection has PSN %d, which is expected", info.Name, p.PSN)
+		return st, v
+	}
+	e.communicates()
+	if v = e.performs(&st, p, seq); v == transport.Accepted {
+		e.catchUp(&st)
+	}
+	return st, v
+}
+
+// performs executes the packet at the expected PSN, as far as that can be done.
+func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
+	r := &e.responder
+	s, wanted := e.peer().at(seq), len(e.want)
+	v := e.execute(st, p, s, seq)
+	if v == transport.Accepted {
+		e.executed(p, s, seq)
+		return v
+	}
+	clear(r.early)
+	if v == transport.NoReceive {
+		r.unready = true
+		r.report()
+	}
+	r.told = r.refused != 0 && len(e.want) > wanted
+	return v
+}
+
+// keep keeps a packet that is ahead of its turn by less than two windows.
+func (e *end) keep(p *bth.Packet, seq int64) {
+	r := &e.responder
+	if r.unready || seq-r.expected >= 2*e.maxWindow() {
+		return
+	}
+	if r.early == nil {
+		r.early = map[int64]*bth.Packet{}
+	}
+	if r.early[seq] == nil {
+		r.early[seq] = p
+	}
+}
+
+// catchUp executes what was kept up to the next gap, and acknowledges it.
+func (e *end) catchUp(st *step) {
+	r := &e.responder
+	for p := r.early[r.expected]; p != nil; p = r.early[r.expected] {
+		seq := r.expected
+		delete(r.early, seq)
+		p.AckReq = true
+		if e.performs(st, p, seq) != transport.Accepted {
+			return
+		}
+	}
+	if len(r.early) > 0 {
+		r.gap = true
+		r.report()
+	}
+}
+
+// report owes the peer a NAK, one for each PSN that is expected.
+func (r *responder) report() {
+	if r.reported != r.expected+1 {
+		r.reported, r.owesNAK = r.expected+1, true
+	}
+}
+
+// executed moves the model past a packet.
+func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
+	r := &e.responder
+	n := int64(1)
+	if s.op == qp.WRRead {
+		n = e.packets(uint64(p.RETH.DMALen))
+	}
+	r.expected += n
+	r.owesNAK, r.unready = false, false
+	if p.AckReq && !answers(s.op) {
+		r.owesACK = true
+	}
+	if s.op == qp.WRRead || seq == s.end-1 {
+		r.msn = (r.msn + 1) & 0xffffff
+	}
+	if answers(s.op) {
+		if len(r.reads) > 200 {
+			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
+		}
+		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq, region: e.node.keys.Lookup(s.rkey)})
+	}
+	s.executed = s.executed || r.expected >= s.end
+}
+
+// refuse is the model's error NAK.
+func (e *end) refuse(s bth.Syndrome, v transport.Verdict) transport.Verdict {
+	e.responder.refused = s
+	return v
+}
+
+// execute says what the packet at the expected PSN must do.
+func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Verdict {
+	mtu := uint64(e.conn.spec.MTU)
+	off := uint64(seq-s.first) * mtu
+	switch s.op {
+	case qp.WRSend, qp.WRSendImm, qp.WRSendInv:
+		return e.executeSend(st, p, s, seq, off)
+	case qp.WRWrite, qp.WRWriteImm:
+		return e.executeWrite(st, p, s, seq, off)
+	case qp.WRRead:
+		if p.RETH.DMALen > 0 && !e.grants(s.rkey, p.RETH.VA, uint64(p.RETH.DMALen), mr.RemoteRead) {
+			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+		}
+	case qp.WRFetchAdd, qp.WRCmpSwap:
+		return e.executeAtomic(st, s)
+	case qp.WRAtomicWrite:
+		if s.remote%8 != 0 {
+			return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+		}
+		return e.executeWrite(st, p, s, seq, off)
+	case qp.WRFlush:
+		n, f := s.act.Add, flushOf(s.act)
+		if f.Level == qp.FlushRegion {
+			n = 0
+		}
+		if !e.grants(s.rkey, s.remote, n, f.Type.Access()) {
+			return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+		}
+	}
+	return transport.Accepted
+}
+
+func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
+	region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite)
+	if seq == s.first {
+		e.responder.region = region
+	}
+	// A key that was given anew in the middle does not serve the rest.
+	granted := s.length == 0 || region != nil && region == e.responder.region
+	if seq == s.first && !granted {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	imm := s.op == qp.WRWriteImm && seq == s.end-1
+	if imm && !e.take() {
+		e.responder.notReady = true
+		return transport.NoReceive
+	}
+	if !granted {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	if imm {
+		e.received(p, s, qp.WCRecvWriteImm)
+	}
+	if len(p.Payload) > 0 {
+		st.memory = append(st.memory, span{s.act.Remote + off, p.Payload})
+	}
+	return transport.Accepted
+}
+
+func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
+	if s.remote%8 != 0 {
+		return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+	}
+	if !e.grants(s.rkey, s.remote, 8, mr.RemoteAtomic) {
+		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+	}
+	for _, w := range st.memory { // of packets before it in this step
+		copy(e.node.mem.at(w.addr, uint64(len(w.data))), w.data)
+	}
+	s.old = binary.NativeEndian.Uint64(e.node.mem.at(s.act.Remote, 8))
+	value := s.old + s.compareAdd
+	if s.op == qp.WRCmpSwap {
+		if value = s.old; s.old == s.compareAdd {
+			value = s.swap
+		}
+	}
+	st.memory = append(st.memory, span{s.act.Remote, binary.NativeEndian.AppendUint64(nil, value)})
+	return transport.Accepted
+}
+
+func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
+	if seq == s.first {
+		if !e.take() {
+			e.responder.notReady = true
+			return transport.NoReceive
+		}
+	}
+	recv := e.held
+	if seq == s.first && !e.pinned(recv.sg) {
+		e.complete(qp.WC{Status: qp.WCLocProtErr})
+		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
+	}
+	// A packet that does not fit may leave its first bytes: nobody reads them.
+	spans, ok := scattered(nil, recv.sg, off, p.Payload)
+	switch {
+	case len(p.Payload) > 0 && !e.pinned(recv.sg):
+		e.complete(qp.WC{Status: qp.WCLocProtErr})
+		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
+	case !ok:
+		st.memory = append(st.memory, spans...)
+		e.complete(qp.WC{Status: qp.WCLocLenErr})
+		return e.refuse(bth.NakInvalidRequest, transport.InvalidRequest)
+	}
+	st.memory = append(st.memory, spans...)
+	if seq == s.end-1 {
+		if s.op == qp.WRSendInv {
+			if !e.mayInvalidate(s.imm) {
+				e.complete(qp.WC{Status: qp.WCRemInvReqErr})
+				return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
+			}
+			e.gone = append(e.gone, s.imm)
+		}
+		e.received(p, s, qp.WCRecv)
+	}
+	return transport.Accepted
+}
+
+// received is the completion of a receive that all went well with.
+func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
+	wc := qp.WC{Opcode: op, ByteLen: uint32(s.length), Solicited: s.act.Flags&qp.Solicited != 0}
+	if s.op == qp.WRSendImm || s.op == qp.WRWriteImm {
+		wc.Flags, wc.Imm = qp.WithImm, s.imm
+	}
+	if s.op == qp.WRSendInv {
+		wc.Flags, wc.Imm = qp.WithInv, s.imm
+	}
+	e.complete(wc)
+}
+
+// complete says that this step completes the receive that is held.
+func (e *end) complete(wc qp.WC) {
+	if wc.WRID, wc.QPN = e.held.id, e.qp.Num; e.qp.Type != qp.UD {
+		wc.SrcQP = e.peer().qp.Num
+	}
+	e.want = append(e.want, wc)
+	e.held = nil
+}

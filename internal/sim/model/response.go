@@ -1,0 +1,169 @@
+package model
+
+import (
+	"encoding/binary"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// refusals are the statuses that the error NAKs lead to (IBA table 58).
+var refusals = map[bth.Syndrome]qp.WCStatus{
+	bth.NakInvalidRequest: qp.WCRemInvReqErr, bth.NakRemoteAccess: qp.WCRemAccessErr, bth.NakRemoteOperational: qp.WCRemOpErr,
+}
+
+// step is what an event may lead to besides the model's own state: changes of memory, and
+// an error status of the oldest request.
+type step struct {
+	memory []span
+	status qp.WCStatus // an error that is certain to happen, or WCSuccess
+}
+
+// answered takes a response of the peer into the model before e's machine gets it.
+func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
+	r := &e.requester
+	if s := e.state(); s != qp.RTS && s != qp.SQD {
+		return st
+	}
+	seq := e.seq(p.PSN)
+	if seq < r.una || seq >= r.next {
+		return st // answered before, or never asked
+	}
+	switch {
+	case info.Op == bth.OpReadResponse || info.Op == bth.OpAtomicAck:
+		if !e.acknowledged(seq) {
+			e.implied(&st)
+			return st
+		}
+		e.stored(&st, p, info, seq)
+	case p.AETH.Syndrome.IsAck():
+		if !e.acknowledged(seq + 1) {
+			e.implied(&st)
+		} else if r.inVain() {
+			r.goBack()
+		}
+	case p.AETH.Syndrome.IsRNR():
+		if !e.acknowledged(seq) {
+			e.implied(&st)
+		} else if !r.waiting && r.cursor != r.una {
+			e.notReady(&st, p.AETH.Syndrome.RNRTimer())
+		}
+	case p.AETH.Syndrome == bth.NakPSNSequence:
+		e.acknowledged(seq)
+		vain := r.inVain()
+		if !r.waiting && r.cursor != r.una {
+			e.obeys(&st, vain)
+		}
+	default:
+		e.acknowledged(seq)
+		st.status = refusals[p.AETH.Syndrome]
+	}
+	return st
+}
+
+// implied goes back for a packet that was lost, once until something moves.
+func (e *end) implied(st *step) {
+	if r := &e.requester; !r.went {
+		if e.tries(st) {
+			e.shed()
+			r.goBack()
+		}
+		r.went = true
+	}
+}
+
+// again spends a retry and goes back.
+func (e *end) again(st *step) {
+	if e.tries(st) {
+		e.requester.goBack()
+	}
+}
+
+// tries spends a retry and reports whether there was one.
+func (e *end) tries(st *step) bool {
+	r := &e.requester
+	if r.retries++; r.retries > int(e.spec.RetryCnt) {
+		st.status = qp.WCRetryExcErr
+		return false
+	}
+	return true
+}
+
+// notReady waits for the peer to post a receive, and then goes back.
+func (e *end) notReady(st *step, code uint8) {
+	r := &e.requester
+	if r.rnrs++; r.rnrs > int(e.spec.RNRRetry) && e.spec.RNRRetry != scenario.InfiniteRNR {
+		st.status = qp.WCRNRRetryExcErr
+		return
+	}
+	r.naked()
+	r.goBack()
+	r.waiting = true
+	r.rnrUntil = e.net.Now + scenario.Time(bth.RNRDelay(code))
+}
+
+// acknowledged moves una up to end, but not past a request whose data has not come, and
+// reports whether it got there.
+func (e *end) acknowledged(end int64) bool {
+	una := e.requester.una
+	for una < end {
+		s := e.at(una)
+		if s == nil || waitsForData(s.op) {
+			break
+		}
+		una = min(end, s.end)
+	}
+	if una != e.requester.una {
+		e.advance(una)
+	}
+	return una == end
+}
+
+// advance is progress.
+func (e *end) advance(una int64) {
+	r := &e.requester
+	e.widen(una - r.una)
+	r.sinceNAK += una - r.una
+	r.lone = r.probes > 0 && una == r.una+1
+	r.probes = 0
+	if r.una = una; r.heard && una > r.cursor || r.asked && una > r.repaired {
+		r.vain, r.proven = 0, true
+	}
+	r.heard, r.due, r.asked = false, false, r.asked && una <= r.repaired
+	r.sample(e.net.Now)
+	r.cursor = max(r.cursor, una)
+	r.retries, r.rnrs, r.went, r.waiting, r.rnrUntil = 0, 0, false, false, 0
+	r.armed, r.backoff = false, 0
+	if r.cursor != una {
+		e.arm()
+	}
+}
+
+// stored is the data of a READ or an atomic that comes in its turn.
+func (e *end) stored(st *step, p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
+	s := e.at(seq)
+	if !waitsForData(s.op) {
+		e.acknowledged(seq + 1) // the empty answer to a FLUSH or an ATOMIC WRITE
+		return
+	}
+	data := p.Payload
+	if info.Op == bth.OpAtomicAck {
+		if s.executed && p.AtomicAck != s.old {
+			e.fail("atomic %d returns %#x, it found %#x", s.id, p.AtomicAck, s.old)
+		}
+		data = binary.NativeEndian.AppendUint64(nil, p.AtomicAck)
+	}
+	spans, ok := scattered(nil, s.sg, uint64(seq-s.first)*uint64(e.conn.spec.MTU), data)
+	switch {
+	case !ok:
+		e.fail("response of %d bytes does not fit request %d", len(data), s.id)
+	case !e.pinned(s.sg):
+		// Pieces before the one that is gone may still be stored. All pieces of a
+		// program's request have one key.
+		st.status = qp.WCLocProtErr
+	default:
+		st.memory = spans
+		e.advance(seq + 1)
+	}
+}

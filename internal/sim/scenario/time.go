@@ -1,0 +1,13 @@
+package scenario
+
+import "github.com/gorxe/gorxe/transport"
+
+// Time is a reading of the world's clock, in nanoseconds.
+type Time = transport.Time
+
+// Lengths of time.
+const (
+	Microsecond Time = 1000
+	Millisecond      = 1000 * Microsecond
+	Second           = 1000 * Millisecond
+)

@@ -1,0 +1,42 @@
+package world
+
+import (
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"math/rand/v2"
+)
+
+// fate is what happens to one frame.
+type fate struct {
+	drop, duplicate, corrupt bool
+	late, again              scenario.Time // delay of the frame, of its copy
+	bits                     [3]uint32
+	flips                    int
+}
+
+func (f *fate) any() bool { return f.drop || f.duplicate || f.corrupt || f.late > 0 }
+
+// draw decides from the seed and the frame's identity alone, so that a decision stays the
+// same when others are taken out.
+func draw(f *scenario.Faults, seed uint64, id scenario.FaultID) fate {
+	r := rand.New(rand.NewPCG(seed, uint64(id.Link)<<32|uint64(id.Frame)))
+	var ft fate
+	if r.Float64() < f.Drop {
+		ft.drop = true
+		return ft
+	}
+	if r.Float64() < f.Duplicate {
+		ft.duplicate, ft.again = true, 1+scenario.Time(r.Int64N(int64(f.Span)+1))
+	}
+	if r.Float64() < f.Reorder {
+		ft.late = 1 + scenario.Time(r.Int64N(int64(f.Span)+1))
+	}
+	if r.Float64() < f.Corrupt {
+		ft.corrupt = true
+		// CRC-32 finds up to three wrong bits in a packet of this length, wherever.
+		ft.flips = 1 + r.IntN(3)
+		for i := range ft.bits {
+			ft.bits[i] = r.Uint32()
+		}
+	}
+	return ft
+}

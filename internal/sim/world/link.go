@@ -1,0 +1,114 @@
+package world
+
+import (
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"slices"
+)
+
+// Frame is one datagram on its way, from the IP header to the ICRC.
+type Frame struct {
+	Raw     []byte
+	Damaged bool
+	Flow    *Flow
+	To      Receiver
+	Copies  *int // counts the frame and what links repeat of it, unless nil
+}
+
+// Receiver takes a frame at the end of its link.
+type Receiver interface {
+	Arrive(f *Frame)
+}
+
+// Flow is the frames of one connection.
+type Flow struct {
+	Patience  scenario.Time // a frame that is longer on its way looks lost to its sender
+	Disturbed int           // frames that a link failed to deliver once, in time and whole
+}
+
+// Link is one direction of the way between two nodes.
+type Link struct {
+	Sent uint32 // frames
+
+	id   int
+	spec *scenario.LinkSpec
+	free scenario.Time // when the last frame has left
+}
+
+// Carry takes a frame to the other end, or loses it.
+func (w *World) Carry(l *Link, f *Frame) {
+	l.Sent++
+	w.Stats.Packets++
+	w.Stats.Bytes += uint64(len(f.Raw))
+	if w.tap != nil {
+		w.tap(w.Now, f.Raw)
+	}
+	l.free = max(l.free, w.Now)
+	if l.full(w.Now, len(f.Raw)) {
+		w.Stats.Dropped++
+		f.Flow.Disturbed++
+		return
+	}
+	if l.spec.Rate > 0 {
+		l.free += scenario.Time(float64(len(f.Raw)) / l.spec.Rate)
+	}
+	at := l.free + l.spec.Delay
+	if at-w.Now > f.Flow.Patience {
+		f.Flow.Disturbed++ // so long a queue looks like a loss
+	}
+	if l.free >= l.spec.Dead[0] && l.free < l.spec.Dead[1] {
+		w.Stats.Unreachable++
+		f.Flow.Disturbed++
+		return
+	}
+	ft := w.fate(l, f)
+	if ft.drop {
+		w.Stats.Dropped++
+		return
+	}
+	if ft.duplicate {
+		w.Stats.Duplicated++
+		if f.Copies != nil {
+			*f.Copies++
+		}
+		again := *f
+		again.Raw = slices.Clone(f.Raw)
+		w.At(at+ft.again, func() { again.To.Arrive(&again) })
+	}
+	if ft.late > 0 {
+		w.Stats.Delayed++
+	}
+	if ft.corrupt {
+		w.Stats.Corrupted++
+		f.flip(&ft)
+	}
+	w.At(at+ft.late, func() { f.To.Arrive(f) })
+}
+
+// full reports whether n bytes more do not fit the queue.
+func (l *Link) full(now scenario.Time, n int) bool {
+	waiting := float64(l.free-now) * l.spec.Rate
+	return l.spec.Queue > 0 && int(waiting)+n > l.spec.Queue
+}
+
+// Clear is when a sender that has more to send gets its next turn.
+func (l *Link) Clear(now scenario.Time) scenario.Time {
+	if l.spec.Queue > 0 {
+		return now + 1 // the queue is further on: it holds nobody back
+	}
+	return max(now+1, l.free)
+}
+
+// fate decides about the frame that was just counted.
+func (w *World) fate(l *Link, f *Frame) fate {
+	if w.Now >= w.sc.Calm {
+		return fate{}
+	}
+	id := scenario.FaultID{Link: l.id, Frame: l.Sent}
+	ft := draw(&l.spec.Faults, w.sc.Seed, id)
+	if !ft.any() || w.sc.Spared[id] {
+		return fate{}
+	}
+	w.Faults = append(w.Faults, id)
+	f.Flow.Disturbed++
+	return ft
+}

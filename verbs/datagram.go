@@ -1,0 +1,97 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/nic"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// GRHLen is how many bytes stand before the payload in a receive of a queue pair of type
+// UD: an IPv6 header, or 20 zero bytes and an IPv4 header, as Linux rxe lays them. They
+// count in the completion's ByteLen.
+const GRHLen = transport.GRHLen
+
+// CreateAH makes an address handle: the way to a receiver of datagrams, which any number of
+// send requests in the domain may name in SendWR.AH, at once and again. The vector's SGIDIndex
+// is the entry of the GID table to send from, its DGID the receiver's GID or that of a
+// multicast group. A HopLimit of 0 or 1 means 64. There is nothing to destroy: a handle
+// that nobody names is gone.
+func (p *PD) CreateAH(av AddressVector) (*AH, error) {
+	ah, err := p.ctx.dev.engine.CreateAH(p.pd, av)
+	if err != nil {
+		return nil, fmt.Errorf("address handle: %w", err)
+	}
+	return ah, nil
+}
+
+// CreateAHFromWC makes the address handle of whoever sent a datagram, as
+// ibv_create_ah_from_wc. wc is the completion of its receive, and buf what was received: the
+// [GRHLen] bytes at its beginning are looked at. The answer goes to queue pair wc.SrcQP, from
+// the address that the datagram was sent to; one sent to a multicast group is answered from
+// the first address of its family.
+func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
+	if wc.Status != WCSuccess || wc.Flags&qp.GRH == 0 {
+		return nil, errors.New("address handle: the completion is not that of a datagram received: it must be a success and have the flag GRH")
+	}
+	if len(buf) < GRHLen {
+		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d", len(buf), GRHLen)
+	}
+	av, err := p.ctx.dev.engine.ReplyVector((*transport.GRH)(buf))
+	if err != nil {
+		return nil, fmt.Errorf("address handle: %w", err)
+	}
+	return p.CreateAH(av)
+}
+
+// StartDatagrams takes a queue pair of type UD from RESET by INIT and RTR to RTS, where it
+// sends and receives datagrams. It takes those that carry its Q_Key qkey, whoever sent them;
+// psn numbers what it sends and matters to nobody.
+func (q *QP) StartDatagrams(qkey uint32, psn PSN) error {
+	for from, to := range []QPState{INIT, RTR, RTS} {
+		// The states up to RTS follow one another, and so do their numbers.
+		needs, _, ok := qp.Requirements(q.qp.Type(), QPState(from), to)
+		if !ok || q.qp.Type().Connected() {
+			return fmt.Errorf("queue pair %#06x is of type %v: datagrams need %v", uint32(q.QPN()), q.qp.Type(), UD)
+		}
+		step := QPAttr{State: to, Port: 1, QKey: qkey, SQPSN: psn & maxPSN}
+		if err := q.Modify(&step, needs|AttrState); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MulticastQPN is SendWR.RemoteQPN of a datagram to a multicast group.
+const MulticastQPN = bth.MulticastQPN
+
+const maxGroups = nic.MaxGroups
+
+// MulticastGID returns the GID of the multicast group at an IP address: of an IPv6 one the
+// address itself, of IPv4 a.b.c.d ::ffff:a.b.c.d, as rdma_cm names it on RoCEv2.
+// (ff0e::ffff:a.b.c.d, its name on RoCEv1, is an IPv6 group here, as it is to Linux.)
+func MulticastGID(group netip.Addr) (GID, error) {
+	if !group.Unmap().IsMulticast() {
+		return GID{}, fmt.Errorf("%v is not the address of a multicast group: those are 224.0.0.0/4 and ff00::/8", group)
+	}
+	return qp.GIDFromAddr(group), nil
+}
+
+// AttachMulticast makes a queue pair of type UD receive what is sent to a multicast group,
+// as ibv_attach_mcast, and more: the host joins the group on the network too, so that
+// switches bring what other hosts send. That takes no privilege. To send to a group nobody
+// needs to be attached: a request names its AH, made from its GID, and [MulticastQPN].
+//
+// Each attached queue pair gets one copy, if the datagram has its Q_Key; so do those of
+// other devices on the same host. A queue pair does not get what it sends itself, the others
+// of its device do. A group is joined at the first address of the device that is of its
+// family, and again at another when that one goes; device and caller must be in one network namespace. A device joins up to 8192
+// groups, and 56 queue pairs can be attached to each, as on rxe.
+func (q *QP) AttachMulticast(group GID) error { return q.qp.AttachMulticast(group) }
+
+// DetachMulticast ends it, as ibv_detach_mcast. So does closing the queue pair.
+func (q *QP) DetachMulticast(group GID) error { return q.qp.DetachMulticast(group) }

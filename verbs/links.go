@@ -1,0 +1,204 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/gorxe/gorxe/internal/host/netdev"
+	"github.com/gorxe/gorxe/internal/nic/hostlinks"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// links returns those of cfg, or opens a link on each address of its device, and says
+// who follows it.
+func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) {
+	switch {
+	case cfg.Device == "" && len(cfg.Links) == 0:
+		return nil, nil, errors.New("nothing to open: Config needs Device, an interface name or a local address, or Links")
+	case cfg.Device != "" && len(cfg.Links) > 0:
+		return nil, nil, errors.New("Config has both Device and Links: give one")
+	case cfg.Device == "" && cfg.Follow:
+		return nil, nil, errors.New("Config has Follow and Links: only what Device names can be followed")
+	case cfg.Device == "":
+		return slices.Clone(cfg.Links), nil, nil
+	}
+	if err := packet.CheckKind(cfg.Link); err != nil {
+		return nil, nil, fmt.Errorf("Config.Link: %w", err)
+	}
+	if cfg.Follow {
+		follower, links, err := hostlinks.New(hostlinks.Config{
+			Device: cfg.Device, Wrap: cfg.Wrap, Admit: cfg.Admit, Log: d.log,
+			Open:    func(addr netip.Addr) (packet.Link, error) { return d.openLink(cfg.Link, addr) },
+			Removed: d.choices.forget, NetDev: d.setNetDev, LeftOut: d.leftOut,
+		})
+		return links, follower, err
+	}
+	links, err := d.linksOn(cfg)
+	return links, nil, err
+}
+
+// admitted are those addresses that cfg chooses.
+func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
+	if cfg.Admit == nil {
+		return addrs
+	}
+	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !cfg.Admit(a) })
+}
+
+// linksOn opens a link on each address that cfg.Device has.
+func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
+	device := cfg.Device
+	addrs, _, ifname, err := packet.HostAddrs(device)
+	if err != nil {
+		return nil, err
+	}
+	d.setNetDev(ifname)
+	if addrs = admitted(cfg, addrs); len(addrs) == 0 {
+		return nil, fmt.Errorf("no address of %s is one that Config.Admit chooses", device)
+	}
+	var links []packet.Link
+	var left []error
+	for _, a := range addrs {
+		l, err := d.openLink(cfg.Link, a)
+		switch {
+		case err == nil:
+			links = append(links, l)
+		case errors.Is(err, syscall.EADDRNOTAVAIL):
+			// An IPv6 address is tentative for a second after it was set.
+			left = append(left, err)
+		default:
+			closeLinks(links)
+			return nil, err
+		}
+	}
+	if len(links) == 0 {
+		return nil, fmt.Errorf("no address of %s can be used: %w", device, errors.Join(left...))
+	}
+	d.leftOut(left)
+	return links, nil
+}
+
+func closeLinks(links []packet.Link) {
+	for _, l := range links {
+		// What failed before is what the caller has to hear of.
+		_ = l.Close()
+	}
+}
+
+// openLink opens a link of a kind on an address of the host. It logs what cannot be known from the kind.
+func (d *Device) openLink(kind string, addr netip.Addr) (packet.Link, error) {
+	if kind != packet.Auto {
+		l, err := packet.Listen(kind, addr)
+		if err == nil && l.Caps().Detail != "" {
+			d.logLink(l, nil)
+		}
+		return l, err
+	}
+	l, choices, err := packet.Choose(addr)
+	if err != nil {
+		return nil, err
+	}
+	d.choices.set(addr, choices)
+	d.logLink(l, choices)
+	return l, nil
+}
+
+// logLink tells of a link in one line.
+func (d *Device) logLink(l packet.Link, choices []packet.Choice) {
+	c := l.Caps()
+	args := []any{"device", d.name, "address", l.Local(), "link", c.Name, "path_mtu", int(qp.MTUForLink(c.MTU))}
+	if c.Detail != "" {
+		args = append(args, "detail", c.Detail)
+	}
+	for _, choice := range choices {
+		if choice.Why != nil {
+			args = append(args, "not_"+choice.Kind, choice.Why)
+		}
+	}
+	d.log.Info("link opened", args...)
+}
+
+// linkChoices are why the links of a device are of their kinds, where [packet.Auto] chose them.
+type linkChoices struct {
+	mu sync.Mutex
+	of map[netip.Addr][]packet.Choice
+}
+
+// LinkChoices says what became of each kind of link at an address of the device, the best kind first, when Config.Link was
+// [packet.Auto]; nil otherwise.
+func (d *Device) LinkChoices(addr netip.Addr) []packet.Choice {
+	d.choices.mu.Lock()
+	defer d.choices.mu.Unlock()
+	return slices.Clone(d.choices.of[addr])
+}
+
+func (c *linkChoices) set(addr netip.Addr, choices []packet.Choice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = make(map[netip.Addr][]packet.Choice)
+	}
+	c.of[addr] = choices
+}
+
+func (c *linkChoices) forget(addr netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.of, addr)
+}
+
+// Skipped returns why addresses of Config.Device are not in the GID table, nil if all are. With
+// Config.Follow that changes as the addresses do.
+func (d *Device) Skipped() []error {
+	if list := d.skipped.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// leftOut takes note of why addresses are left out, and logs what was not said before.
+func (d *Device) leftOut(why []error) {
+	said := d.Skipped()
+	for _, err := range why {
+		if !slices.ContainsFunc(said, func(old error) bool { return old.Error() == err.Error() }) {
+			d.log.Warn("address left out", "device", d.name, "error", err)
+		}
+	}
+	d.skipped.Store(&why)
+}
+
+// watchPort lets the port follow the network interface of a device that was opened by its
+// name or address, or the links that tell their state. A port is active as long as one of
+// its links is up.
+func (d *Device) watchPort(links []packet.Link) {
+	if name := d.NetDev(); name != "" {
+		d.watching = netdev.WatchCarrier(name, d.engine.PortChanged)
+		return
+	}
+	var mu sync.Mutex
+	up := make([]bool, len(links))
+	for i := range up {
+		up[i] = true
+	}
+	for i, l := range links {
+		w, ok := l.(packet.StateWatcher)
+		if !ok {
+			continue
+		}
+		w.WatchState(func(now bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			up[i] = now
+			any := false
+			for _, u := range up {
+				any = any || u
+			}
+			d.engine.PortChanged(any)
+		})
+	}
+}
