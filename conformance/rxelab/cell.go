@@ -82,11 +82,44 @@ func (c Cell) rxeReads() bool {
 	return c.Workload.Tool.Reads && (c.Role == Server || c.Workload.Params.Both)
 }
 
+// link is what the command lines of a cell name of its lane.
+type link struct {
+	rxe, gorxe end
+	dead       map[Family]netip.Addr // of a host that gorxe sends to and that is not there
+}
+
 // end is one end of a lane's link, as the commands name it.
 type end struct {
 	device string         // RDMA device or network interface
 	gid    map[Family]int // GID index
 	addr   map[Family]netip.Addr
+}
+
+// Where the guest has the program under test, the other one that uses gorxe, and its counterpart with the table of operations.
+const (
+	gorxePath  = "/run/rxelab/gorxe"
+	verbsPath  = "/run/rxelab/verbs"
+	scriptPath = "/run/rxelab/verbs_peer.py"
+	opsPath    = "/run/rxelab/ops.json"
+)
+
+// firstPort and lastPort are the first TCP port and the one after the last that cells use: below the range that Linux takes for clients.
+const firstPort, lastPort = 20000, 32000
+
+// Port returns the n-th port. Each cell has another one, as a closed connection keeps its port busy for a minute.
+func Port(n int) int { return firstPort + n%(lastPort-firstPort) }
+
+// commands returns the command lines of the unmodified program and of gorxe. One is nil when that end does not take part.
+func (c Cell) commands(l *link, port int) (stock, gorxe []string) {
+	if c.talk() != nil {
+		return c.lines(l, port)
+	}
+	if c.Role == Client {
+		stock, gorxe = c.stock(l.rxe, port, ""), c.gorxe(l.gorxe, port, c.host(l.rxe))
+	} else {
+		stock, gorxe = c.stock(l.rxe, port, c.host(l.gorxe)), c.gorxe(l.gorxe, port, "")
+	}
+	return stock, append(gorxe, c.foreignGIDs(l.rxe)...)
 }
 
 // stock is the command line of the unmodified tool; host is empty for the server.

@@ -11,14 +11,14 @@ import (
 )
 
 // converse lets the two ends talk, and returns what went wrong.
-func (l *lane) converse(ctx context.Context, c Cell, server, client *program, port int) ([]error, error) {
+func (l cellLane) converse(ctx context.Context, c Cell, server, client *program, port int) ([]error, error) {
 	limit := c.Timeout()
 	if server != nil {
 		if problems, err := l.serve(ctx, c, server, port); problems != nil || err != nil {
 			return problems, err
 		}
 	}
-	if server == nil || c.held(server) {
+	if server == nil || held(c, server) {
 		return l.attempt(ctx, c, server, client)
 	}
 	if err := client.start(l.s, limit, 0); err != nil {
@@ -52,7 +52,7 @@ func (l *lane) converse(ctx context.Context, c Cell, server, client *program, po
 }
 
 // serve starts the server and waits until it listens.
-func (l *lane) serve(ctx context.Context, c Cell, server *program, port int) ([]error, error) {
+func (l cellLane) serve(ctx context.Context, c Cell, server *program, port int) ([]error, error) {
 	where, watched := fmt.Sprintf("on TCP port %d", port), port
 	if c.Workload.Tool.CM {
 		where, watched = fmt.Sprintf("with its connection manager on port %d", port), 0
@@ -92,13 +92,13 @@ func (l *lane) serve(ctx context.Context, c Cell, server *program, port int) ([]
 }
 
 // held reports whether the lab has to end the server, as nothing else does.
-func (c Cell) held(server *program) bool {
-	t := c.talk()
+func held(c Cell, server *program) bool {
+	t := c.Workload.Tool.Talk
 	return t != nil && (t.Outcome != Connected || t.Daemon || t.Endless && server.in == "")
 }
 
 // attempt is converse without a server, or with one that does not end by itself.
-func (l *lane) attempt(ctx context.Context, c Cell, server, client *program) ([]error, error) {
+func (l cellLane) attempt(ctx context.Context, c Cell, server, client *program) ([]error, error) {
 	if c.outcome() == Unreachable && server != nil {
 		if err := reap(server); err != nil {
 			return nil, err
@@ -134,14 +134,3 @@ func (l *lane) attempt(ctx context.Context, c Cell, server, client *program) ([]
 }
 
 func isNil(err error) bool { return err == nil }
-
-// reap kills a program; a process that does not go away hangs in the kernel, and the machine with it.
-func reap(p *program) error {
-	_ = p.p.Signal(vm.Kill)
-	select {
-	case <-p.p.Done():
-		return nil
-	case <-time.After(graceKill):
-		return errLost
-	}
-}

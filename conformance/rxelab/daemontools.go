@@ -47,3 +47,20 @@ var daemonTools = []Tool{
 	visiting("ib_read_lat", "ib_read_lat"+sized, []Params{{Size: 2, Iters: 100}}, measuredAll, measured),
 	visiting("ib_send_lat", "ib_send_lat"+sized, []Params{{Size: 2, Iters: 100}}, measuredAll, turned),
 }
+
+// Visitors returns clients of gorxe daemon of which somebody compares all that they carry: rping what comes back, the daemon what
+// perftest sends, which is the payload that is in a file of the guest.
+func Visitors(payload string) []Tool {
+	told := sized + " --payload_file_path=" + payload // that option came with Debian trixie's perftest
+	return []Tool{
+		visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}",
+			[]Params{{Size: 64, Iters: 100}, {Size: 4000, Iters: 100}, {Size: 65000, Iters: 20}}, Says{Never: pingTrouble}, pinged),
+		visiting("ib_write_bw", "ib_write_bw"+told, []Params{{Size: 64, Iters: 200}, {Size: 65536, Iters: 100}, {Size: 1 << 20, Iters: 5}}, measuredAll, measured),
+		visiting("ib_write_bw -q 4", "ib_write_bw -q 4"+told, []Params{{Size: 4096, Iters: 50}}, Says{Must: ` {size} +200 +` + number}, measured),
+		visiting("ib_send_bw", "ib_send_bw"+told, []Params{{Size: 64, Iters: 200}, {Size: 65536, Iters: 50}}, measuredAll, measured),
+		visiting("ib_send_lat", "ib_send_lat"+told, []Params{{Size: 128, Iters: 100}}, measuredAll, turned),
+		visiting("ib_read_bw", "ib_read_bw"+sized, []Params{{Size: 65536, Iters: 50}}, measuredAll, measured),
+		visiting("ib_read_lat", "ib_read_lat"+sized, []Params{{Size: 64, Iters: 100}}, measuredAll, measured),
+		ofHost(visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 4096, Iters: 100}}, pingedAll, turned)),
+	}
+}

@@ -55,6 +55,12 @@ func (g Group) Check() error {
 	return nil
 }
 
+// Title is the heading of the group's report.
+func (g Group) Title() string { return groups[g].title }
+
+// Intro is what the report says of the group's cells.
+func (g Group) Intro() string { return groups[g].intro }
+
 // Page is where the repository keeps the group's report.
 func (g Group) Page() string { return groups[g].page }
 

@@ -94,6 +94,9 @@ func ensurePackages(ctx context.Context, step func(string)) error {
 	return nil
 }
 
+// Version names a program and its version.
+type Version struct{ Program, Version string }
+
 // versions asks the programs that took part for their versions. What does not answer is left out.
 func versions(ctx context.Context, gorxe string) []Version {
 	out := []Version{{"gorxe", gorxeVersion(ctx, gorxe)}}

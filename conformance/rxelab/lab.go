@@ -2,7 +2,6 @@ package rxelab
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,28 +17,16 @@ import (
 
 // Options say what to run and how.
 type Options struct {
-	Group  Group
+	MachineOptions
 	Suites []string       // kernels, by Debian release
 	Level  Level          // how much of the matrix
 	Filter *regexp.Regexp // only cells whose ID it matches; nil: all
 
-	Gorxe     string // file: the program under test, static or dynamic, for this host's Linux; empty: built from this module
-	Cache     string // directory for kernels
-	Artifacts string // directory for what failed cells leave
-
-	CPUs         int  // of each machine
-	Lanes        int  // cells that run at a time
-	MTU          int  // of the link, in bytes
 	CaptureLimit int  // frames captured of a cell
 	Retries      int  // how often a cell that failed is run again
 	KeepAll      bool // keep the files of cells that passed, too
 
 	Progress Progress
-
-	guest      string
-	verbs      string
-	operations bool                    // there are cells of package verbspeer
-	programs   map[string]*vm.Programs // of other Debian releases than the host's, by release
 }
 
 // artifacts is the directory of a cell's files.
@@ -49,7 +36,6 @@ func (o *Options) artifacts(id string) string {
 
 // Progress is told what happens. Its methods are not called at the same time.
 type Progress interface {
-	Step(what string)                // something that takes a while begins
 	Begin(k *vm.Kernel, cells int)   // a kernel's cells begin
 	Done(r Result, done, cells int)  // a cell has ended
 	Again(r Result)                  // a cell has failed and will be run again
@@ -112,59 +98,9 @@ func (o *Options) cells() ([]Cell, error) {
 	return cells, nil
 }
 
-// prepare makes sure of everything that is not the kernel's: packages, the programs, the directories.
-func (o *Options) prepare(ctx context.Context, work string) error {
-	o.Progress.Step("checking the packages")
-	if err := ensurePackages(ctx, o.Progress.Step); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(o.Artifacts, 0o755); err != nil {
-		return err
-	}
-	o.Progress.Step("building the guest's agent")
-	o.guest = filepath.Join(work, "guest")
-	if err := build(ctx, guestPackage, o.guest); err != nil {
-		return err
-	}
-	if o.Group == Verbs {
-		o.Progress.Step("building the end of the operations")
-		o.verbs = filepath.Join(work, "verbs")
-		if err := build(ctx, verbsPackage, o.verbs); err != nil {
-			return err
-		}
-	}
-	if o.Gorxe == "" {
-		o.Progress.Step("building gorxe")
-		o.Gorxe = filepath.Join(work, "gorxe")
-		return build(ctx, gorxePackage, o.Gorxe)
-	}
-	return nil
-}
-
-// releasePackages are what tools of another release than the host's are from.
-var releasePackages = []string{"perftest", "python3-pyverbs", "rdmacm-utils"}
-
-// fetchPrograms gets the programs of other releases that cells need.
-func (o *Options) fetchPrograms(ctx context.Context, cells []Cell) error {
-	o.programs = map[string]*vm.Programs{}
-	for _, c := range cells {
-		o.operations = o.operations || c.Workload.Tool.Kind == Operation
-		release := c.release()
-		if release == "" || o.programs[release] != nil {
-			continue
-		}
-		p, err := vm.FetchPrograms(ctx, o.Cache, release, releasePackages, o.Progress.Step)
-		if err != nil {
-			return fmt.Errorf("programs of Debian %s: %w", release, err)
-		}
-		o.programs[release] = p
-	}
-	return nil
-}
-
 // runKernel runs the cells of one kernel, on as many machines as it takes.
 func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *Report) error {
-	k, err := vm.FetchKernel(ctx, o.Cache, suite, o.Progress.Step)
+	k, err := vm.FetchKernel(ctx, o.Cache, suite, o.Step)
 	if err != nil {
 		return fmt.Errorf("kernel of Debian %s: %w", suite, err)
 	}
@@ -210,80 +146,10 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *
 }
 
 func (o *Options) runMachine(ctx context.Context, k *vm.Kernel, q *queue, done func(Result)) error {
-	m, err := bootMachine(ctx, o, vm.Config{Kernel: k, CPUs: o.CPUs})
+	m, err := bootMachine(ctx, &o.MachineOptions, vm.Config{Kernel: k, CPUs: o.CPUs})
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.work(ctx, o, q, done), m.close())
-}
-
-// Save writes the report for Load.
-func (r *Report) Save(file string) error {
-	b, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, b, 0o644)
-}
-
-// Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Where two have the same cell,
-// the one of the later file stands and remembers how the other failed. Every version that took part is named.
-func Load(files ...string) (*Report, error) {
-	var all *Report
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		var r Report
-		if err := json.Unmarshal(b, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
-		}
-		if all == nil {
-			all = &r
-			continue
-		}
-		if all.group() != r.group() {
-			return nil, fmt.Errorf("%s is of group %s, the files before it of group %s: render them apart", f, r.group(), all.group())
-		}
-		all.add(&r)
-	}
-	if all == nil {
-		return nil, errors.New("no report to load")
-	}
-	return all, nil
-}
-
-// add takes over a later report.
-func (r *Report) add(later *Report) {
-	r.Duration += later.Duration
-	if !slices.Contains(strings.Split(string(r.Level), ", "), string(later.Level)) {
-		r.Level += ", " + later.Level
-	}
-	for _, k := range later.Kernels {
-		if !slices.Contains(r.Kernels, k) {
-			r.Kernels = append(r.Kernels, k)
-		}
-	}
-	for _, v := range later.Versions {
-		if !slices.Contains(r.Versions, v) {
-			r.Versions = append(r.Versions, v)
-		}
-	}
-	again := map[string]int{}
-	for i, c := range later.Results {
-		again[c.ID] = i
-	}
-	r.Results = slices.DeleteFunc(r.Results, func(c Result) bool {
-		i, ok := again[c.ID]
-		if ok {
-			tries := c.Before
-			if !c.Passed() {
-				tries = append(tries, strings.Join(c.Failures, "; "))
-			}
-			later.Results[i].Before = append(tries, later.Results[i].Before...)
-		}
-		return ok
-	})
-	r.Results = append(r.Results, later.Results...)
+	r := &runner{machine: m, o: o}
+	return errors.Join(r.work(ctx, q, done), m.close())
 }

@@ -10,29 +10,20 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Where the guest has the program under test, the other one that uses gorxe, and its counterpart with the table of operations.
-const (
-	gorxePath  = "/run/rxelab/gorxe"
-	verbsPath  = "/run/rxelab/verbs"
-	scriptPath = "/run/rxelab/verbs_peer.py"
-	opsPath    = "/run/rxelab/ops.json"
-)
-
 // lane is one link within a machine: a pair of virtual Ethernet interfaces with rxe on one end, in the initial network namespace,
 // and gorxe on the other, in a namespace of its own. Lanes do not see each other's traffic, so cells run on them side by side.
 //
 // Traffic to rxe is disturbed where it comes in, on an intermediate device (ifb), and traffic to gorxe where it leaves: a capture
 // on rxe's interface shows what gorxe sent and what reached gorxe.
 type lane struct {
-	s                     *vm.Session
-	index                 int
-	rxe, gorxe            end
+	s     *vm.Session
+	index int
+	link
 	netdev, peerdev, ifb  string // of rxe, of gorxe, the intermediate one
 	netns                 string // of gorxe
 	condition             Condition
 	programsOf            map[string]*vm.Programs // by Debian release
 	localMAC, neighborMAC string
-	dead                  map[Family]netip.Addr // of a host that gorxe sends to and that is not there
 }
 
 func newLane(s *vm.Session, index int) *lane {
@@ -46,9 +37,7 @@ func newLane(s *vm.Session, index int) *lane {
 		s: s, index: index, condition: Clean,
 		netdev: "v" + n, peerdev: "g" + n, ifb: "d" + n, netns: "peer" + n,
 		localMAC: fmt.Sprintf("02:00:00:00:%02x:01", index), neighborMAC: fmt.Sprintf("02:00:00:00:%02x:02", index),
-		rxe:   end{device: "rxe" + n, addr: addr(1)},
-		dead:  addr(3),
-		gorxe: end{device: "g" + n, addr: addr(2)},
+		link: link{rxe: end{device: "rxe" + n, addr: addr(1)}, gorxe: end{device: "g" + n, addr: addr(2)}, dead: addr(3)},
 	}
 }
 

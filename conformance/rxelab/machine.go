@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,14 +18,13 @@ import (
 type machine struct {
 	vm    *vm.VM
 	lanes []*lane
-	alone sync.RWMutex // locked for a cell that runs alone
 
 	mu   sync.Mutex
 	seen int // bytes of the console that have been searched for complaints
 }
 
 // bootMachine boots a machine, brings gorxe in and makes the lanes.
-func bootMachine(ctx context.Context, o *Options, c vm.Config) (*machine, error) {
+func bootMachine(ctx context.Context, o *MachineOptions, c vm.Config) (*machine, error) {
 	c.Guest = o.guest
 	v, err := vm.Boot(ctx, c)
 	if err != nil {
@@ -42,7 +40,7 @@ func bootMachine(ctx context.Context, o *Options, c vm.Config) (*machine, error)
 
 func (m *machine) close() error { return m.vm.Close() }
 
-func (m *machine) equip(ctx context.Context, o *Options) error {
+func (m *machine) equip(ctx context.Context, o *MachineOptions) error {
 	if w := m.vm.Info.Warnings; len(w) > 0 {
 		return fmt.Errorf("kernel %s: %s", m.vm.Info.Kernel, strings.Join(w, "; "))
 	}
@@ -84,7 +82,7 @@ func (m *machine) equip(ctx context.Context, o *Options) error {
 }
 
 // bring puts the programs of this module into the machine.
-func (m *machine) bring(ctx context.Context, o *Options) error {
+func (m *machine) bring(ctx context.Context, o *MachineOptions) error {
 	for to, from := range map[string]string{gorxePath: o.Gorxe, verbsPath: o.verbs} {
 		if from == "" {
 			continue
@@ -132,96 +130,4 @@ func (m *machine) complaints() []string {
 	fresh := text[min(m.seen, len(text)):]
 	m.seen = len(text)
 	return complaint.FindAllString(fresh, 5)
-}
-
-// work runs cells on all lanes until the queue is empty, the machine is lost or the context ends. Results go to done, from
-// several goroutines.
-func (m *machine) work(ctx context.Context, o *Options, q *queue, done func(Result)) error {
-	var lanes, tails sync.WaitGroup
-	errs := make([]error, len(m.lanes))
-	for i, l := range m.lanes {
-		lanes.Go(func() { errs[i] = m.serve(ctx, o, l, q, &tails, done) })
-	}
-	lanes.Wait()
-	tails.Wait()
-	return errors.Join(errs...)
-}
-
-func (m *machine) serve(ctx context.Context, o *Options, l *lane, q *queue, tails *sync.WaitGroup, done func(Result)) error {
-	for ctx.Err() == nil {
-		select {
-		case <-m.vm.Stopped():
-			return errLost
-		default:
-		}
-		c, port, ok := q.next()
-		if !ok {
-			return nil
-		}
-		release := m.occupy(c)
-		finish, err := l.run(ctx, c, port, o.artifacts(c.ID()), o.CaptureLimit)
-		release()
-		if finish == nil {
-			return err
-		}
-		bugs := m.complaints()
-		tails.Go(func() {
-			r := finish()
-			if ctx.Err() != nil {
-				return // cut off: no result
-			}
-			for _, b := range bugs {
-				r.fail("the kernel complained: " + b)
-			}
-			if errors.Is(err, errLost) {
-				r.fail(errLost.Error())
-			}
-			m.tidy(&r, o, len(bugs) > 0 || err != nil)
-			done(r)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// occupy waits until a cell may run beside those that do.
-func (m *machine) occupy(c Cell) (release func()) {
-	if c.Workload.Params.Alone {
-		m.alone.Lock()
-		return m.alone.Unlock
-	}
-	m.alone.RLock()
-	return m.alone.RUnlock
-}
-
-// tidy keeps the files of a failed cell and, unless all are wanted, removes those of another.
-func (m *machine) tidy(r *Result, o *Options, console bool) {
-	dir := o.artifacts(r.ID)
-	if r.Passed() {
-		if o.KeepAll {
-			return
-		}
-		_ = os.RemoveAll(dir)
-		for d := filepath.Dir(dir); d != o.Artifacts && os.Remove(d) == nil; d = filepath.Dir(d) {
-		}
-		return
-	}
-	_ = os.WriteFile(filepath.Join(dir, "failure.txt"), []byte(strings.Join(r.Failures, "\n")+"\n"), 0o644)
-	if console {
-		_ = os.WriteFile(filepath.Join(dir, "console.log"), []byte(m.vm.Serial()), 0o644)
-	}
-	setAside(dir)
-}
-
-// setAside gives the files of a failed run a name that the next run of the cell does not use.
-func setAside(dir string) {
-	for n := 1; ; n++ {
-		to := fmt.Sprintf("%s-failed-%d", dir, n)
-		if _, err := os.Lstat(to); errors.Is(err, os.ErrNotExist) {
-			_ = os.Rename(dir, to)
-			return
-		}
-	}
 }

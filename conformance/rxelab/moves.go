@@ -136,11 +136,13 @@ func (s *side) give(ctx context.Context, to user) error {
 	return nil
 }
 
+const gidPoll = 100 * time.Millisecond
+
 // awaitGIDs waits until the kernel has given rxe's device the GIDs of its addresses, which it does a moment after.
 func (e *wireEnd) awaitGIDs(ctx context.Context, s *vm.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, graceDone)
 	defer cancel()
-	tick := time.NewTicker(listenPoll)
+	tick := time.NewTicker(gidPoll)
 	defer tick.Stop()
 	for {
 		gid, err := rxeGIDs(ctx, s, e.end)

@@ -12,16 +12,6 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
-// opcodesOf returns the opcodes that an end sent, from whichever of its addresses.
-func opcodesOf(s *icrc.Summary, e end) []int {
-	var all icrc.Opcodes
-	for _, addr := range e.addr {
-		from := s.Opcodes[addr]
-		all.Add(from.List()...)
-	}
-	return all.List()
-}
-
 // Exchanged are the opcodes that gorxe and a kernel's rxe exchanged in cells that passed.
 type Exchanged struct {
 	Kernel   string   `json:"kernel"` // as uname -r prints it

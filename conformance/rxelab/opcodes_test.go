@@ -9,19 +9,19 @@ import (
 
 func TestOpcodesAreThoseOfCellsThatPassed(t *testing.T) {
 	day := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
-	cell := func(suite, tool string, sent, received []int, failures ...string) Result {
+	ran := func(suite, tool string, sent, received []int, failures ...string) Result {
 		return Result{Suite: suite, Tool: tool, Failures: failures, Traffic: Traffic{Sent: sent, Received: received}}
 	}
 	old, recent := KernelVersion{Suite: "bookworm", Release: "6.1.0"}, KernelVersion{Suite: "trixie", Release: "6.12.1"}
 	got, err := Opcodes(
 		&Report{Started: day, Kernels: []KernelVersion{recent, old}, Results: []Result{
-			cell("bookworm", "ib_send_bw", []int{0x04}, []int{0x11}),
-			cell("bookworm", "ib_read_bw", []int{0x0c}, nil, "it failed"),
-			cell("trixie", "ib_send_bw", []int{0x00, 0x02}, nil),
+			ran("bookworm", "ib_send_bw", []int{0x04}, []int{0x11}),
+			ran("bookworm", "ib_read_bw", []int{0x0c}, nil, "it failed"),
+			ran("trixie", "ib_send_bw", []int{0x00, 0x02}, nil),
 		}},
 		&Report{Started: day, Group: Verbs, Kernels: []KernelVersion{old}, Results: []Result{
-			cell("bookworm", "ibv_ud_pingpong", []int{0x64}, []int{0x64}),
-			cell("bookworm", "ibv_uc_pingpong", nil, nil),
+			ran("bookworm", "ibv_ud_pingpong", []int{0x64}, []int{0x64}),
+			ran("bookworm", "ibv_uc_pingpong", nil, nil),
 		}},
 	)
 	if err != nil {

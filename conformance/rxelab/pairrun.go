@@ -58,7 +58,7 @@ func RunPairs(ctx context.Context, pairs []Pair, gorxe string, lanes int, done f
 				if i >= len(pairs) {
 					return
 				}
-				r := g.run(ctx, pairs[i], gorxe, firstPort+i%(lastPort-firstPort))
+				r := g.run(ctx, pairs[i], gorxe, Port(i))
 				mu.Lock()
 				results[i] = r
 				ended++

@@ -28,7 +28,7 @@ func (p *Printer) line(format string, args ...any) {
 	fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// Step implements Progress.
+// Step prints that something that takes a while begins.
 func (p *Printer) Step(what string) {
 	if p.Terminal {
 		fmt.Fprintf(p.W, "%s%s ...", clearLine, what)

@@ -9,9 +9,6 @@ type queue struct {
 	port  int
 }
 
-// Ports are handed out one by one: a closed connection keeps its port busy for a minute.
-const firstPort, lastPort = 20000, 32000 // below the range that Linux takes for clients
-
 func (q *queue) next() (Cell, int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -21,7 +18,7 @@ func (q *queue) next() (Cell, int, bool) {
 	c := q.cells[0]
 	q.cells = q.cells[1:]
 	q.port++
-	return c, firstPort + q.port%(lastPort-firstPort), true
+	return c, Port(q.port), true
 }
 
 // add puts a cell at the end.

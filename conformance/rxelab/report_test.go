@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
-	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -123,49 +122,5 @@ func TestTrafficDecides(t *testing.T) {
 				t.Errorf("%v", r.Failures)
 			}
 		})
-	}
-}
-
-func TestProgressInAPipe(t *testing.T) {
-	var b strings.Builder
-	p := &Printer{W: &b}
-	p.Step("downloading")
-	p.Begin(&vm.Kernel{Suite: "trixie", Release: "6.12"}, 2)
-	p.Done(Result{ID: "a/b", Seconds: 1.04, Traffic: Traffic{Summary: icrc.Summary{Packets: 7}}}, 1, 2)
-	p.Done(Result{ID: "a/c", Failures: []string{"one", "two"}}, 2, 2)
-	want := `downloading
-Linux 6.12 (Debian trixie): 2 cells
-[1/2] ok   a/b  1.0 s, 7 packets
-[2/2] FAIL a/c  0.0 s, 0 packets
-       one
-       two
-`
-	if d := cmp.Diff(want, b.String()); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestWatcherFindsATextInPieces(t *testing.T) {
-	var out strings.Builder
-	w := watch(&out, "marker")
-	for _, piece := range []string{"xxmar", "ke", "", "r", "yy"} {
-		select {
-		case <-w.found:
-			if piece != "yy" {
-				t.Errorf("found before %q", piece)
-			}
-		default:
-		}
-		if _, err := w.Write([]byte(piece)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-w.found:
-	default:
-		t.Error("not found")
-	}
-	if out.String() != "xxmarkeryy" {
-		t.Errorf("passed %q", out.String())
 	}
 }

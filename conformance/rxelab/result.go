@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
 // Result is what became of a cell. It is kept in a file between a run and its report, so it names the cell in words.
@@ -23,6 +25,7 @@ type Result struct {
 	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved
 }
 
+// newResult returns a result without failures.
 func newResult(c Cell) Result {
 	return Result{
 		ID: c.ID(), Suite: c.Suite, Tool: c.Workload.Tool.Name, Params: c.Workload.Params.String(),
@@ -30,6 +33,7 @@ func newResult(c Cell) Result {
 	}
 }
 
+// fail notes what is wrong.
 func (r *Result) fail(why string) { r.Failures = append(r.Failures, why) }
 
 // Passed reports whether nothing was wrong.
@@ -63,9 +67,6 @@ type Report struct {
 
 func (r *Report) group() Group { return cmp.Or(r.Group, Core) }
 
-// Version names a program and its version.
-type Version struct{ Program, Version string }
-
 // KernelVersion is a kernel that was booted.
 type KernelVersion struct{ Suite, Release, Package string }
 
@@ -78,4 +79,14 @@ func (r *Report) Failed() []Result {
 		}
 	}
 	return f
+}
+
+// Traffic is what was captured of a cell.
+type Traffic struct {
+	icrc.Summary
+	Dropped int  // frames that tcpdump was too slow for
+	Limited bool // the capture ended at its limit, before the cell
+
+	Sent     []int `json:",omitempty"` // BTH opcodes, by gorxe
+	Received []int `json:",omitempty"`
 }

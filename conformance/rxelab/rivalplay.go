@@ -120,15 +120,6 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 	}
 }
 
-// failure is why a program that has ended did not do well, with what it said last.
-func (p *program) failure() error {
-	r := p.p.Result()
-	if r.Code == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s: %s: %s", p.name, vm.Describe(r), lastLines(p.log.String()))
-}
-
 // fetchProfiles brings the profiles of gorxe's ends to the host, under the names that they have in the machine.
 func (p *pairOfMachines) fetchProfiles(ctx context.Context, j *bench.Job) error {
 	for i, s := range p.sides {

@@ -53,7 +53,7 @@ func (r *RivalOptions) Contests() ([]bench.Contest, error) {
 const rivalMessages = 500
 
 // Rivals measures gorxe beside rxe: in two virtual machines, over the same interfaces, in turn.
-func Rivals(ctx context.Context, o Options, r RivalOptions) (*bench.Report, error) {
+func Rivals(ctx context.Context, o MachineOptions, r RivalOptions) (*bench.Report, error) {
 	contests, err := r.Contests()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Rivals(ctx context.Context, o Options, r RivalOptions) (*bench.Report, erro
 	if err := o.prepare(ctx, work); err != nil {
 		return nil, err
 	}
-	k, err := vm.FetchKernel(ctx, o.Cache, r.Suite, o.Progress.Step)
+	k, err := vm.FetchKernel(ctx, o.Cache, r.Suite, o.Step)
 	if err != nil {
 		return nil, fmt.Errorf("kernel of Debian %s: %w", r.Suite, err)
 	}
@@ -114,7 +114,7 @@ type pairOfMachines struct {
 }
 
 // bootPair boots two machines that are joined by two cables.
-func bootPair(ctx context.Context, o *Options, k *vm.Kernel) (*pairOfMachines, error) {
+func bootPair(ctx context.Context, o *MachineOptions, k *vm.Kernel) (*pairOfMachines, error) {
 	cores, err := bench.Cores(nil)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func bootPair(ctx context.Context, o *Options, k *vm.Kernel) (*pairOfMachines, e
 		return nil, errors.Join(err, p.close())
 	}
 	for i := range p.sides {
-		o.Progress.Step(fmt.Sprintf("booting machine %d of 2, Linux %s", i+1, k.Release))
+		o.Step(fmt.Sprintf("booting machine %d of 2, Linux %s", i+1, k.Release))
 		if p.sides[i], err = p.bootSide(ctx, o, i); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
@@ -136,7 +136,7 @@ func bootPair(ctx context.Context, o *Options, k *vm.Kernel) (*pairOfMachines, e
 }
 
 // bootSide boots a machine. The first one makes the socket that the second one connects to.
-func (p *pairOfMachines) bootSide(ctx context.Context, o *Options, index int) (*side, error) {
+func (p *pairOfMachines) bootSide(ctx context.Context, o *MachineOptions, index int) (*side, error) {
 	s := newSide(index)
 	c := vm.Config{Kernel: p.kernel, CPUs: 1, Cores: p.cores[index : index+1], Without: badlyEmulated}
 	for w, e := range s.ends {

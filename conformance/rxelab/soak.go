@@ -33,7 +33,7 @@ var soakLoss = Condition{Name: "loss 1 %", Direction: BothWays, Netem: []string{
 // first client, whatever became of the clients; what it holds of memory is then read.
 type soak struct {
 	SoakOptions
-	o     *Options
+	o     *MachineOptions
 	hosts []*soakHost
 
 	mu     sync.Mutex
@@ -43,7 +43,7 @@ type soak struct {
 
 // Soak lets unmodified clients come to daemons of gorxe for a time, in a network that loses packets, and kills some of them. The
 // report says what failed; the error tells what kept the lab from running.
-func Soak(ctx context.Context, o Options, s SoakOptions) (*SoakReport, error) {
+func Soak(ctx context.Context, o MachineOptions, s SoakOptions) (*SoakReport, error) {
 	work, err := os.MkdirTemp("", "rxelab-build-")
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Soak(ctx context.Context, o Options, s SoakOptions) (*SoakReport, error) {
 	if err := o.fetchPrograms(ctx, cells); err != nil {
 		return nil, err
 	}
-	k, err := vm.FetchKernel(ctx, o.Cache, s.Suite, o.Progress.Step)
+	k, err := vm.FetchKernel(ctx, o.Cache, s.Suite, o.Step)
 	if err != nil {
 		return nil, fmt.Errorf("kernel of Debian %s: %w", s.Suite, err)
 	}

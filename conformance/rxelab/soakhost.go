@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
-	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
 // soakHost is a lane whose gorxe end runs nothing but the daemon.
@@ -47,7 +40,7 @@ func (s *soak) open(ctx context.Context, l *lane) (*soakHost, error) {
 	h.daemon.argv = []string{gorxePath, "daemon", "--control-socket", fmt.Sprintf("/run/rxelab/soak-%d/control.sock", l.index),
 		"--metrics-listen", soakMetrics, "--perftest-payload", payloadPath, "--foreign-gids", l.rxe.addr[IPv6].String()}
 	var err error
-	if h.capture, err = l.startStream(ctx); err != nil {
+	if h.capture, err = startStream(ctx, l); err != nil {
 		return nil, err
 	}
 	if err := h.daemon.start(l.s, 0, 0); err != nil {
@@ -141,66 +134,4 @@ func (h *soakHost) stop(ctx context.Context) error {
 // save keeps the daemon's log.
 func (h *soakHost) save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("daemon-%d.log", h.index)), []byte(h.daemon.log.String()), 0o644)
-}
-
-// stream is a capture without end that is checked while it comes, and of which only the latest is kept.
-type stream struct {
-	p    *vm.Process
-	w    *io.PipeWriter
-	msg  transcript
-	over chan struct{}
-
-	recent     recent
-	rxe, gorxe numbering // of the requests of either end
-	sum        icrc.Summary
-	err        error
-}
-
-func (l *lane) startStream(ctx context.Context) (*stream, error) {
-	r, w := io.Pipe()
-	c := &stream{w: w, over: make(chan struct{})}
-	theirs := slices.Collect(maps.Values(l.rxe.addr))
-	go func() {
-		defer close(c.over)
-		c.sum, c.err = icrc.Observe(r, icrc.Observer{Frame: c.recent.keep, Packet: func(from netip.Addr, packet []byte) {
-			of := &c.gorxe
-			if slices.Contains(theirs, from) {
-				of = &c.rxe
-			}
-			of.see(time.Now(), packet)
-		}})
-		_, _ = io.Copy(io.Discard, r) // what could not be read must not block the conversation with the machine
-	}()
-	up := watch(&c.msg, "listening on")
-	var err error
-	c.p, err = l.s.Start(wire.Command{Argv: []string{"tcpdump", "-i", l.netdev, "-n", "-s", "0", "-B", "65536", "-w", "-", "udp", "port", "4791"}}, w, up)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-up.found:
-		return c, nil
-	case <-c.p.Done():
-		return nil, fmt.Errorf("tcpdump: %s: %s", vm.Describe(c.p.Result()), c.msg.String())
-	case <-time.After(captureStart):
-		return nil, fmt.Errorf("tcpdump did not start within %v", captureStart)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// finish ends the capture and says what was in it, and how many frames tcpdump was too slow for.
-func (c *stream) finish() (sum icrc.Summary, missed int, err error) {
-	_ = c.p.Signal(vm.Interrupt)
-	select {
-	case <-c.p.Done():
-	case <-time.After(captureStart):
-		_ = c.p.Signal(vm.Kill)
-	}
-	c.w.Close()
-	<-c.over
-	if m := droppedFrames.FindStringSubmatch(c.msg.String()); m != nil {
-		missed, _ = strconv.Atoi(m[1])
-	}
-	return c.sum, missed, c.err
 }

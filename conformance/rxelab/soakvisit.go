@@ -16,6 +16,9 @@ import (
 // payloadPath is where the guest has the payload that the daemon expects and perftest sends.
 const payloadPath = "/run/rxelab/payload"
 
+// soakTools are the clients of a soak.
+var soakTools = Visitors(payloadPath)
+
 // soakPayload is that payload: 64 bytes that are all different, least significant byte last.
 var soakPayload = func() (text string) {
 	for i := range 16 {
@@ -26,22 +29,6 @@ var soakPayload = func() (text string) {
 	}
 	return text
 }()
-
-// told is how a test of perftest is told its parameters and its payload. That option came with Debian trixie's perftest.
-const told = sized + " --payload_file_path=" + payloadPath
-
-// soakTools are the clients of a soak. rping compares all that comes back, the daemon what perftest sends.
-var soakTools = []Tool{
-	visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}",
-		[]Params{{Size: 64, Iters: 100}, {Size: 4000, Iters: 100}, {Size: 65000, Iters: 20}}, Says{Never: pingTrouble}, pinged),
-	visiting("ib_write_bw", "ib_write_bw"+told, []Params{{Size: 64, Iters: 200}, {Size: 65536, Iters: 100}, {Size: 1 << 20, Iters: 5}}, measuredAll, measured),
-	visiting("ib_write_bw -q 4", "ib_write_bw -q 4"+told, []Params{{Size: 4096, Iters: 50}}, Says{Must: ` {size} +200 +` + number}, measured),
-	visiting("ib_send_bw", "ib_send_bw"+told, []Params{{Size: 64, Iters: 200}, {Size: 65536, Iters: 50}}, measuredAll, measured),
-	visiting("ib_send_lat", "ib_send_lat"+told, []Params{{Size: 128, Iters: 100}}, measuredAll, turned),
-	visiting("ib_read_bw", "ib_read_bw"+sized, []Params{{Size: 65536, Iters: 50}}, measuredAll, measured),
-	visiting("ib_read_lat", "ib_read_lat"+sized, []Params{{Size: 64, Iters: 100}}, measuredAll, measured),
-	ofHost(visiting("ibv_rc_pingpong -c", "ibv_rc_pingpong -d {device} -g {gid} -c -n {count} -s {size} {remote}", []Params{{Size: 4096, Iters: 100}}, pingedAll, turned)),
-}
 
 // Why a client may fail with nothing wrong at gorxe's end.
 const (
@@ -97,7 +84,7 @@ func soakTimeout(c Cell) time.Duration {
 func (s *soak) visit(ctx context.Context, h *soakHost) error {
 	w, f, kill := s.draw()
 	c := Cell{Suite: s.Suite, Workload: w, Role: Server, Family: f, Condition: soakLoss}
-	argv, _ := c.lines(h.lane, 0)
+	argv, _ := c.commands(&h.link, 0)
 	p := &program{name: w.Tool.Name, argv: argv}
 	if programs := h.programsOf[c.release()]; programs != nil {
 		p.argv = programs.Command(argv)

@@ -21,7 +21,7 @@ func cmTool(t *testing.T, name string) *Tool {
 }
 
 func TestCommandLinesOfTheConnectionManager(t *testing.T) {
-	gorxe := "ip netns exec peer2 /run/rxelab/gorxe "
+	const gorxe = "/run/rxelab/gorxe "
 	for _, c := range []struct {
 		name           string
 		cell           Cell
@@ -50,12 +50,8 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 			gorxe + "perf read_bw -d g2 -x 2 -p 20001 -F -R -n 20 -s 65536 --ipv6-addr fd00:18:0:2::1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, client := testLane().programs(c.cell, 20001)
-			got := []string{"", client.command()}
-			if server != nil {
-				got[0] = server.command()
-			}
-			if d := cmp.Diff([]string{c.server, c.client}, got); d != "" {
+			server, client := commandLines(c.cell)
+			if d := cmp.Diff([]string{c.server, c.client}, []string{server, client}); d != "" {
 				t.Error(d)
 			}
 		})
@@ -64,7 +60,7 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 
 // What a typing error in a table would cost a run to find.
 func TestEveryLineOfATalkCanBeFilledIn(t *testing.T) {
-	l := testLane()
+	l := testLink()
 	for _, c := range cmMatrix(t, LevelFull) {
 		talk := c.talk()
 		if talk == nil {
@@ -136,48 +132,6 @@ func TestWhatEndsOfATalkMaySay(t *testing.T) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
 		})
-	}
-}
-
-func TestTooFewPacketsAreNoWholeRun(t *testing.T) {
-	c := Cell{Workload: Workload{cmTool(t, "rping -v"), pings[1]}}
-	full := Traffic{}
-	full.Packets = 5 + 100*7
-	if err := c.scarce(full); err != nil {
-		t.Error(err)
-	}
-	full.Packets--
-	if err := c.scarce(full); err == nil {
-		t.Error("one packet less: no error")
-	}
-	full.Limited = true
-	if err := c.scarce(full); err != nil {
-		t.Errorf("a capture that reached its limit: %v", err)
-	}
-}
-
-func TestListenersAreFoundInWhatRdmaPrints(t *testing.T) {
-	const out = `link rxe2/- cm-idn 28 state LISTEN ps TCP pid 514 comm ib_write_bw src-addr 0.0.0.0:20010 
-link rxe2/1 cm-idn 0 state LISTEN ps TCP pid 133 comm rping src-addr 198.18.2.1:20001 dst-addr 0.0.0.0:0 
-link rxe2/1 cm-idn 3 state LISTEN ps TCP pid 156 comm rping src-addr fd00:18:0:2::1:20003 dst-addr :::0 
-link rxe2/1 cm-idn 9 state LISTEN ps UDP pid 156 comm udaddy src-addr 198.18.2.1:7174 dst-addr 0.0.0.0:0 
-link rxe2/1 lqpn 17 qp-type RC state CONNECT ps TCP pid 156 comm rping src-addr 198.18.2.1:20005 dst-addr 198.18.2.2:1 
-`
-	l := testLane()
-	for port, want := range map[int]bool{20010: true, 20001: true, 20003: true, 2000: false, 20005: false} {
-		at := l.listeners(port)
-		if port == 20005 || port == 2000 { // without udaddy, which is always looked for
-			at = at[:2]
-		}
-		if got := listens(out, at); got != want {
-			t.Errorf("port %d: %v, want %v", port, got, want)
-		}
-	}
-	if !listens(out, l.listeners(1)) {
-		t.Error("udaddy is not found on the port that it always has")
-	}
-	if other := newLane(nil, 1); listens(out, other.listeners(1)) {
-		t.Error("udaddy of another lane is taken for this one's")
 	}
 }
 
@@ -276,7 +230,7 @@ func TestProgramsAreThoseOfTheKernelsRelease(t *testing.T) {
 
 // Where the exchange runs over IPv4 and RDMA over IPv6, gorxe is told of the peer's GID, which it would refuse.
 func TestGorxeIsToldOfAGIDThatIsNotTheAddressOfTCP(t *testing.T) {
-	l := newLane(nil, 3)
+	l := testLink()
 	told := 0
 	for _, g := range []Group{Core, Verbs, CM, Alone, Links} {
 		for _, w := range g.Workloads() {
@@ -286,11 +240,8 @@ func TestGorxeIsToldOfAGIDThatIsNotTheAddressOfTCP(t *testing.T) {
 					if w.Tool.Gorxe == nil && w.Tool.Talk == nil || c.talk() != nil && c.talk().Daemon && role == Client {
 						continue
 					}
-					gorxe, client := l.programs(c, 1)
-					if role == Client {
-						gorxe = client
-					}
-					line := strings.Join(gorxe.argv, " ")
+					_, gorxe := c.commands(l, 1)
+					line := strings.Join(gorxe, " ")
 					tcp := IPv4
 					if w.Tool.IPv6TCP && role == Server || w.Tool.CM && (c.talk() == nil || !c.talk().Daemon) {
 						tcp = f

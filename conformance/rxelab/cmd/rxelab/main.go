@@ -125,7 +125,8 @@ func run(ctx context.Context, args []string, out *os.File) error {
 	if err := f.directories(); err != nil {
 		return err
 	}
-	f.Options.Progress = &rxelab.Printer{W: out, Terminal: terminal(out)}
+	p := &rxelab.Printer{W: out, Terminal: terminal(out)}
+	f.Options.Progress, f.Options.Step = p, p.Step
 	switch {
 	case f.Traffic > 0:
 		return f.soak(ctx, out)

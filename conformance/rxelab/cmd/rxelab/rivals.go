@@ -44,7 +44,7 @@ func (f *flags) rivals(ctx context.Context, out io.Writer) error {
 	}
 	r.Progress = func(s bench.Sample, n, all int) { fmt.Fprintf(out, "[%d/%d] %s\n", n, all, s.Line()) }
 	r.LeftOut = func(l bench.Left) { fmt.Fprintf(out, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why) }
-	report, err := rxelab.Rivals(ctx, f.Options, r)
+	report, err := rxelab.Rivals(ctx, f.Options.MachineOptions, r)
 	if err != nil {
 		return err
 	}

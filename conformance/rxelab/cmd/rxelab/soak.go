@@ -35,7 +35,7 @@ func (f *flags) soak(ctx context.Context, out *os.File) error {
 	s.Say = func(format string, args ...any) {
 		fmt.Fprintf(out, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 	}
-	r, err := rxelab.Soak(ctx, f.Options, s)
+	r, err := rxelab.Soak(ctx, f.Options.MachineOptions, s)
 	if r == nil {
 		return err
 	}

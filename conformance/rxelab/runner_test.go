@@ -1,0 +1,21 @@
+package rxelab
+
+import "testing"
+
+func TestCellThatRunsAloneHasNoneBesideIt(t *testing.T) {
+	var m runner
+	other, alone := Cell{}, Cell{Workload: Workload{Params: Params{Alone: true}}}
+	first := m.occupy(other)
+	second := m.occupy(other)
+	first()
+	if m.alone.TryLock() {
+		t.Fatal("a cell would run alone beside another")
+	}
+	second()
+	release := m.occupy(alone)
+	if m.alone.TryRLock() {
+		t.Fatal("a cell would run beside one that runs alone")
+	}
+	release()
+	m.occupy(other)()
+}
