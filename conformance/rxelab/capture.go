@@ -8,7 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
+	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
@@ -21,10 +25,10 @@ const markPort = 9
 // tcpdump gets packets from the kernel in blocks, up to a second late. So that nothing is missed and no cell waits for it, a
 // marker is sent after the last packet, and the next cell may begin while the block with the marker is on its way.
 type capture struct {
-	lane   *lane
-	dump   *tcpdump
+	lane   *machine.Lane
+	dump   *machine.Tcpdump
 	file   *os.File
-	out    *watcher // the packets
+	out    *transcript.Watcher // the packets
 	marker []byte
 }
 
@@ -36,8 +40,8 @@ func (l cellLane) startCapture(ctx context.Context, file, marker string, limit i
 	if err != nil {
 		return nil, err
 	}
-	c := &capture{lane: l.lane, file: f, marker: []byte(marker), out: watch(f, marker)}
-	if c.dump, err = l.dump(ctx, c.out, "-U", "-c", strconv.Itoa(limit)); err != nil {
+	c := &capture{lane: l.Lane, file: f, marker: []byte(marker), out: transcript.Watch(f, marker)}
+	if c.dump, err = l.Dump(ctx, c.out, "-U", "-c", strconv.Itoa(limit)); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -46,17 +50,17 @@ func (l cellLane) startCapture(ctx context.Context, file, marker string, limit i
 
 // mark sends the marker. It comes from gorxe's end: that way nothing disturbs it before tcpdump sees it.
 func (c *capture) mark(ctx context.Context) error {
-	to := fmt.Sprintf("%s:%d", c.lane.rxe.addr[IPv4], markPort)
-	return c.lane.s.Send(ctx, wire.Datagram{Netns: c.lane.netns, To: to, Data: c.marker})
+	to := fmt.Sprintf("%s:%d", c.lane.Rxe.Addr[cell.IPv4], markPort)
+	return c.lane.Session.Send(ctx, wire.Datagram{Netns: c.lane.Netns, To: to, Data: c.marker})
 }
 
 // finish waits until the marker has been captured, ends the capture and checks it.
-func (c *capture) finish() (Traffic, error) {
-	var t Traffic
+func (c *capture) finish() (report.Traffic, error) {
+	var t report.Traffic
 	late := time.NewTimer(captureEnd)
 	defer late.Stop()
 	select {
-	case <-c.out.found:
+	case <-c.out.Found:
 	case <-c.dump.Done():
 		t.Limited = true
 	case <-late.C:
@@ -77,6 +81,6 @@ func (c *capture) finish() (Traffic, error) {
 	}
 	var err error
 	t.Summary, err = icrc.Check(c.file)
-	t.Dropped = c.dump.dropped()
+	t.Dropped = c.dump.Dropped()
 	return t, err
 }

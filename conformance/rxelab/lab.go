@@ -12,14 +12,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/host"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
 // Options say what to run and how.
 type Options struct {
-	MachineOptions
+	machine.Options
 	Suites []string       // kernels, by Debian release
-	Level  Level          // how much of the matrix
+	Level  cell.Level     // how much of the matrix
 	Filter *regexp.Regexp // only cells whose ID it matches; nil: all
 
 	CaptureLimit int  // frames captured of a cell
@@ -36,17 +40,17 @@ func (o *Options) artifacts(id string) string {
 
 // Progress is told what happens. Its methods are not called at the same time.
 type Progress interface {
-	Begin(k *vm.Kernel, cells int)   // a kernel's cells begin
-	Done(r Result, done, cells int)  // a cell has ended
-	Again(r Result)                  // a cell has failed and will be run again
-	Lost(k *vm.Kernel, reason error) // a machine died and is booted again
+	Begin(k *vm.Kernel, cells int)         // a kernel's cells begin
+	Done(r report.Result, done, cells int) // a cell has ended
+	Again(r report.Result)                 // a cell has failed and will be run again
+	Lost(k *vm.Kernel, reason error)       // a machine died and is booted again
 }
 
 // maxBoots bounds how often a kernel is booted again after it died.
 const maxBoots = 10
 
 // Run runs the matrix. Cells that fail are results; the error tells what kept the lab from running.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (*report.Report, error) {
 	cells, err := o.cells()
 	if err != nil {
 		return nil, err
@@ -56,21 +60,21 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	if err := o.prepare(ctx, work); err != nil {
+	if err := o.Prepare(ctx, work); err != nil {
 		return nil, err
 	}
-	if err := o.fetchPrograms(ctx, cells); err != nil {
+	if err := o.FetchPrograms(ctx, cells); err != nil {
 		return nil, err
 	}
-	r := &Report{Group: o.Group, Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit, Host: hostName(), Versions: versions(ctx, o.Gorxe)}
-	for _, p := range o.programs {
+	r := &report.Report{Group: o.Group, Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit, Host: host.Name(), Versions: host.Versions(ctx, o.Gorxe)}
+	for _, p := range o.Programs {
 		for _, v := range p.Packages {
-			r.Versions = append(r.Versions, Version{fmt.Sprintf("%s (Debian %s)", v.Name, p.Suite), v.Version})
+			r.Versions = append(r.Versions, host.Version{Program: fmt.Sprintf("%s (Debian %s)", v.Name, p.Suite), Version: v.Version})
 		}
 	}
 	var all error
 	for _, suite := range o.Suites {
-		mine := slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Suite != suite })
+		mine := slices.DeleteFunc(slices.Clone(cells), func(c cell.Cell) bool { return c.Suite != suite })
 		if len(mine) == 0 {
 			continue
 		}
@@ -84,13 +88,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 // cells are the cells that the options select.
-func (o *Options) cells() ([]Cell, error) {
-	cells, err := Matrix(o.Group, o.Level, o.Suites)
+func (o *Options) cells() ([]cell.Cell, error) {
+	cells, err := cell.Matrix(o.Group, o.Level, o.Suites)
 	if err != nil {
 		return nil, err
 	}
 	if o.Filter != nil {
-		cells = slices.DeleteFunc(cells, func(c Cell) bool { return !o.Filter.MatchString(c.ID()) })
+		cells = slices.DeleteFunc(cells, func(c cell.Cell) bool { return !o.Filter.MatchString(c.ID()) })
 	}
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("no cell of group %s and level %s matches %q", o.Group, o.Level, o.Filter)
@@ -99,22 +103,22 @@ func (o *Options) cells() ([]Cell, error) {
 }
 
 // runKernel runs the cells of one kernel, on as many machines as it takes.
-func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *Report) error {
+func (o *Options) runKernel(ctx context.Context, suite string, cells []cell.Cell, r *report.Report) error {
 	k, err := vm.FetchKernel(ctx, o.Cache, suite, o.Step)
 	if err != nil {
 		return fmt.Errorf("kernel of Debian %s: %w", suite, err)
 	}
-	r.Kernels = append(r.Kernels, KernelVersion{Suite: suite, Release: k.Release, Package: k.Package})
+	r.Kernels = append(r.Kernels, report.KernelVersion{Suite: suite, Release: k.Release, Package: k.Package})
 	o.Progress.Begin(k, len(cells))
 	q := &queue{cells: slices.Clone(cells)}
 	failures := map[string][]string{} // of cells that get another try
-	byID := map[string]Cell{}
+	byID := map[string]cell.Cell{}
 	for _, c := range cells {
 		byID[c.ID()] = c
 	}
 	var mu sync.Mutex
 	count := 0
-	done := func(res Result) {
+	done := func(res report.Result) {
 		mu.Lock()
 		defer mu.Unlock()
 		if before := failures[res.ID]; !res.Passed() && len(before) < o.Retries {
@@ -136,8 +140,8 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errLost):
-			o.Progress.Lost(k, errLost)
+		case errors.Is(err, machine.ErrLost):
+			o.Progress.Lost(k, machine.ErrLost)
 		case err != nil:
 			return err
 		}
@@ -145,11 +149,11 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []Cell, r *
 	return nil
 }
 
-func (o *Options) runMachine(ctx context.Context, k *vm.Kernel, q *queue, done func(Result)) error {
-	m, err := bootMachine(ctx, &o.MachineOptions, vm.Config{Kernel: k, CPUs: o.CPUs})
+func (o *Options) runMachine(ctx context.Context, k *vm.Kernel, q *queue, done func(report.Result)) error {
+	m, err := machine.Boot(ctx, &o.Options, vm.Config{Kernel: k, CPUs: o.CPUs})
 	if err != nil {
 		return err
 	}
-	r := &runner{machine: m, o: o}
-	return errors.Join(r.work(ctx, q, done), m.close())
+	r := &runner{Machine: m, o: o}
+	return errors.Join(r.work(ctx, q, done), m.Close())
 }

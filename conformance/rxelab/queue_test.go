@@ -1,9 +1,13 @@
 package rxelab
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+)
 
 func TestEveryPortIsUsedOnce(t *testing.T) {
-	q := &queue{cells: make([]Cell, 500)}
+	q := &queue{cells: make([]cell.Cell, 500)}
 	seen := map[int]bool{}
 	for {
 		_, port, ok := q.next()

@@ -7,28 +7,31 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
 // cellLane is a lane that runs cells, one after the other.
-type cellLane struct{ *lane }
+type cellLane struct{ *machine.Lane }
 
 // run runs a cell. It returns when the lane is free again; finish, called later and from any goroutine, completes the result.
-// The error is errLost, or that of the context.
-func (l cellLane) run(ctx context.Context, c Cell, port int, dir string, limit int) (finish func() Result, err error) {
+// The error is ErrLost, or that of the context.
+func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string, limit int) (finish func() report.Result, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	res := newResult(c)
-	failed := func(err error) (func() Result, error) {
+	res := report.NewResult(c)
+	failed := func(err error) (func() report.Result, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		res.fail(err.Error())
-		return func() Result { return res }, l.alive()
+		res.Fail(err.Error())
+		return func() report.Result { return res }, l.Alive()
 	}
-	if err := l.apply(ctx, c.Condition); err != nil {
+	if err := l.Apply(ctx, c.Condition); err != nil {
 		return failed(fmt.Errorf("network condition: %w", err))
 	}
 	capt, err := l.startCapture(ctx, filepath.Join(dir, "capture.pcap"), fmt.Sprintf("gorxe rxelab port %d", port), limit)
@@ -36,44 +39,44 @@ func (l cellLane) run(ctx context.Context, c Cell, port int, dir string, limit i
 		return failed(fmt.Errorf("capture: %w", err))
 	}
 	before := l.counters(ctx)
-	server, client := l.programs(c, port)
+	server, client := l.Programs(c, port)
 	begin := time.Now()
 	problems, err := l.converse(ctx, c, server, client, port)
 	res.Seconds = time.Since(begin).Seconds()
 	for _, p := range problems {
-		res.fail(p.Error())
+		res.Fail(p.Error())
 	}
 	res.Rxe = moved(before, l.counters(ctx))
 	if merr := capt.mark(ctx); merr != nil && err == nil {
-		err = l.alive()
+		err = l.Alive()
 	}
 	writeLogs(dir, server, client, formatCounters(res.Rxe))
-	return func() Result {
+	return func() report.Result {
 		t, err := capt.finish()
-		t.Sent, t.Received = opcodesOf(&t.Summary, l.gorxe), opcodesOf(&t.Summary, l.rxe)
-		res.traffic(t, err)
+		t.Sent, t.Received = opcodesOf(&t.Summary, l.Gorxe), opcodesOf(&t.Summary, l.Rxe)
+		res.SetTraffic(t, err)
 		if res.Passed() {
 			if err := scarce(c, t); err != nil {
-				res.fail(err.Error())
+				res.Fail(err.Error())
 			}
 		}
 		return res
 	}, err
 }
 
-func writeLogs(dir string, server, client *program, counters string) {
+func writeLogs(dir string, server, client *machine.Program, counters string) {
 	for _, p := range []struct {
 		role string
-		*program
+		*machine.Program
 	}{{"server", server}, {"client", client}} {
-		if p.program == nil {
+		if p.Program == nil {
 			continue
 		}
 		end := "not started"
-		if p.p != nil {
-			end = vm.Describe(p.p.Result())
+		if p.Process != nil {
+			end = vm.Describe(p.Process.Result())
 		}
-		text := fmt.Sprintf("# %s\n%s\n# %s\n", p.command(), p.log.String(), end)
+		text := fmt.Sprintf("# %s\n%s\n# %s\n", p.Command(), p.Log.String(), end)
 		// A log that cannot be written shows by its absence; the result of the cell stands without it.
 		_ = os.WriteFile(filepath.Join(dir, p.role+".log"), []byte(text), 0o644)
 	}
@@ -81,7 +84,7 @@ func writeLogs(dir string, server, client *program, counters string) {
 }
 
 // scarce says what is wrong with the number of packets: a tool that counts nothing itself might have stopped early.
-func scarce(c Cell, t Traffic) error {
+func scarce(c cell.Cell, t report.Traffic) error {
 	talk := c.Workload.Tool.Talk
 	if talk == nil || talk.Packets == nil || t.Limited || t.Dropped > 0 {
 		return nil
@@ -93,9 +96,9 @@ func scarce(c Cell, t Traffic) error {
 }
 
 // opcodesOf returns the opcodes that an end sent, from whichever of its addresses.
-func opcodesOf(s *icrc.Summary, e end) []int {
+func opcodesOf(s *icrc.Summary, e cell.End) []int {
 	var all icrc.Opcodes
-	for _, addr := range e.addr {
+	for _, addr := range e.Addr {
 		from := s.Opcodes[addr]
 		all.Add(from.List()...)
 	}

@@ -8,21 +8,25 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
 )
 
 // runner runs cells on all lanes of a machine.
 type runner struct {
-	*machine
+	*machine.Machine
 	o     *Options
 	alone sync.RWMutex // locked for a cell that runs alone
 }
 
 // work runs cells on all lanes until the queue is empty, the machine is lost or the context ends. Results go to done, from
 // several goroutines.
-func (m *runner) work(ctx context.Context, q *queue, done func(Result)) error {
+func (m *runner) work(ctx context.Context, q *queue, done func(report.Result)) error {
 	var lanes, tails sync.WaitGroup
-	errs := make([]error, len(m.lanes))
-	for i, l := range m.lanes {
+	errs := make([]error, len(m.Lanes))
+	for i, l := range m.Lanes {
 		lanes.Go(func() { errs[i] = m.serve(ctx, cellLane{l}, q, &tails, done) })
 	}
 	lanes.Wait()
@@ -30,11 +34,11 @@ func (m *runner) work(ctx context.Context, q *queue, done func(Result)) error {
 	return errors.Join(errs...)
 }
 
-func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.WaitGroup, done func(Result)) error {
+func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.WaitGroup, done func(report.Result)) error {
 	for ctx.Err() == nil {
 		select {
-		case <-m.vm.Stopped():
-			return errLost
+		case <-m.VM.Stopped():
+			return machine.ErrLost
 		default:
 		}
 		c, port, ok := q.next()
@@ -47,17 +51,17 @@ func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.Wa
 		if finish == nil {
 			return err
 		}
-		bugs := m.complaints()
+		bugs := m.Complaints()
 		tails.Go(func() {
 			r := finish()
 			if ctx.Err() != nil {
 				return // cut off: no result
 			}
 			for _, b := range bugs {
-				r.fail("the kernel complained: " + b)
+				r.Fail("the kernel complained: " + b)
 			}
-			if errors.Is(err, errLost) {
-				r.fail(errLost.Error())
+			if errors.Is(err, machine.ErrLost) {
+				r.Fail(machine.ErrLost.Error())
 			}
 			m.tidy(&r, len(bugs) > 0 || err != nil)
 			done(r)
@@ -70,7 +74,7 @@ func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.Wa
 }
 
 // occupy waits until a cell may run beside those that do.
-func (m *runner) occupy(c Cell) (release func()) {
+func (m *runner) occupy(c cell.Cell) (release func()) {
 	if c.Workload.Params.Alone {
 		m.alone.Lock()
 		return m.alone.Unlock
@@ -80,7 +84,7 @@ func (m *runner) occupy(c Cell) (release func()) {
 }
 
 // tidy keeps the files of a failed cell and, unless all are wanted, removes those of another.
-func (m *runner) tidy(r *Result, console bool) {
+func (m *runner) tidy(r *report.Result, console bool) {
 	dir := m.o.artifacts(r.ID)
 	if r.Passed() {
 		if m.o.KeepAll {
@@ -93,7 +97,7 @@ func (m *runner) tidy(r *Result, console bool) {
 	}
 	_ = os.WriteFile(filepath.Join(dir, "failure.txt"), []byte(strings.Join(r.Failures, "\n")+"\n"), 0o644)
 	if console {
-		_ = os.WriteFile(filepath.Join(dir, "console.log"), []byte(m.vm.Serial()), 0o644)
+		_ = os.WriteFile(filepath.Join(dir, "console.log"), []byte(m.VM.Serial()), 0o644)
 	}
 	setAside(dir)
 }

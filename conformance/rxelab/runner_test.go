@@ -1,10 +1,14 @@
 package rxelab
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+)
 
 func TestCellThatRunsAloneHasNoneBesideIt(t *testing.T) {
 	var m runner
-	other, alone := Cell{}, Cell{Workload: Workload{Params: Params{Alone: true}}}
+	other, alone := cell.Cell{}, cell.Cell{Workload: cell.Workload{Params: cell.Params{Alone: true}}}
 	first := m.occupy(other)
 	second := m.occupy(other)
 	first()
