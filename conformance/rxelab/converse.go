@@ -7,141 +7,133 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
 // converse lets the two ends talk, and returns what went wrong.
-func (l *lane) converse(ctx context.Context, c Cell, server, client *program, port int) ([]error, error) {
+func (l cellLane) converse(ctx context.Context, c cell.Cell, server, client *machine.Program, port int) ([]error, error) {
 	limit := c.Timeout()
 	if server != nil {
 		if problems, err := l.serve(ctx, c, server, port); problems != nil || err != nil {
 			return problems, err
 		}
 	}
-	if server == nil || c.held(server) {
+	if server == nil || held(c, server) {
 		return l.attempt(ctx, c, server, client)
 	}
-	if err := client.start(l.s, limit, 0); err != nil {
-		return []error{err}, errLost
+	if err := client.Start(l.Session, limit, 0); err != nil {
+		return []error{err}, machine.ErrLost
 	}
 	first, second := client, server
 	select {
-	case <-client.p.Done():
-	case <-server.p.Done():
+	case <-client.Process.Done():
+	case <-server.Process.Done():
 		first, second = server, client
-	case <-time.After(limit + graceKill):
-		return []error{fmt.Errorf("no end within %v", limit)}, errLost
+	case <-time.After(limit + machine.GraceKill):
+		return []error{fmt.Errorf("no end within %v", limit)}, machine.ErrLost
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	grace := graceDone
-	if first.p.Result().Code != 0 {
-		grace = graceFailed
+	grace := machine.GraceDone
+	if first.Process.Result().Code != 0 {
+		grace = machine.GraceFailed
 	}
 	select {
-	case <-second.p.Done():
+	case <-second.Process.Done():
 	case <-time.After(grace):
-		err := fmt.Errorf("%s: still running %v after %s ended: %s", second.name, grace, first.name, lastLines(second.log.String()))
-		problems := append([]error{first.verdict(c, first == client)}, err)
-		return slices.DeleteFunc(problems, isNil), reap(second)
+		err := fmt.Errorf("%s: still running %v after %s ended: %s", second.Name, grace, first.Name, transcript.LastLines(second.Log.String()))
+		problems := append([]error{first.Verdict(c, first == client)}, err)
+		return slices.DeleteFunc(problems, isNil), machine.Reap(second)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	problems := []error{first.verdict(c, first == client), second.verdict(c, second == client)}
+	problems := []error{first.Verdict(c, first == client), second.Verdict(c, second == client)}
 	return slices.DeleteFunc(problems, isNil), nil
 }
 
 // serve starts the server and waits until it listens.
-func (l *lane) serve(ctx context.Context, c Cell, server *program, port int) ([]error, error) {
+func (l cellLane) serve(ctx context.Context, c cell.Cell, server *machine.Program, port int) ([]error, error) {
 	where, watched := fmt.Sprintf("on TCP port %d", port), port
 	if c.Workload.Tool.CM {
 		where, watched = fmt.Sprintf("with its connection manager on port %d", port), 0
 	}
-	if err := server.start(l.s, c.Timeout()+graceDone, watched); err != nil {
-		return []error{err}, errLost
+	if err := server.Start(l.Session, c.Timeout()+machine.GraceDone, watched); err != nil {
+		return []error{err}, machine.ErrLost
 	}
 	late := func() ([]error, error) {
-		err := fmt.Errorf("%s: did not listen %s within %v: %s", server.name, where, c.base(), lastLines(server.log.String()))
-		return []error{err}, reap(server)
+		err := fmt.Errorf("%s: did not listen %s within %v: %s", server.Name, where, c.StartTime(), transcript.LastLines(server.Log.String()))
+		return []error{err}, machine.Reap(server)
 	}
 	if c.Workload.Tool.CM {
-		ok, err := l.listening(ctx, server, port, c.base())
+		ok, err := l.Listening(ctx, server, port, c.StartTime())
 		if err != nil {
-			return nil, errors.Join(ctx.Err(), l.alive())
+			return nil, errors.Join(ctx.Err(), l.Alive())
 		}
 		if !ok {
 			return late()
 		}
 	} else {
 		select {
-		case <-server.p.Ready():
-		case <-server.p.Done():
-		case <-time.After(c.base()):
+		case <-server.Process.Ready():
+		case <-server.Process.Done():
+		case <-time.After(c.StartTime()):
 			return late()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 	select {
-	case <-server.p.Done():
-		r := server.p.Result()
-		return []error{fmt.Errorf("%s ended before it listened %s: %s: %s", server.name, where, vm.Describe(r), lastLines(server.log.String()))}, nil
+	case <-server.Process.Done():
+		r := server.Process.Result()
+		return []error{fmt.Errorf("%s ended before it listened %s: %s: %s", server.Name, where, vm.Describe(r), transcript.LastLines(server.Log.String()))}, nil
 	default:
 		return nil, nil
 	}
 }
 
 // held reports whether the lab has to end the server, as nothing else does.
-func (c Cell) held(server *program) bool {
-	t := c.talk()
-	return t != nil && (t.Outcome != Connected || t.Daemon || t.Endless && server.in == "")
+func held(c cell.Cell, server *machine.Program) bool {
+	t := c.Workload.Tool.Talk
+	return t != nil && (t.Outcome != cell.Connected || t.Daemon || t.Endless && server.In == "")
 }
 
 // attempt is converse without a server, or with one that does not end by itself.
-func (l *lane) attempt(ctx context.Context, c Cell, server, client *program) ([]error, error) {
-	if c.outcome() == Unreachable && server != nil {
-		if err := reap(server); err != nil {
+func (l cellLane) attempt(ctx context.Context, c cell.Cell, server, client *machine.Program) ([]error, error) {
+	if c.Outcome() == cell.Unreachable && server != nil {
+		if err := machine.Reap(server); err != nil {
 			return nil, err
 		}
 		server = nil
 	}
 	limit := c.Timeout()
-	if err := client.start(l.s, limit, 0); err != nil {
-		return []error{err}, errLost
+	if err := client.Start(l.Session, limit, 0); err != nil {
+		return []error{err}, machine.ErrLost
 	}
 	select {
-	case <-client.p.Done():
-	case <-time.After(limit + graceKill):
-		return []error{fmt.Errorf("no end within %v", limit)}, errLost
+	case <-client.Process.Done():
+	case <-time.After(limit + machine.GraceKill):
+		return []error{fmt.Errorf("no end within %v", limit)}, machine.ErrLost
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	problems := []error{client.verdict(c, true)}
+	problems := []error{client.Verdict(c, true)}
 	if server == nil {
 		return slices.DeleteFunc(problems, isNil), nil
 	}
 	select {
-	case <-server.p.Done():
-		r := server.p.Result()
-		problems = append(problems, fmt.Errorf("%s ended before the lab ended it: %s: %s", server.name, vm.Describe(r), lastLines(server.log.String())))
+	case <-server.Process.Done():
+		r := server.Process.Result()
+		problems = append(problems, fmt.Errorf("%s ended before the lab ended it: %s: %s", server.Name, vm.Describe(r), transcript.LastLines(server.Log.String())))
 	default:
-		if err := reap(server); err != nil {
+		if err := machine.Reap(server); err != nil {
 			return slices.DeleteFunc(problems, isNil), err
 		}
-		problems = append(problems, server.heard(c, false, false))
+		problems = append(problems, server.Heard(c, false, false))
 	}
 	return slices.DeleteFunc(problems, isNil), nil
 }
 
 func isNil(err error) bool { return err == nil }
-
-// reap kills a program; a process that does not go away hangs in the kernel, and the machine with it.
-func reap(p *program) error {
-	_ = p.p.Signal(vm.Kill)
-	select {
-	case <-p.p.Done():
-		return nil
-	case <-time.After(graceKill):
-		return errLost
-	}
-}

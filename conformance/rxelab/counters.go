@@ -11,8 +11,8 @@ import (
 )
 
 // counters reads rxe's own counters of the lane; none when they cannot be read, as they only explain a failure.
-func (l *lane) counters(ctx context.Context) map[string]int {
-	files, err := l.s.ReadFiles(ctx, "/sys/class/infiniband/"+l.rxe.device+"/ports/1/hw_counters/*")
+func (l cellLane) counters(ctx context.Context) map[string]int {
+	files, err := l.Session.ReadFiles(ctx, "/sys/class/infiniband/"+l.Rxe.Device+"/ports/1/hw_counters/*")
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
@@ -28,7 +29,7 @@ func (p *Printer) line(format string, args ...any) {
 	fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// Step implements Progress.
+// Step prints that something that takes a while begins.
 func (p *Printer) Step(what string) {
 	if p.Terminal {
 		fmt.Fprintf(p.W, "%s%s ...", clearLine, what)
@@ -44,7 +45,7 @@ func (p *Printer) Begin(k *vm.Kernel, cells int) {
 }
 
 // Done implements Progress.
-func (p *Printer) Done(r Result, done, cells int) {
+func (p *Printer) Done(r report.Result, done, cells int) {
 	verdict := "ok  "
 	if !r.Passed() {
 		p.failed++
@@ -67,7 +68,7 @@ func (p *Printer) Done(r Result, done, cells int) {
 }
 
 // Again implements Progress.
-func (p *Printer) Again(r Result) {
+func (p *Printer) Again(r report.Result) {
 	p.line("again: %s\n       %s", r.ID, strings.Join(r.Failures, "\n       "))
 }
 

@@ -1,31 +1,32 @@
 package rxelab
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+)
 
 // queue hands out cells to lanes; a cell that a lost machine left undone goes to the next machine.
 type queue struct {
 	mu    sync.Mutex
-	cells []Cell
+	cells []cell.Cell
 	port  int
 }
 
-// Ports are handed out one by one: a closed connection keeps its port busy for a minute.
-const firstPort, lastPort = 20000, 32000 // below the range that Linux takes for clients
-
-func (q *queue) next() (Cell, int, bool) {
+func (q *queue) next() (cell.Cell, int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.cells) == 0 {
-		return Cell{}, 0, false
+		return cell.Cell{}, 0, false
 	}
 	c := q.cells[0]
 	q.cells = q.cells[1:]
 	q.port++
-	return c, firstPort + q.port%(lastPort-firstPort), true
+	return c, cell.Port(q.port), true
 }
 
 // add puts a cell at the end.
-func (q *queue) add(c Cell) {
+func (q *queue) add(c cell.Cell) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.cells = append(q.cells, c)

@@ -14,7 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/pair"
 )
 
 func main() {
@@ -28,8 +29,8 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("pairs", flag.ContinueOnError)
-	group := fs.String("group", string(rxelab.Core), "`part` of the matrix by what it is about: core or verbs")
-	level := fs.String("level", string(rxelab.LevelCI), "`part` of the matrix: ci or full")
+	group := fs.String("group", string(cell.Core), "`part` of the matrix by what it is about: core or verbs")
+	level := fs.String("level", string(cell.LevelCI), "`part` of the matrix: ci or full")
 	filter := fs.String("run", "", "only runs whose name matches the regular `expression`")
 	gorxe := fs.String("gorxe", "", "`program` to test (default: built from this module)")
 	lanes := fs.Int("lanes", 2, "`number` of runs at a time")
@@ -45,13 +46,13 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
-	pairs, err := rxelab.Pairs(rxelab.Group(*group), rxelab.Level(*level), re)
+	pairs, err := pair.Matrix(cell.Group(*group), cell.Level(*level), re)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
 	failed, skipped := 0, 0
-	results, err := rxelab.RunPairs(ctx, pairs, *gorxe, *lanes, func(r rxelab.PairResult, n int) {
+	results, err := pair.RunAll(ctx, pairs, *gorxe, *lanes, func(r pair.Result, n int) {
 		if r.Failure != "" {
 			failed++
 		}
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	fmt.Printf("gorxe to gorxe: %d passed, %d failed, %d skipped; %v\n", len(results)-failed-skipped, failed, skipped, time.Since(begin).Round(time.Second))
 	if *doc != "" {
 		var b strings.Builder
-		if err := rxelab.PairsMarkdown(ctx, &b, rxelab.Group(*group), rxelab.Level(*level), results, time.Since(begin)); err != nil {
+		if err := pair.Markdown(ctx, &b, cell.Group(*group), cell.Level(*level), results, time.Since(begin)); err != nil {
 			return err
 		}
 		if err := os.WriteFile(*doc, []byte(b.String()), 0o644); err != nil {

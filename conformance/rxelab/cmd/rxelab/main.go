@@ -17,6 +17,10 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
+	"github.com/gorxe/gorxe/conformance/rxelab/rival"
+	"github.com/gorxe/gorxe/conformance/rxelab/soak"
 )
 
 func main() {
@@ -38,8 +42,8 @@ var errCells = errors.New("cells failed")
 
 type flags struct {
 	rxelab.Options
-	rxelab.SoakOptions
-	rxelab.RivalOptions
+	soak                 soak.Options
+	rival                rival.Options
 	suites, filter       string
 	group, level         string
 	doc, results, render string
@@ -55,9 +59,9 @@ func parse(args []string) (*flags, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
 	}
-	fs.StringVar(&f.group, "group", string(rxelab.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon) or links (as core, with links raw and xdp)")
-	fs.StringVar(&f.level, "level", string(rxelab.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
-	fs.StringVar(&f.suites, "kernel", strings.Join(rxelab.Suites, ","), "`kernels` by Debian release, separated by commas")
+	fs.StringVar(&f.group, "group", string(cell.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon) or links (as core, with links raw and xdp)")
+	fs.StringVar(&f.level, "level", string(cell.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
+	fs.StringVar(&f.suites, "kernel", strings.Join(cell.Suites, ","), "`kernels` by Debian release, separated by commas")
 	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
 	fs.BoolVar(&f.list, "list", false, "print the names of the cells and run nothing")
 	fs.StringVar(&f.Gorxe, "gorxe", "", "`program` to test (default: built from this module)")
@@ -73,7 +77,7 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
 	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
-	soakFlags(fs, &f.SoakOptions)
+	soakFlags(fs, &f.soak)
 	rivalFlags(fs, f)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -89,14 +93,14 @@ func parse(args []string) (*flags, error) {
 	if f.opcodes != "" && f.render == "" {
 		return nil, errors.New("-opcodes needs result files: give them with -render")
 	}
-	f.Group, f.Level, f.Suites = rxelab.Group(f.group), rxelab.Level(f.level), strings.Split(f.suites, ",")
+	f.Group, f.Level, f.Suites = cell.Group(f.group), cell.Level(f.level), strings.Split(f.suites, ",")
 	var err error
 	if f.filter != "" {
 		if f.Filter, err = regexp.Compile(f.filter); err != nil {
 			return nil, fmt.Errorf("-run: %w", err)
 		}
 	}
-	whole := f.Level == rxelab.LevelFull && f.Filter == nil && len(f.Suites) == len(rxelab.Suites)
+	whole := f.Level == cell.LevelFull && f.Filter == nil && len(f.Suites) == len(cell.Suites)
 	if f.doc == "" && (whole || f.render != "") {
 		f.doc = filepath.FromSlash(f.Group.Page())
 	}
@@ -112,25 +116,26 @@ func run(ctx context.Context, args []string, out *os.File) error {
 	case f.opcodes != "":
 		return writeOpcodes(f.opcodes, strings.Split(f.render, ","))
 	case f.render != "":
-		r, err := rxelab.Load(strings.Split(f.render, ",")...)
+		r, err := report.Load(strings.Split(f.render, ",")...)
 		if err != nil {
 			return err
 		}
 		return f.finish(r, out)
-	case f.list && f.Rounds > 0:
-		return f.rivals(ctx, out)
+	case f.list && f.rival.Rounds > 0:
+		return f.runRivals(ctx, out)
 	case f.list:
 		return list(f, out)
 	}
 	if err := f.directories(); err != nil {
 		return err
 	}
-	f.Options.Progress = &rxelab.Printer{W: out, Terminal: terminal(out)}
+	p := &rxelab.Printer{W: out, Terminal: terminal(out)}
+	f.Options.Progress, f.Options.Step = p, p.Step
 	switch {
-	case f.Traffic > 0:
-		return f.soak(ctx, out)
-	case f.Rounds > 0:
-		return f.rivals(ctx, out)
+	case f.soak.Traffic > 0:
+		return f.runSoak(ctx, out)
+	case f.rival.Rounds > 0:
+		return f.runRivals(ctx, out)
 	}
 	r, err := rxelab.Run(ctx, f.Options)
 	if r == nil {
@@ -164,7 +169,7 @@ func (f *flags) directories() error {
 }
 
 // finish prints and writes the report; failed cells are an error.
-func (f *flags) finish(r *rxelab.Report, out io.Writer) error {
+func (f *flags) finish(r *report.Report, out io.Writer) error {
 	if err := r.Table(out); err != nil {
 		return err
 	}
@@ -188,7 +193,7 @@ func (f *flags) finish(r *rxelab.Report, out io.Writer) error {
 	return errCells
 }
 
-func write(name string, r *rxelab.Report) error {
+func write(name string, r *report.Report) error {
 	var b strings.Builder
 	if err := r.Markdown(&b); err != nil {
 		return err
@@ -197,15 +202,15 @@ func write(name string, r *rxelab.Report) error {
 }
 
 func writeOpcodes(name string, files []string) error {
-	var reports []*rxelab.Report
+	var reports []*report.Report
 	for _, f := range files {
-		r, err := rxelab.Load(f)
+		r, err := report.Load(f)
 		if err != nil {
 			return err
 		}
 		reports = append(reports, r)
 	}
-	b, err := rxelab.Opcodes(reports...)
+	b, err := report.Opcodes(reports...)
 	if err != nil {
 		return err
 	}
@@ -213,7 +218,7 @@ func writeOpcodes(name string, files []string) error {
 }
 
 func list(f *flags, out io.Writer) error {
-	cells, err := rxelab.Matrix(f.Group, f.Level, f.Suites)
+	cells, err := cell.Matrix(f.Group, f.Level, f.Suites)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/conformance/rxelab/report"
 )
 
 func TestReportIsWrittenByFullRunsOnly(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRivalsAreListed(t *testing.T) {
 
 func TestRender(t *testing.T) {
 	dir := t.TempDir()
-	r := &rxelab.Report{Kernels: []rxelab.KernelVersion{{Suite: "trixie", Release: "6.12"}}}
+	r := &report.Report{Kernels: []report.KernelVersion{{Suite: "trixie", Release: "6.12"}}}
 	in, out := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.md")
 	if err := r.Save(in); err != nil {
 		t.Fatal(err)

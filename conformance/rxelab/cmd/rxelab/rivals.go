@@ -10,26 +10,27 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/rival"
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // rivalFlags are those of measurements beside rxe.
 func rivalFlags(fs *flag.FlagSet, f *flags) {
-	r := &f.RivalOptions
+	r := &f.rival
 	fs.IntVar(&r.Rounds, "rivals", 0, "instead of the matrix: measure gorxe beside rxe in two machines, each `number` times in turn; give one -kernel. -run chooses among contest/contender; -doc is for the report, with its chart and the measurements beside it, unless others disturbed too many")
 	fs.IntVar(&r.Seconds, "seconds", 3, "of -rivals: `seconds` that count of a measurement")
 	fs.IntVar(&r.Again, "again", 1, "of -rivals: measure up to so many `times` again what others disturbed")
-	fs.StringVar(&f.links, "links", strings.Join(rxelab.RivalLinks(), ","), "of -rivals: `links` of gorxe, separated by commas")
+	fs.StringVar(&f.links, "links", strings.Join(rival.Links(), ","), "of -rivals: `links` of gorxe, separated by commas")
 	fs.StringVar(&r.Profiles, "profiles", "", "of -rivals: `directory` for CPU profiles of gorxe")
 }
 
-// rivals measures instead of running the matrix.
-func (f *flags) rivals(ctx context.Context, out io.Writer) error {
-	r := f.RivalOptions
+// runRivals measures instead of running the matrix.
+func (f *flags) runRivals(ctx context.Context, out io.Writer) error {
+	r := f.rival
 	switch {
 	case len(f.Suites) != 1:
-		return fmt.Errorf("-rivals runs on one kernel: give -kernel %s", strings.Join(rxelab.Suites, " or -kernel "))
+		return fmt.Errorf("-rivals runs on one kernel: give -kernel %s", strings.Join(cell.Suites, " or -kernel "))
 	case r.Rounds < 0 || r.Seconds < 1 || r.Again < 0:
 		return errors.New("-rivals wants -seconds of 1 and more, and -again of 0 and more")
 	}
@@ -44,7 +45,7 @@ func (f *flags) rivals(ctx context.Context, out io.Writer) error {
 	}
 	r.Progress = func(s bench.Sample, n, all int) { fmt.Fprintf(out, "[%d/%d] %s\n", n, all, s.Line()) }
 	r.LeftOut = func(l bench.Left) { fmt.Fprintf(out, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why) }
-	report, err := rxelab.Rivals(ctx, f.Options, r)
+	report, err := rival.Run(ctx, f.Options.Options, r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (f *flags) rivals(ctx context.Context, out io.Writer) error {
 // noisy is the part of the measurements, as a divisor, that may have been disturbed in a report that is kept.
 const noisy = 10
 
-func listRivals(r *rxelab.RivalOptions, out io.Writer) error {
+func listRivals(r *rival.Options, out io.Writer) error {
 	contests, err := r.Contests()
 	if err != nil {
 		return err

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorxe/gorxe/conformance/rxelab"
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/soak"
 )
 
 // soakFlags are those of a soak.
-func soakFlags(fs *flag.FlagSet, s *rxelab.SoakOptions) {
+func soakFlags(fs *flag.FlagSet, s *soak.Options) {
 	fs.DurationVar(&s.Traffic, "soak", 0, "instead of the matrix: `time` for which clients come to gorxe daemon, with 1 % of the packets lost and some clients killed; give one -kernel")
 	fs.DurationVar(&s.Round, "round", 5*time.Minute, "of a soak: `time` after which all clients end and the daemon must hold nothing for them")
 	fs.IntVar(&s.Clients, "clients", 3, "of a soak: `number` of clients of each lane at a time")
@@ -22,12 +23,12 @@ func soakFlags(fs *flag.FlagSet, s *rxelab.SoakOptions) {
 	fs.Uint64Var(&s.Seed, "seed", rand.Uint64(), "of a soak: `number` that decides who comes when (default: random)")
 }
 
-// soak runs a soak instead of the matrix.
-func (f *flags) soak(ctx context.Context, out *os.File) error {
-	s := f.SoakOptions
+// runSoak runs a soak instead of the matrix.
+func (f *flags) runSoak(ctx context.Context, out *os.File) error {
+	s := f.soak
 	switch {
 	case len(f.Suites) != 1:
-		return fmt.Errorf("-soak runs on one kernel: give -kernel %s", strings.Join(rxelab.Suites, " or -kernel "))
+		return fmt.Errorf("-soak runs on one kernel: give -kernel %s", strings.Join(cell.Suites, " or -kernel "))
 	case s.Round <= 0 || s.Clients < 1 || s.Kill < 0 || s.Kill > 1:
 		return errors.New("-soak wants -round above 0, -clients of 1 and more and -kill from 0 to 1")
 	}
@@ -35,7 +36,7 @@ func (f *flags) soak(ctx context.Context, out *os.File) error {
 	s.Say = func(format string, args ...any) {
 		fmt.Fprintf(out, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 	}
-	r, err := rxelab.Soak(ctx, f.Options, s)
+	r, err := soak.Run(ctx, f.Options.Options, s)
 	if r == nil {
 		return err
 	}

@@ -1,0 +1,159 @@
+package cell
+
+// What the tools of [CM] are run with.
+var (
+	pings      = []Params{{Size: 64, Iters: 100}, {Size: 4000, Iters: 100}}
+	longPings  = []Params{{Size: 65000, Iters: 100}}
+	exchanges  = []Params{{Size: 100, Conns: 32, Iters: 100}, {Size: 5000, Iters: 10}}
+	lookups    = []Params{{Size: 100, Iters: 10}, {Size: 1000, Conns: 4, Iters: 20}}
+	once       = []Params{{Size: 16, Iters: 1}}
+	hundred    = []Params{{Conns: 100}}
+	managedBW  = []Params{{Size: 65536, Iters: 20}, {Size: 65536, QPs: 4, Iters: 10}}
+	managedLat = []Params{{Size: 2, Iters: 100}}
+	fetches    = []Params{{Size: 8, Iters: 100}}
+	attempt    = []Params{{Size: 64, Iters: 1}}
+)
+
+// segments is how many packets a message has.
+func segments(size int) int { return max(1, (size+portMTU-1)/portMTU) }
+
+// handshake is the number of packets with which a connection begins and ends: REQ, REP, RTU, DREQ, DREP.
+const handshake = 5
+
+// pinged counts for each ping two announcements and two replies, a READ request, and the data there and back.
+func pinged(p Params) int { return handshake + p.Iters*(5+2*segments(p.Size)) }
+
+// exchanged counts the messages in both directions of all connections.
+func exchanged(p Params) int {
+	return max(1, p.Conns) * (handshake + 2*p.Iters*segments(p.Size))
+}
+
+// stepped counts the connections of cmtime that keeps step: one to warm up, and all of them twice.
+func stepped(p Params) int { return handshake * (1 + 2*max(1, p.Conns)) }
+
+// looked counts SIDR_REQ, SIDR_REP and the messages in both directions of all queue pairs.
+func looked(p Params) int { return max(1, p.Conns) * (2 + 2*p.Iters) }
+
+// talking makes a tool of rdma_cm whose programs are those of the kernel's release. It runs where nothing gets lost: a program that
+// ends sends DREQ once, and whoever misses it waits for ever.
+func talking(name string, runs []Params, t Talk) Tool {
+	return Tool{Name: name, Native: true, CM: true, Kind: Connection, Runs: runs, Fragile: true, Talk: &t}
+}
+
+// still marks a tool that runs on an undisturbed network only.
+func still(t Tool) Tool {
+	t.Still = true
+	return t
+}
+
+// rping's client ends with status 0 when the server disconnects too early; it says so, then.
+func rping(name, flags string, runs []Params, server, client Says) Tool {
+	const parameters = " -p {port} -V -C {count} -S {size}"
+	return talking(name, runs, Talk{
+		Server: "rping -s -a {local}" + parameters + flags, Client: "rping -c -a {remote}" + parameters + flags,
+		GorxeServer: "rping -s -a {local}" + parameters + flags, GorxeClient: "rping -c -a {remote}" + parameters + flags,
+		ServerSays: server, ClientSays: client, Packets: pinged,
+	})
+}
+
+const pingTrouble = `wait for|(?i:error|failed|mismatch|bogus)`
+
+// matose is ucmatose, whose server sends first and ends the connections. cm of gorxe does as well, and serves other programs, too.
+func matose() Tool {
+	const parameters = " -p {port} -C {count} -S {size}"
+	says := Says{Must: `return status 0`, Never: `error|fail`}
+	return talking("ucmatose", exchanges, Talk{
+		Server: "ucmatose -b {local} -c {connections}" + parameters, Client: "ucmatose -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections}" + parameters, GorxeClient: "cm -c {remote} -n {connections}" + parameters,
+		ServerSays: says, ClientSays: says, Packets: exchanged,
+	})
+}
+
+// inStep is cmtime of rdma-core 52 to 58, which keeps step over a TCP connection of its own and measures twice. Its server ends.
+func inStep() Tool {
+	const parameters = " -p {port}"
+	says := Says{Must: `(?s)qp_conn +{connections}\n.*cm_conn +{connections}\n.*destroy qp `, Never: `event: |(?i:fail|error|unhandled)`}
+	t := talking("cmtime, in step", hundred, Talk{
+		Server: "cmtime -b {local} -c {connections}" + parameters, Client: "cmtime -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections} --step" + parameters, GorxeClient: "cm -c {remote} -n {connections} --step" + parameters,
+		ServerSays: says, ClientSays: says, Packets: stepped,
+	})
+	t.Suites, t.IPv6Suites = []string{"trixie"}, []string{}
+	return still(t)
+}
+
+// UdaddyPort is where udaddy listens: its -p is something else.
+const UdaddyPort = "7174"
+
+func lookup() Tool {
+	const parameters = " -C {count} -S {size}"
+	says := Says{Must: `return status 0`, Never: `error|fail`}
+	t := talking("udaddy", lookups, Talk{
+		Server: "udaddy -b {local} -c {connections}" + parameters, Client: "udaddy -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -P udp -p " + UdaddyPort + " -n {connections}" + parameters,
+		GorxeClient: "cm -c {remote} -P udp -p " + UdaddyPort + " -n {connections}" + parameters,
+		ServerSays:  says, ClientSays: says, Packets: looked,
+	})
+	return still(t)
+}
+
+// managed makes a test of perftest one of queue pairs that rdma_cm connects. Over IPv6 perftest can do that since 24.01.
+func managed(runs []Params, t Tool) Tool {
+	t.Name += " -R"
+	t.Fixed = append(t.Fixed, "-R")
+	t.Runs, t.Native, t.CM, t.Still = runs, true, true, true
+	t.IPv6Flag, t.IPv6Suites = "--ipv6-addr", []string{newPerftest}
+	return t
+}
+
+// cmTools are the tools of [CM].
+var cmTools = []Tool{
+	rping("rping -v", " -v", pings,
+		Says{Must: `server ping data: rdma-ping-{last}: `, Never: `(?i:error|failed)`},
+		Says{Must: `ping data: rdma-ping-{last}: `, Never: pingTrouble}),
+	rping("rping", "", longPings, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`}, Says{Never: pingTrouble}),
+	still(rping("rping -q", " -q", attempt, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`}, Says{Never: pingTrouble})),
+	matose(),
+	lookup(),
+	still(talking("rdma_server", once, Talk{
+		Server: "rdma_server -s {local} -p {port}", Client: "rdma_client -s {remote} -p {port}",
+		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
+		ServerSays: Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
+	})),
+	// On trixie's kernel for what trixie's own cannot do: its TCP connection is IPv4 only.
+	still(of("bookworm", talking("cmtime", hundred, Talk{
+		Server: "cmtime -b {local} -p {port}", Client: "cmtime -s {remote} -p {port} -c {connections}",
+		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
+		ServerSays: Says{Never: `(?i:fail|error)`}, ClientSays: Says{Must: `disconnect +: `, Never: `event: |(?i:fail|error)`},
+		Packets: exchanged, Endless: true,
+	}))),
+	inStep(),
+	managed(managedBW, perftest("ib_write_bw", "write_bw", Bandwidth)),
+	managed(managedBW[:1], perftest("ib_read_bw", "read_bw", Bandwidth)),
+	managed(managedBW[:1], perftest("ib_send_bw", "send_bw", Bandwidth)),
+	atomics(fetches, managed(nil, perftest("ib_atomic_bw", "atomic_bw", Bandwidth))),
+	managed(managedLat, perftest("ib_write_lat", "write_lat", Latency)),
+	managed(managedLat, perftest("ib_read_lat", "read_lat", Latency)),
+	managed(managedLat, perftest("ib_send_lat", "send_lat", Latency)),
+	atomics(fetches, managed(nil, perftest("ib_atomic_lat", "atomic_lat", Latency))),
+	still(talking("rping, no listener", attempt, Talk{
+		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {other}", GorxeClient: "rping -c -a {remote} -p {port} -C 1",
+		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error 8`}, Outcome: Refused,
+	})),
+	still(talking("ucmatose, no listener", attempt, Talk{
+		Client: "ucmatose -s {remote} -p {port}", GorxeServer: "cm -s -b {local} -p {other}", GorxeClient: "cm -c {remote} -p {port}",
+		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error: 8`}, Outcome: Refused,
+	})),
+	still(talking("udaddy, no listener", attempt, Talk{
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p {other}", GorxeClient: "cm -c {remote} -P udp -p {port}",
+		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: 1\n`}, Outcome: Refused,
+	})),
+	still(talking("rping, dead host", attempt, Talk{
+		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {port}", GorxeClient: "rping -c -a {remote} -p {port} -C 1",
+		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error -110`}, Outcome: Unreachable,
+	})),
+	still(talking("udaddy, dead host", attempt, Talk{
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p " + UdaddyPort, GorxeClient: "cm -c {remote} -P udp -p " + UdaddyPort,
+		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: -110`}, Outcome: Unreachable,
+	})),
+}

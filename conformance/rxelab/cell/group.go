@@ -1,0 +1,80 @@
+package cell
+
+import "fmt"
+
+// Group is a part of the matrix with a report of its own.
+type Group string
+
+// The groups.
+const (
+	Core  Group = "core"   // SEND, WRITE and READ over reliable connections
+	Verbs Group = "verbs"  // the other services and operations
+	CM    Group = "cm"     // connections that rdma_cm makes
+	Alone Group = "daemon" // clients of a host that runs nothing but gorxe daemon
+	Links Group = "links"  // what Core is about, with gorxe's other links
+)
+
+// groups are all groups and what their reports are about.
+var groups = map[Group]struct {
+	tools              []Tool
+	title, page, intro string
+}{
+	Core: {coreTools, "Interoperation with Linux rdma_rxe", "docs/interop.md",
+		"Every cell is one run of an unmodified tool against gorxe. It passed when both ends reported success and the whole run,\n" +
+			"`ibv_rc_pingpong` validated the data (`-c`), and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+	Verbs: {verbsTools, "Interoperation with Linux rdma_rxe: other services and operations", "docs/interop-verbs.md",
+		"Every cell is one run against gorxe of an unmodified tool or of [verbs_peer.py](../conformance/rxelab/verbspeer/verbs_peer.py), which\n" +
+			"does what no tool does with rdma-core's own Python bindings. It passed when both ends reported success and the whole run, the\n" +
+			"pingpongs (`-c`) and verbs_peer.py validated the data, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
+			"UC and UD send nothing again: their tools run where nothing is lost, and single packets also where packets overtake each other;\n" +
+			"`ib_write_bw -c UC` ends whatever happens. What the other end must refuse (`-refused`) runs where the refusal arrives. FLUSH and\n" +
+			"ATOMIC WRITE came with Linux 6.2, and run where nothing is lost: rxe repeats them with address 0 and answers no FLUSH twice. Without an RNIC that it knows, perftest itself sends nothing inline: with `-I` gorxe does.\n\n"},
+	CM: {cmTools, "Interoperation with Linux rdma_rxe: connections of rdma_cm", "docs/interop-cm.md",
+		"Every cell is one run against gorxe of an unmodified tool of rdma-core's librdmacm, or of perftest with `-R`, each of the Debian release\n" +
+			"of the kernel. Only cmtime is bookworm's on both; trixie's, which keeps step over a TCP connection that is IPv4 only, is called\n" +
+			"cmtime, in step. A cell passed when both ends reported success and the whole run, as many packets were captured as that has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n" +
+			"No listener: the client has to be refused, and the server, which listens on another port, has to go on. Dead host: with gorxe as the\n" +
+			"server, it was killed before the client began; with gorxe as the client, nobody has the address. No run has loss: a program that ends\n" +
+			"sends DREQ once, and whoever misses that waits for ever.\n\n"},
+	Alone: {daemonTools, "Interoperation with Linux rdma_rxe: clients of gorxe daemon", "docs/interop-daemon.md",
+		"Every cell is one run of an unmodified client, of the Debian release of the kernel, against a host that runs `gorxe daemon` with its\n" +
+			"defaults and nothing else. It passed when the client reported success and the whole run, the daemon went on, as many packets were\n" +
+			"captured as the run has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+	Links: {linkTools(), "Interoperation with Linux rdma_rxe: links raw and xdp", "docs/interop-links.md",
+		"Every cell is one run of an unmodified tool against gorxe with `--link raw` (AF_PACKET) or `--link xdp` (AF_XDP), over veth in the\n" +
+			"virtual machine. It passed when both ends reported success and the whole run, `ibv_rc_pingpong` validated the data (`-c`), and\n" +
+			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
+			"than a page, and so no path MTU of 4096.\n\n"},
+}
+
+// Check refuses a group that does not exist.
+func (g Group) Check() error {
+	if _, ok := groups[g]; !ok {
+		return fmt.Errorf("group %q: want %s, %s, %s, %s or %s", g, Core, Verbs, CM, Alone, Links)
+	}
+	return nil
+}
+
+// Title is the heading of the group's report.
+func (g Group) Title() string { return groups[g].title }
+
+// Intro is what the report says of the group's cells.
+func (g Group) Intro() string { return groups[g].intro }
+
+// Page is where the repository keeps the group's report.
+func (g Group) Page() string { return groups[g].page }
+
+// Tools are the programs of the group.
+func (g Group) Tools() []Tool { return groups[g].tools }
+
+// Workloads are the group's tools with all their parameters.
+func (g Group) Workloads() []Workload {
+	var w []Workload
+	tools := g.Tools()
+	for i := range tools {
+		for _, p := range tools[i].runs() {
+			w = append(w, Workload{&tools[i], p})
+		}
+	}
+	return w
+}

@@ -1,0 +1,141 @@
+// Package host is what the lab needs of the machine it runs on: Debian packages, builds of this module, and versions.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Packages of this module that the lab builds.
+const (
+	GuestPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-guest"
+	GorxePackage = "github.com/gorxe/gorxe/cmd/gorxe"
+	VerbsPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-verbs"
+)
+
+// Build compiles a command as a static program, so that it runs before there is any library.
+func Build(ctx context.Context, pkg, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", pkg, err, msg)
+	}
+	return nil
+}
+
+// required are the files that the lab uses, on the host or in the guest, and the Debian packages that have them.
+var required = []struct{ file, pkg string }{
+	{"qemu-system-x86_64", "qemu-system-x86"},
+	{"ip", "iproute2"}, {"tc", "iproute2"}, {"rdma", "iproute2"},
+	{"ethtool", "ethtool"},
+	{"tcpdump", "tcpdump"},
+	{"ibv_rc_pingpong", "ibverbs-utils"},
+	{"ib_write_bw", "perftest"},
+	{"/etc/libibverbs.d/rxe.driver", "ibverbs-providers"},
+	{"xz", "xz-utils"},
+	{"apt-get", "apt"}, {"dpkg-deb", "dpkg"},
+}
+
+// programDirs are searched besides PATH: an ordinary user's has no sbin.
+var programDirs = []string{"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"}
+
+func present(file string) bool {
+	if filepath.IsAbs(file) {
+		_, err := os.Stat(file)
+		return err == nil
+	}
+	if _, err := exec.LookPath(file); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(programDirs, func(d string) bool { return present(filepath.Join(d, file)) })
+}
+
+func missingPackages() []string {
+	var missing []string
+	for _, r := range required {
+		if !present(r.file) && !slices.Contains(missing, r.pkg) {
+			missing = append(missing, r.pkg)
+		}
+	}
+	return missing
+}
+
+// EnsurePackages installs what is missing when it may, and otherwise says what to install.
+func EnsurePackages(ctx context.Context, step func(string)) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("the lab needs a Linux host: it boots QEMU with this host's files as the guest's; this is %s", runtime.GOOS)
+	}
+	missing := missingPackages()
+	if len(missing) == 0 {
+		return nil
+	}
+	install := append([]string{"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "-qq", "--no-install-recommends"}, missing...)
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("programs are missing; install them with: sudo apt-get install --no-install-recommends %s", strings.Join(missing, " "))
+	}
+	step("installing " + strings.Join(missing, " "))
+	for _, argv := range [][]string{{"apt-get", "-o", "DPkg::Lock::Timeout=300", "update", "-qq"}, install} {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, out)
+		}
+	}
+	if missing := missingPackages(); len(missing) > 0 {
+		return fmt.Errorf("installed, but still missing: files of %s", strings.Join(missing, " "))
+	}
+	return nil
+}
+
+// Version names a program and its version.
+type Version struct{ Program, Version string }
+
+// Versions asks the programs that took part for their versions. What does not answer is left out.
+func Versions(ctx context.Context, gorxe string) []Version {
+	out := []Version{{"gorxe", GorxeVersion(ctx, gorxe)}}
+	for _, pkg := range []string{"rdma-core", "ibverbs-utils", "perftest", "tcpdump", "qemu-system-x86"} {
+		b, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", pkg).Output()
+		if err == nil && len(b) > 0 {
+			out = append(out, Version{pkg, string(b)})
+		}
+	}
+	return out
+}
+
+// GorxeVersion is the revision of the module's repository, and what the program says when there is none.
+func GorxeVersion(ctx context.Context, program string) string {
+	rev, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err == nil {
+		dirty, derr := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no").Output()
+		v := strings.TrimSpace(string(rev))
+		if derr == nil && len(dirty) > 0 {
+			v += " with changes"
+		}
+		return v
+	}
+	b, err := exec.CommandContext(ctx, program, "version").Output()
+	if err != nil {
+		return "unknown"
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(line)
+}
+
+var prettyName = regexp.MustCompile(`(?m)^PRETTY_NAME="?([^"\n]*)`)
+
+// Name describes the host's system.
+func Name() string {
+	b, err := os.ReadFile("/etc/os-release")
+	if err != nil && !errors.Is(err, os.ErrNotExist) || prettyName.FindSubmatch(b) == nil {
+		return runtime.GOOS
+	}
+	return fmt.Sprintf("%s, %d processors", prettyName.FindSubmatch(b)[1], runtime.NumCPU())
+}

@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
+)
+
+// ErrLost says that the machine does not answer any more: what a cell found before is no result.
+var ErrLost = errors.New("the virtual machine is lost")
+
+// How long the lab waits before it gives up a process.
+const (
+	GraceFailed = 3 * time.Second  // for the other end, when one has failed
+	GraceDone   = 20 * time.Second // for the other end, when one is done
+	GraceKill   = 15 * time.Second // for the agent to report a process that was killed
+)
+
+// Program is one end of a cell while it runs.
+type Program struct {
+	Name    string
+	Argv    []string
+	In      string            // network namespace
+	Out     transcript.Buffer // its result
+	Log     transcript.Buffer // all that it prints, in order
+	Process *vm.Process
+}
+
+// Command is the program as a person would start it.
+func (p *Program) Command() string {
+	line := strings.Join(p.Argv, " ")
+	if p.In != "" {
+		line = "ip netns exec " + p.In + " " + line
+	}
+	return line
+}
+
+// Start starts the program in a machine and, with a port, watches for it to listen there.
+func (p *Program) Start(s *vm.Session, timeout time.Duration, port int) (err error) {
+	p.Process, err = s.Start(wire.Command{Argv: p.Argv, Netns: p.In, Timeout: timeout, ListenPort: port}, io.MultiWriter(&p.Out, &p.Log), &p.Log)
+	return err
+}
+
+// Verdict is what is wrong with the way the program ended.
+func (p *Program) Verdict(c cell.Cell, measures bool) error {
+	if c.Workload.Tool.Talk != nil {
+		return p.Heard(c, measures, true)
+	}
+	if r := p.Process.Result(); r.Code != 0 {
+		return fmt.Errorf("%s: %s: %s", p.Name, vm.Describe(r), transcript.LastLines(p.Log.String()))
+	}
+	if err := c.CheckOutput(p.Out.String(), measures); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// Heard is Verdict for an end that a [cell.Talk] describes; ended is false when the lab ended it.
+func (p *Program) Heard(c cell.Cell, client, ended bool) error {
+	r := p.Process.Result()
+	if err := c.Heard(r.Code, vm.Describe(r), p.Log.String(), client, ended); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// Programs returns the two ends of a cell; the server is nil where the client is to find nobody.
+func (l *Lane) Programs(c cell.Cell, port int) (server, client *Program) {
+	stock := &Program{Name: c.Workload.Tool.Name}
+	gorxe := &Program{Name: "gorxe", In: l.Netns}
+	stock.Argv, gorxe.Argv = c.Commands(&l.Link, port)
+	server, client = stock, gorxe
+	if c.Role == cell.Server {
+		server, client = gorxe, stock
+	}
+	if stock.Argv == nil {
+		return nil, client
+	}
+	if p := l.ProgramsOf[c.Release()]; p != nil {
+		stock.Argv = p.Command(stock.Argv)
+	}
+	return server, client
+}
+
+// Failure is why a program that has ended did not do well, with what it said last.
+func (p *Program) Failure() error {
+	r := p.Process.Result()
+	if r.Code == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %s", p.Name, vm.Describe(r), transcript.LastLines(p.Log.String()))
+}
+
+// Alive tells a lost machine from a failure within it.
+func (l *Lane) Alive() error {
+	ctx, cancel := context.WithTimeout(context.Background(), GraceKill)
+	defer cancel()
+	if _, err := l.Session.Run(ctx, "true"); err != nil {
+		return ErrLost
+	}
+	return nil
+}
+
+// Reap kills a program; a process that does not go away hangs in the kernel, and the machine with it.
+func Reap(p *Program) error {
+	_ = p.Process.Signal(vm.Kill)
+	select {
+	case <-p.Process.Done():
+		return nil
+	case <-time.After(GraceKill):
+		return ErrLost
+	}
+}

@@ -1,0 +1,95 @@
+// Package report keeps the results of cells and writes them as Markdown, as a table for a terminal and as JSON.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/host"
+	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+)
+
+// Result is what became of a cell. It is kept in a file between a run and its report, so it names the cell in words.
+type Result struct {
+	ID        string
+	Suite     string
+	Tool      string
+	Params    string
+	Role      string
+	Family    string
+	Condition string
+
+	Failures []string `json:",omitempty"` // none: the cell passed
+	Before   []string `json:",omitempty"` // how earlier tries failed
+	Seconds  float64  // from the start of the server to the end of both programs
+	Traffic  Traffic
+	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved
+}
+
+// NewResult returns a result without failures.
+func NewResult(c cell.Cell) Result {
+	return Result{
+		ID: c.ID(), Suite: c.Suite, Tool: c.Workload.Tool.Name, Params: c.Workload.Params.String(),
+		Role: c.Role.String(), Family: c.Family.String(), Condition: c.Condition.String(),
+	}
+}
+
+// Fail notes what is wrong.
+func (r *Result) Fail(why string) { r.Failures = append(r.Failures, why) }
+
+// Passed reports whether nothing was wrong.
+func (r *Result) Passed() bool { return len(r.Failures) == 0 }
+
+// SetTraffic adds what the capture showed.
+func (r *Result) SetTraffic(t Traffic, err error) {
+	r.Traffic = t
+	switch {
+	case err != nil:
+		r.Fail("capture: " + err.Error())
+	case t.Bad > 0:
+		r.Fail(fmt.Sprintf("%d of %d captured packets are wrong: %s", t.Bad, t.Packets, t.Faults[0]))
+	case t.Packets == 0 && r.Passed():
+		r.Fail("no RoCEv2 packet was captured")
+	}
+}
+
+// Report is a run of the matrix.
+type Report struct {
+	Group        cell.Group `json:",omitempty"` // empty: Core
+	Started      time.Time
+	Duration     time.Duration
+	Level        cell.Level
+	Host         string // what the lab ran on
+	Versions     []host.Version
+	CaptureLimit int // frames of a cell
+	Kernels      []KernelVersion
+	Results      []Result
+}
+
+func (r *Report) group() cell.Group { return cmp.Or(r.Group, cell.Core) }
+
+// KernelVersion is a kernel that was booted.
+type KernelVersion struct{ Suite, Release, Package string }
+
+// Failed returns the cells that did not pass.
+func (r *Report) Failed() []Result {
+	var f []Result
+	for _, c := range r.Results {
+		if !c.Passed() {
+			f = append(f, c)
+		}
+	}
+	return f
+}
+
+// Traffic is what was captured of a cell.
+type Traffic struct {
+	icrc.Summary
+	Dropped int  // frames that tcpdump was too slow for
+	Limited bool // the capture ended at its limit, before the cell
+
+	Sent     []int `json:",omitempty"` // BTH opcodes, by gorxe
+	Received []int `json:",omitempty"`
+}

@@ -1,0 +1,88 @@
+package rival
+
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/tools/bench"
+)
+
+// Links are the links of gorxe that can be measured beside rxe, each by itself.
+func Links() []string {
+	return slices.DeleteFunc(packet.Kinds(), func(kind string) bool { return kind == packet.Auto })
+}
+
+// udpLink is the link that takes nothing, and that gorxe has unless told otherwise.
+const udpLink = "udp"
+
+// Names of those who take part everywhere.
+const (
+	rxeAlone  = "rxe"
+	rxeSleeps = "rxe, sleeping"
+	rxePolls  = "rxe, polling"
+	rxeToRxe  = "rxe to rxe"
+)
+
+// What a WRITE of 64 KiB is told at both ends, and a SEND of 8 bytes.
+var (
+	largeWrite = []string{"write_bw", "-s", "65536", "-m", "4096"}
+	smallSend  = []string{"send_lat", "-s", "8"}
+	sleeping   = []string{"--events"}
+)
+
+// contestsOver are rxe's and gorxe's, over the given links. Both programs take the same arguments.
+func contestsOver(links []string) []bench.Contest {
+	bw := bench.Contest{
+		Name: "bandwidth", Title: "Bandwidth", Metric: bench.Bandwidth,
+		About: "WRITEs of 64 KiB on one reliable connection with path MTU 4096, 128 outstanding: `ib_write_bw` with rxe at both ends, and `gorxe " +
+			"perf write_bw` with gorxe at both ends.",
+		Contenders: []bench.Contender{{Name: rxeAlone, Tool: "perftest", Args: largeWrite}},
+	}
+	lat := bench.Contest{
+		Name: "latency", Title: "Latency", Metric: bench.Latency,
+		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` and `gorxe perf send_lat`. Sleeping: both ends wait for " +
+			"events of the completion queue. Polling: both ends look for completions without a pause, which is what perftest does unless told " +
+			"otherwise. Each machine has one processor, so who polls takes it from the kernel's threads.",
+		Contenders: []bench.Contender{
+			{Name: rxeSleeps, Tool: "perftest", Args: slices.Concat(smallSend, sleeping)},
+			{Name: rxePolls, Tool: "perftest", Args: smallSend},
+		},
+	}
+	for _, link := range links {
+		over := []string{"--link", link}
+		atLeast := 1.0 // any link has to be faster than rxe
+		if link == udpLink {
+			atLeast = 1.2
+		}
+		who := bench.Contender{Name: "gorxe " + link, Tool: "perf", Args: largeWrite, Gorxe: over}
+		bw.Contenders = append(bw.Contenders, who)
+		bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: atLeast})
+
+		sleeps := bench.Contender{Name: "gorxe " + link + ", sleeping", Tool: "perf", Args: slices.Concat(smallSend, sleeping), Gorxe: over}
+		polls := bench.Contender{Name: "gorxe " + link + ", polling", Tool: "perf", Args: smallSend, Gorxe: slices.Concat([]string{"--busy-poll"}, over)}
+		lat.Contenders = append(lat.Contenders, sleeps, polls)
+		lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1}, bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1},
+			bench.Ratio{Of: sleeps.Name, To: rxePolls})
+	}
+	return []bench.Contest{bw, lat, lossContest("loss-0.1", "Goodput with 0.1 % lost", 0.001), lossContest("loss-1", "Goodput with 1 % lost", 0.01)}
+}
+
+// lossContest is one in which every frame gets lost with the same probability, and rxe and gorxe stand at either end.
+func lossContest(name, title string, loss float64) bench.Contest {
+	c := bench.Contest{
+		Name: name, Title: title, Metric: bench.Bandwidth, Loss: loss,
+		About: "WRITEs of 64 KiB as above, over a cable between the machines that loses Ethernet frames on either way, acknowledgements like " +
+			"data, each with the same probability. The first named is the client, which writes.",
+	}
+	for _, client := range []string{"rxe", "gorxe"} {
+		for _, server := range []string{"rxe", "gorxe"} {
+			tool := map[string]string{"rxe": "perftest", "gorxe": "perf"}
+			who := bench.Contender{Name: client + " to " + server, Tool: tool[client], Server: tool[server], Args: largeWrite}
+			c.Contenders = append(c.Contenders, who)
+			if who.Name != rxeToRxe {
+				c.Ratios = append(c.Ratios, bench.Ratio{Of: who.Name, To: rxeToRxe, AtLeast: 1})
+			}
+		}
+	}
+	return c
+}

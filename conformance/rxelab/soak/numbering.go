@@ -1,0 +1,116 @@
+package soak
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+)
+
+// numbering watches the PSNs of one end's requests for what no requester may do: to give one PSN to two different packets, or
+// neighbouring PSNs to packets that are no neighbours in a message. rxe does it when it repeats on a busy machine, and a responder
+// has to refuse it.
+type numbering struct {
+	mu      sync.Mutex
+	streams map[uint32]*numberedStream // by the queue pair that they go to; guarded by mu
+	faults  []numberingFault           // guarded by mu
+}
+
+type numberingFault struct {
+	at  time.Time
+	qpn uint32
+}
+
+// numberedStream is the opcodes of the latest PSNs, at their lowest bits.
+type numberedStream [1024]struct {
+	psn    uint32
+	opcode uint8
+	known  bool
+}
+
+// maxStreams bounds what is remembered: more queue pairs than clients have at a time.
+const maxStreams = 512
+
+// What is looked at of a BTH.
+const (
+	bthLen        = 12
+	bthQPN        = 4 // offset of the word with the destination queue pair
+	bthPSN        = 8 // offset of the word with the PSN
+	mask24        = 0xffffff
+	serviceMask   = 0xe0 // of the opcode; RC is 0
+	firstResponse = 0x0d // opcodes of RC: RDMA READ response first
+	lastResponse  = 0x12 // ATOMIC acknowledge
+)
+
+// Opcodes of requests of RC.
+const (
+	sendFirst    = 0x00
+	sendMiddle   = 0x01
+	sendLast     = 0x02
+	sendLastImm  = 0x03
+	writeFirst   = 0x06
+	writeMiddle  = 0x07
+	writeLast    = 0x08
+	writeLastImm = 0x09
+	sendLastInv  = 0x16
+)
+
+var (
+	goesOn   = []uint8{sendFirst, sendMiddle, writeFirst, writeMiddle}
+	followsA = []uint8{sendMiddle, sendLast, sendLastImm, sendLastInv, writeMiddle, writeLast, writeLastImm}
+)
+
+// see takes one packet, from the BTH on.
+func (n *numbering) see(at time.Time, packet []byte) {
+	if len(packet) < bthLen {
+		return
+	}
+	op := packet[0]
+	if op&serviceMask != 0 || op >= firstResponse && op <= lastResponse {
+		return
+	}
+	key := binary.BigEndian.Uint32(packet[bthQPN:]) & mask24
+	psn := binary.BigEndian.Uint32(packet[bthPSN:]) & mask24
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.streams == nil || len(n.streams) >= maxStreams {
+		n.streams = map[uint32]*numberedStream{}
+	}
+	s := n.streams[key]
+	if s == nil {
+		s = &numberedStream{}
+		n.streams[key] = s
+	}
+	if s.wrong(psn, op) {
+		n.faults = append(n.faults, numberingFault{at, key})
+		n.faults = n.faults[max(0, len(n.faults)-maxStreams):]
+	}
+	e := &s[psn%uint32(len(s))]
+	e.psn, e.opcode, e.known = psn, op, true
+}
+
+// wrong reports whether a PSN with an opcode cannot belong to the message that was seen before.
+func (s *numberedStream) wrong(psn uint32, op uint8) bool {
+	if same, ok := s.at(psn); ok && same != op {
+		return true
+	}
+	if before, ok := s.at((psn - 1) & mask24); ok && slices.Contains(goesOn, before) != slices.Contains(followsA, op) {
+		return true
+	}
+	after, ok := s.at((psn + 1) & mask24)
+	return ok && slices.Contains(goesOn, op) != slices.Contains(followsA, after)
+}
+
+func (s *numberedStream) at(psn uint32) (opcode uint8, ok bool) {
+	e := s[psn%uint32(len(s))]
+	return e.opcode, e.known && e.psn == psn
+}
+
+// broken reports whether, since a time, one of the queue pairs was sent a request with a wrong number; any, when none is named.
+func (n *numbering) broken(since time.Time, qpns []uint32) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.faults, func(f numberingFault) bool {
+		return !f.at.Before(since) && (len(qpns) == 0 || slices.Contains(qpns, f.qpn))
+	})
+}

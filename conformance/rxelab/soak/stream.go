@@ -1,0 +1,64 @@
+package soak
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
+)
+
+// stream is a capture without end that is checked while it comes, and of which only the latest is kept.
+type stream struct {
+	dump *machine.Tcpdump
+	w    *io.PipeWriter
+	over chan struct{}
+
+	recent     recent
+	rxe, gorxe numbering // of the requests of either end
+	sum        icrc.Summary
+	err        error
+}
+
+const streamEnd = 30 * time.Second // for tcpdump to end
+
+// startStream returns when packets of a lane are being captured.
+func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
+	r, w := io.Pipe()
+	c := &stream{w: w, over: make(chan struct{})}
+	theirs := slices.Collect(maps.Values(l.Rxe.Addr))
+	go func() {
+		defer close(c.over)
+		c.sum, c.err = icrc.Observe(r, icrc.Observer{Frame: c.recent.keep, Packet: func(from netip.Addr, packet []byte) {
+			of := &c.gorxe
+			if slices.Contains(theirs, from) {
+				of = &c.rxe
+			}
+			of.see(time.Now(), packet)
+		}})
+		_, _ = io.Copy(io.Discard, r) // what could not be read must not block the conversation with the machine
+	}()
+	var err error
+	if c.dump, err = l.Dump(ctx, w, "udp", "port", "4791"); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// finish ends the capture and says what was in it, and how many frames tcpdump was too slow for.
+func (c *stream) finish() (sum icrc.Summary, missed int, err error) {
+	_ = c.dump.Signal(vm.Interrupt)
+	select {
+	case <-c.dump.Done():
+	case <-time.After(streamEnd):
+		_ = c.dump.Signal(vm.Kill)
+	}
+	c.w.Close()
+	<-c.over
+	return c.sum, c.dump.Dropped(), c.err
+}
