@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -142,7 +140,7 @@ func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
 		w := newWorld()
 		r := &run{done: make(chan struct{})}
-		a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: w}
+		a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: w, commands: commands}
 		if code := a.main(t.Context(), strings.Fields(line)); code != exitFailure {
 			t.Errorf("gorxe %s: exit code %d", line, code)
 		}
@@ -168,27 +166,16 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestOneLineOfAJoinedError(t *testing.T) {
-	err := usagef("eth0: %w\n%w", errTest, errTest)
-	if got := oneLine(err); got != "eth0: test; test" {
-		t.Errorf("got %q", got)
+func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
+	want := newWorld().run(t.Context(), "version")
+	mustSucceed(t, "version", want)
+	if !strings.HasPrefix(want.out.String(), "gorxe ") || strings.Count(want.out.String(), "\n") != 1 {
+		t.Fatal(want)
 	}
-}
-
-// Names of interfaces and regions in an error come from a file, the data of a ping from a peer.
-func TestTextFromElsewhereIsPrintedWithoutControlCharacters(t *testing.T) {
-	const hostile, plain = "e\x1b]0;owned\a\u202eth", "e\ufffd]0;owned\ufffd\ufffdth"
-	if got := oneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+": no such device" {
-		t.Errorf("an error is printed as %q", got)
-	}
-	var out, errs bytes.Buffer
-	a := &app{stdout: &out, stderr: &errs}
-	(&listError{fmt.Errorf("interface %s: no such device", hostile)}).print(a)
-	if want := "gorxe: interface " + plain + ": no such device\n"; errs.String() != want {
-		t.Errorf("a list of errors is printed as %q", errs.String())
-	}
-	(&rpingParams{verbose: true}).print(a, "ping data: ")([]byte(hostile))
-	if want := "ping data: " + plain + "\n"; out.String() != want {
-		t.Errorf("a ping is printed as %q", out.String())
+	for _, line := range []string{"--version", "-v"} {
+		r := newWorld().run(t.Context(), line)
+		if mustSucceed(t, line, r); r.out.String() != want.out.String() {
+			t.Errorf("%s: %v", line, r)
+		}
 	}
 }

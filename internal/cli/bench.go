@@ -34,7 +34,7 @@ type benchParams struct {
 	commit  string
 }
 
-func (a *app) benchCommand() *cobra.Command {
+func benchCommand(a *app) *cobra.Command {
 	var p benchParams
 	c := &cobra.Command{
 		Use:   "bench",
@@ -51,7 +51,7 @@ It needs root and Linux. iperf3 and qperf are left out if they are not installed
   gorxe bench --json r.json --doc docs/performance.md
   gorxe bench --render r.json --doc p.md         make the report again of what was measured`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.bench(c.Context(), &p) },
+		RunE: func(c *cobra.Command, _ []string) error { return runBench(c.Context(), a, &p) },
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
@@ -68,7 +68,7 @@ It needs root and Linux. iperf3 and qperf are left out if they are not installed
 	fs.StringVar(&p.render, "render", "", "measure nothing: make the report of a `file` that --json wrote")
 	fs.StringVar(&p.commit, "revision", "", "`commit` of gorxe, for the report (default: that which the program was built from, if it knows)")
 	fs.BoolVar(&p.list, "list", false, "list what is measured, and end")
-	c.AddCommand(a.blastCommand())
+	c.AddCommand(blastCommand(a))
 	return c
 }
 
@@ -78,10 +78,9 @@ func benchLinks() []string {
 }
 
 func (p *benchParams) check() error {
-	for _, r := range []intRange{{"--rounds", p.rounds, 1, 1000}, {"--time", p.seconds, 1, 600}, {"--again", p.again, 0, 1000}} {
-		if err := r.check(); err != nil {
-			return err
-		}
+	err := checkRanges(inRange("--rounds", p.rounds, 1, 1000), inRange("--time", p.seconds, 1, 600), inRange("--again", p.again, 0, 1000))
+	if err != nil {
+		return err
 	}
 	switch {
 	case len(p.cores) != 0 && len(p.cores) != 2:
@@ -129,7 +128,7 @@ func (p *benchParams) contests() ([]bench.Contest, error) {
 	return out, nil
 }
 
-func (a *app) bench(ctx context.Context, p *benchParams) error {
+func runBench(ctx context.Context, a *app, p *benchParams) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (a *app) bench(ctx context.Context, p *benchParams) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.render, err)
 		}
-		return a.benchReport(r, p)
+		return benchReport(a, r, p)
 	}
 	contests, err := p.contests()
 	if err != nil {
@@ -169,7 +168,8 @@ func (a *app) bench(ctx context.Context, p *benchParams) error {
 	}
 	r, err := bench.Run(ctx, bench.Options{
 		Gorxe: self, Contests: contests, Rounds: p.rounds, Seconds: p.seconds, Cores: p.cores, Again: p.again, Profiles: p.profile,
-		Progress: a.benchProgress, LeftOut: func(l bench.Left) {
+		Progress: func(s bench.Sample, n, all int) { fmt.Fprintf(a.stderr, "[%d/%d] %s\n", n, all, s.Line()) },
+		LeftOut: func(l bench.Left) {
 			fmt.Fprintf(a.stderr, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why)
 		},
 	})
@@ -177,16 +177,11 @@ func (a *app) bench(ctx context.Context, p *benchParams) error {
 		return err
 	}
 	r.Machine.Revision = cmp.Or(p.commit, r.Machine.Revision)
-	return a.benchReport(r, p)
-}
-
-// benchProgress shows one measurement.
-func (a *app) benchProgress(s bench.Sample, n, all int) {
-	fmt.Fprintf(a.stderr, "[%d/%d] %s\n", n, all, s.Line())
+	return benchReport(a, r, p)
 }
 
 // benchReport prints the report, or writes it into the files that were named.
-func (a *app) benchReport(r *bench.Report, p *benchParams) error {
+func benchReport(a *app, r *bench.Report, p *benchParams) error {
 	if err := r.WriteFiles(p.json, p.doc); err != nil || p.doc != "" {
 		return err
 	}

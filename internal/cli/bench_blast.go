@@ -14,14 +14,14 @@ import (
 )
 
 // blastCommand is the bare UDP sender and receiver that a run starts at both ends.
-func (a *app) blastCommand() *cobra.Command {
+func blastCommand(a *app) *cobra.Command {
 	var port uint16
 	cfg := blast.Config{Warm: time.Second}
 	c := &cobra.Command{
 		Use: "blast [host]", Hidden: true, Args: optionalHost,
 		Short: "Send UDP datagrams as fast as the kernel takes them, and count what arrives",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.blast(c.Context(), hostArg(args), port, cfg)
+			return runBlast(c.Context(), a, hostArg(args), port, cfg)
 		},
 	}
 	c.Flags().Uint16VarP(&port, "port", "p", 18516, "TCP `port` on which the ends meet")
@@ -32,7 +32,7 @@ func (a *app) blastCommand() *cobra.Command {
 }
 
 // blast is the sender of datagrams if there is a host, else the receiver. Both print what arrived.
-func (a *app) blast(ctx context.Context, host string, port uint16, cfg blast.Config) error {
+func runBlast(ctx context.Context, a *app, host string, port uint16, cfg blast.Config) error {
 	var r blast.Result
 	if host == "" {
 		var lc net.ListenConfig

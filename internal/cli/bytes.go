@@ -2,10 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-
-	"github.com/spf13/pflag"
 )
 
 // parseBytes reads a number of bytes; K, M and G behind it, or k, m and g, stand for 2^10, 2^20 and 2^30.
@@ -28,24 +25,12 @@ func parseBytes(s string) (uint64, error) {
 	return n << by, nil
 }
 
-// sizeFlag is an int that is a number of bytes as a flag.
-type sizeFlag int
-
-func (f *sizeFlag) Explains()      {}
-func (f *sizeFlag) Type() string   { return "bytes" }
-func (f *sizeFlag) String() string { return strconv.Itoa(int(*f)) }
-
-func (f *sizeFlag) Set(s string) error {
-	n, err := parseBytes(s)
-	if err != nil {
-		return err
+// firstDiff returns the index of the first byte in which two slices of the same length differ, -1 if none.
+func firstDiff(a, b []byte) int {
+	for i := range a {
+		if a[i] != b[i] {
+			return i
+		}
 	}
-	*f = sizeFlag(min(n, math.MaxInt))
-	return nil
-}
-
-// addSize adds a flag for a size in bytes.
-func addSize(fs *pflag.FlagSet, size *int, name, letter string, value int, usage string) {
-	*size = value
-	fs.VarP((*sizeFlag)(size), name, letter, usage)
+	return -1
 }

@@ -37,7 +37,7 @@ const (
 	maxBytes = 1 << 23
 )
 
-func (a *app) cmCommand() *cobra.Command {
+func cmCommand(a *app) *cobra.Command {
 	p := &cmParams{}
 	c := &cobra.Command{
 		Use:   "cm {-s | -c host} [flags]",
@@ -64,7 +64,7 @@ number of connections and messages, and the same size. cmtime of rdma-core 52 to
 			if err := p.check(); err != nil {
 				return err
 			}
-			return a.cm(c.Context(), p)
+			return runCM(c.Context(), a, p)
 		},
 	}
 	p.addFlags(c.Flags())
@@ -88,12 +88,11 @@ func (p *cmParams) addFlags(fs *pflag.FlagSet) {
 }
 
 func (p *cmParams) check() error {
-	for _, r := range []intRange{
-		{"-n", p.conns, p.fewest(), maxConns}, {"-D", p.seconds, 0, 1 << 30}, {"-j", p.parallel, 1, maxConns}, {"-C", p.count, 0, maxSends}, {"-S", p.size, 1, maxBytes},
-	} {
-		if err := r.check(); err != nil {
-			return err
-		}
+	err := checkRanges(
+		inRange("-n", p.conns, p.fewest(), maxConns), inRange("-D", p.seconds, 0, 1<<30), inRange("-j", p.parallel, 1, maxConns),
+		inRange("-C", p.count, 0, maxSends), inRange("-S", p.size, 1, maxBytes))
+	if err != nil {
+		return err
 	}
 	if p.server == (p.host != "") {
 		return usagef("give one of -s, to wait for connections, and -c HOST, to make them")
@@ -130,7 +129,7 @@ func (p *cmParams) portSpace() verbs.PortSpace {
 }
 
 // cm runs one end of the test.
-func (a *app) cm(ctx context.Context, p *cmParams) (err error) {
+func runCM(ctx context.Context, a *app, p *cmParams) (err error) {
 	e := &cmEnd{params: p, out: a.stdout, tcp: a.tcp}
 	if p.server {
 		e.dev, e.at, err = a.serving(ctx, &p.device, p.bind)

@@ -15,7 +15,6 @@ import (
 const (
 	cmServerWait = 2 * time.Second // without messages
 	cmClientWait = 5 * time.Second // with messages
-	cmEndWait    = 5 * time.Second // for the peer to answer
 	cmNextWait   = 10 * time.Second
 	cmSilence    = 10 * time.Second // of a peer that lives and sends nothing
 )

@@ -84,8 +84,8 @@ func TestAServerKeepsStepWithCmtimeAndEndsByItself(t *testing.T) {
 		w := newWorld()
 		s := w.start(t.Context(), "cm -s -b 127.66.0.1 -n 30 --step")
 		synctest.Wait()
-		c := w.newCmtime(t, "127.66.0.2", 30)
-		if err := c.runClient(w.callStep(t), "127.66.0.1", "127.66.0.2"); err != nil {
+		c := newCmtime(t, w, "127.66.0.2", 30)
+		if err := c.runClient(callCmtime(t, w), "127.66.0.1", "127.66.0.2"); err != nil {
 			t.Error(err)
 		}
 		<-s.done
@@ -102,9 +102,9 @@ func TestAServerWaitsForAClientThatIsSlow(t *testing.T) {
 		w := newWorld()
 		s := w.start(t.Context(), "cm -s -b 127.66.0.1 -n 5 --step")
 		synctest.Wait()
-		c := w.newCmtime(t, "127.66.0.2", 5)
+		c := newCmtime(t, w, "127.66.0.2", 5)
 		c.pause = 20 * time.Second
-		if err := c.runClient(w.callStep(t), "127.66.0.1", "127.66.0.2"); err != nil {
+		if err := c.runClient(callCmtime(t, w), "127.66.0.1", "127.66.0.2"); err != nil {
 			t.Error(err)
 		}
 		<-s.done
@@ -115,7 +115,7 @@ func TestAServerWaitsForAClientThatIsSlow(t *testing.T) {
 func TestAClientKeepsStepWithCmtime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		s := w.newCmtime(t, "127.66.0.1", 30)
+		s := newCmtime(t, w, "127.66.0.1", 30)
 		if err := s.listen(); err != nil {
 			t.Fatal(err)
 		}
@@ -205,9 +205,9 @@ func TestAServerDoesNotAnswerBeforeAllConnectionsHaveEnded(t *testing.T) {
 		w := newWorld()
 		s := w.start(t.Context(), "cm -s -b 127.66.0.1 -n 3 --step")
 		synctest.Wait()
-		c := w.newCmtime(t, "127.66.0.2", 3)
+		c := newCmtime(t, w, "127.66.0.2", 3)
 		c.keeps = true
-		if err := c.runClient(w.callStep(t), "127.66.0.1", "127.66.0.2"); err == nil {
+		if err := c.runClient(callCmtime(t, w), "127.66.0.1", "127.66.0.2"); err == nil {
 			t.Error("the client ran to its end")
 		}
 		mustEnd(t, s, "in round 1, with 1 of 1 connection: nothing comes from the peer")
@@ -289,7 +289,7 @@ func TestKeepingStepCanBeInterrupted(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				s := w.start(ctx, "cm -s -b 127.66.0.1 -n 3 --step")
 				for range calls {
-					defer w.callStep(t).Close()
+					defer callCmtime(t, w).Close()
 				}
 				synctest.Wait()
 				stop()

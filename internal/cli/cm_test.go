@@ -15,20 +15,6 @@ func cmEnds(flags string) (server, client string) {
 	return "cm -s -b 127.66.0.1 " + flags, "cm -c 127.66.0.1 -b 127.66.0.2 " + flags
 }
 
-// managedPair runs a server and, as soon as it listens, a client to their ends.
-func managedPair(t *testing.T, w func() *world, server, client string) (s, c *run) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := w()
-		s = w.start(t.Context(), server)
-		synctest.Wait()
-		c = w.start(t.Context(), client)
-		<-s.done
-		<-c.done
-	})
-	return s, c
-}
-
 func TestConnectionsAreMadeUsedAndEnded(t *testing.T) {
 	for _, c := range []struct {
 		flags  string

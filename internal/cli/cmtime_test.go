@@ -33,7 +33,7 @@ const (
 )
 
 // newCmtime makes one at an address of the world, for that many connections.
-func (w *world) newCmtime(t *testing.T, addr string, conns int) *cmtime {
+func newCmtime(t *testing.T, w *world, addr string, conns int) *cmtime {
 	t.Helper()
 	l, err := w.net.Open(netip.MustParseAddr(addr), w.mtu)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 		for i := range n {
 			time.Sleep(c.pause)
 			err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-				id, err := m.Connect(now, cm.Peer{GID: qp.GIDFromAddr(mustAddr(to))}, cmtimeREQ(first+bth.QPN(i), mustAddr(from), mustAddr(to)))
+				id, err := m.Connect(now, cm.Peer{GID: qp.GIDFromAddr(netip.MustParseAddr(to))}, cmtimeREQ(first+bth.QPN(i), netip.MustParseAddr(from), netip.MustParseAddr(to)))
 				ids = append(ids, id)
 				return err
 			})
@@ -220,8 +220,8 @@ func (c *cmtime) runServer(conn net.Conn) error {
 	})
 }
 
-// callStep makes the TCP connection of a client that is no gorxe.
-func (w *world) callStep(t *testing.T) net.Conn {
+// callCmtime makes the TCP connection of a client that is no gorxe.
+func callCmtime(t *testing.T, w *world) net.Conn {
 	t.Helper()
 	conn, err := w.dial(t.Context(), "", cmPort)
 	if err != nil {

@@ -6,15 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
 // lookFlags are those of the commands that look into a daemon.
@@ -64,36 +60,6 @@ func ask[T any](ctx context.Context, a *app, f *lookFlags, path string, query ur
 	}
 	print(a.stdout, &v)
 	return nil
-}
-
-// control is a client of the daemon at a socket, or at that which is found.
-func findControl(socket string) *control.Client {
-	if socket == "" {
-		var err error
-		if socket, err = control.FindSocket(); err != nil {
-			return control.NewClient(socket, func(context.Context) (net.Conn, error) { return nil, err })
-		}
-	}
-	return control.NewClient(socket, nil)
-}
-
-// table prints rows in columns, the first row being their names. Rows of people's tables have
-// no empty cells.
-func table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			if cell == "" {
-				cell = "-"
-			}
-			if i > 0 {
-				fmt.Fprint(t, "\t")
-			}
-			fmt.Fprint(t, cell)
-		}
-		fmt.Fprintln(t)
-	}
-	_ = t.Flush()
 }
 
 // age writes a time that has gone by with its two largest units.

@@ -3,16 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorxe/gorxe/internal/serve/daemon"
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
-	"github.com/gorxe/gorxe/trace/text"
 )
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(a *app) *cobra.Command {
 	var file string
 	var check bool
 	var flags config.Flags
@@ -31,7 +29,7 @@ or --region replaces all of the file's.`,
   gorxe daemon -c /etc/gorxe.toml --check          what it would do, or all that is wrong`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			plan, err := a.plan(file, &flags)
+			plan, err := planDaemon(a, file, &flags)
 			if err != nil {
 				return err
 			}
@@ -43,7 +41,7 @@ or --region replaces all of the file's.`,
 			o.Version, o.Stderr, o.Open = buildVersion(), a.stderr, a.open
 			err = daemon.Run(c.Context(), plan, o)
 			if err != nil && !errors.Is(err, context.Canceled) {
-				return &finalError{err} // being stopped is none
+				return &finalError{err: err} // being stopped is none
 			}
 			return err
 		},
@@ -57,32 +55,20 @@ or --region replaces all of the file's.`,
 }
 
 // plan is what the file, if there is one, and the flags make of this host.
-func (a *app) plan(file string, flags *config.Flags) (*daemon.Plan, error) {
+func planDaemon(a *app, file string, flags *config.Flags) (*daemon.Plan, error) {
 	c := config.Default()
 	if file != "" {
 		var err error
 		if c, err = config.Load(file); err != nil {
-			return nil, &listError{err}
+			return nil, &listError{err: err}
 		}
 	}
 	if err := flags.Apply(&c); err != nil {
-		return nil, &listError{err}
+		return nil, &listError{err: err}
 	}
 	p, err := daemon.MakePlan(c, a.host)
 	if err != nil {
-		return nil, &listError{err}
+		return nil, &listError{err: err}
 	}
 	return p, nil
-}
-
-// listError is several errors, each of which people get a line of.
-type listError struct{ err error }
-
-func (e *listError) Error() string { return e.err.Error() }
-func (e *listError) Unwrap() error { return e.err }
-
-func (e *listError) print(a *app) {
-	for _, line := range config.Lines(e.err) {
-		fmt.Fprintln(a.stderr, "gorxe: "+text.Plain(line))
-	}
 }

@@ -3,12 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
-	"io/fs"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,80 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/serve/daemon"
-	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/testnet"
 )
-
-// newMemorySocket is a control socket in memory, which is not there when it is closed.
-func newMemorySocket() *testnet.Listener {
-	l := testnet.Listen()
-	l.Gone = fs.ErrNotExist
-	return l
-}
-
-// host is one with an interface eth0 at 192.0.2.1, the default, and the addresses of a world.
-func (w *world) host() daemon.Host {
-	return daemon.Host{
-		Suggest: func() []string { return []string{"192.0.2.1"} },
-		Addrs: func(device string) ([]netip.Addr, int, string, error) {
-			a, err := netip.ParseAddr(device)
-			if err != nil {
-				return nil, 0, "", errors.New("no network interface " + device)
-			}
-			return []netip.Addr{a}, w.mtu, "eth0", nil
-		},
-		GroupID: func(string) (int, error) { return 0, errors.New("no such group") },
-	}
-}
-
-// startWith is start with a control socket, on which a daemon listens and which others ask.
-func (w *world) startWith(ctx context.Context, socket *testnet.Listener, ready func(string) error, args ...string) *run {
-	r := &run{done: make(chan struct{})}
-	a := &app{
-		stdin: w.stdin, stdout: &r.out, stderr: &r.err, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, addrs: w.addrs, tcp: w, host: w.host(),
-		daemon: daemon.Options{
-			TCP:    func(string) (net.Listener, error) { return &callers{w: w, over: make(chan struct{})}, nil },
-			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },
-			Notify: ready,
-		},
-		control: func(string) *control.Client { return control.NewClient("/run/gorxe/control.sock", socket.Dial) },
-	}
-	go func() {
-		defer close(r.done)
-		r.code = a.main(ctx, args)
-	}()
-	return r
-}
-
-func (w *world) look(t *testing.T, socket *testnet.Listener, line string) *run {
-	t.Helper()
-	r := w.startWith(t.Context(), socket, nil, strings.Fields(line)...)
-	<-r.done
-	return r
-}
-
-// withDaemon runs f while a daemon runs.
-func withDaemon(t *testing.T, line string, f func(t *testing.T, w *world, s *testnet.Listener)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(), newMemorySocket()
-		ready := make(chan string, 2)
-		ctx, stop := context.WithCancel(t.Context())
-		d := w.startWith(ctx, s, func(state string) error { ready <- state; return nil }, strings.Fields(line)...)
-		select {
-		case <-ready:
-		case <-d.done:
-			t.Fatal(d)
-		}
-		f(t, w, s)
-		stop()
-		<-d.done
-		if d.code != 0 {
-			t.Error(d)
-		}
-	})
-}
 
 func TestADaemonIsLookedInto(t *testing.T) {
 	withDaemon(t, "daemon --control-socket /run/g.sock --device 192.0.2.1,name=roce,mtu=512 --device 2001:db8::1,peers=2001:db8::/32", func(t *testing.T, w *world, s *testnet.Listener) {

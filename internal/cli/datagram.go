@@ -5,6 +5,9 @@ import "github.com/gorxe/gorxe/verbs"
 // toolQKey is the Q_Key of every tool's datagrams.
 const toolQKey = 0x11111111
 
+// maxMessage is the length of the longest message, in bytes.
+const maxMessage = 1<<31 - 1
+
 // headerOf is how many bytes stand in front of a message that is received over a service.
 func headerOf(service verbs.QPType) int {
 	if service == verbs.UD {

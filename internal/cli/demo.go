@@ -19,7 +19,7 @@ type demoParams struct {
 	acts  []string // none: the usual ones
 }
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	p := &demoParams{}
 	c := &cobra.Command{
 		Use:   "demo [ACT...]",
@@ -42,7 +42,7 @@ link loses of A's packets is there, what it loses of B's is not.`,
 			if err := p.check(); err != nil {
 				return err
 			}
-			return a.demo(c.Context(), p)
+			return runDemo(c.Context(), a, p)
 		},
 	}
 	fs := c.Flags()
@@ -101,7 +101,7 @@ func (p *demoParams) openLinks() (links [2]packet.Link, err error) {
 }
 
 // demo shows all acts.
-func (a *app) demo(ctx context.Context, p *demoParams) error {
+func runDemo(ctx context.Context, a *app, p *demoParams) error {
 	if err := a.record(p.trace); err != nil {
 		return err
 	}

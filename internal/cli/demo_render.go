@@ -153,10 +153,3 @@ func summary(events []demoEvent) string {
 	}
 	return fmt.Sprintf("%s: %d lost, %d sent again", text, c.lost, c.again)
 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

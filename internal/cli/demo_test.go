@@ -76,3 +76,10 @@ func TestColourOnlyWhereWanted(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestDemoSaysWhichActsThereAre(t *testing.T) {
+	r := newWorld().run(t.Context(), "demo --link pipe wrte")
+	if want := `there is no act "wrte": choose some of write, read, atomic, send, rnr, loss`; r.code != exitUsage || !strings.Contains(r.err.String(), want) {
+		t.Error(r)
+	}
+}

@@ -24,7 +24,7 @@ type devinfoParams struct {
 	json    bool
 }
 
-func (a *app) devinfoCommand() *cobra.Command {
+func devinfoCommand(a *app) *cobra.Command {
 	p := &devinfoParams{}
 	c := &cobra.Command{
 		Use:   "devinfo",
@@ -43,7 +43,7 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
 			if err := p.device.check(); err != nil {
 				return err
 			}
-			return a.devinfo(p)
+			return runDevinfo(a, p)
 		},
 	}
 	fs := c.Flags()
@@ -57,7 +57,7 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
 }
 
 // devinfo prints the devices that p chooses. Without -d, interfaces that cannot carry one are passed over.
-func (a *app) devinfo(p *devinfoParams) error {
+func runDevinfo(a *app, p *devinfoParams) error {
 	names := []string{p.device.dev}
 	if p.device.dev == "" {
 		var err error
@@ -75,7 +75,7 @@ func (a *app) devinfo(p *devinfoParams) error {
 	var infos []deviceInfo
 	var failed []error
 	for _, name := range names {
-		info, err := a.inspect(name, &p.device)
+		info, err := inspect(a, name, &p.device)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
@@ -153,12 +153,12 @@ type gidInfo struct {
 }
 
 // inspect describes the device that there would be on an interface or address.
-func (a *app) inspect(name string, f *deviceFlags) (deviceInfo, error) {
+func inspect(a *app, name string, f *deviceFlags) (deviceInfo, error) {
 	addrs, mtu, netdev, err := a.addrs(name)
 	if err != nil {
 		return deviceInfo{}, err
 	}
-	dev, inUse, err := a.openToLook(name, f.link, addrs, mtu)
+	dev, inUse, err := openToLook(a, name, f.link, addrs, mtu)
 	if err != nil {
 		return deviceInfo{}, err
 	}
@@ -193,7 +193,7 @@ const memoryLink = "pipe"
 
 // openToLook opens a device like that on the addresses of an interface. Links of kinds that do not work everywhere are
 // really opened, unless another program has the port, which inUse says then; all others are in memory.
-func (a *app) openToLook(name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device, inUse error, err error) {
+func openToLook(a *app, name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device, inUse error, err error) {
 	if link != "" && link != "udp" {
 		dev, err = a.open(verbs.Config{Device: name, Link: link})
 		if !errors.Is(err, syscall.EADDRINUSE) {

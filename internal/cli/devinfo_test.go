@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,7 +67,7 @@ func TestDefaultGID(t *testing.T) {
 		w := newWorld()
 		var cfg verbs.Config
 		for _, a := range strings.Fields(tt.addrs) {
-			l, err := w.net.Open(mustAddr(a), 1500)
+			l, err := w.net.Open(netip.MustParseAddr(a), 1500)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,5 +81,29 @@ func TestDefaultGID(t *testing.T) {
 			t.Errorf("of %s: index %d, %v; want %d", tt.addrs, g.Index, err, tt.want)
 		}
 		dev.Close()
+	}
+}
+
+// A daemon has the port of the very interface that somebody looks at.
+func TestDevinfoOpensNothing(t *testing.T) {
+	names, err := usableInterfaces()
+	if err != nil {
+		t.Skip(err)
+	}
+	w := newWorld()
+	r := &run{}
+	a := &app{stdout: &r.out, stderr: &r.err, addrs: w.addrs, commands: commands, open: func(verbs.Config) (*verbs.Device, error) { return nil, errors.New("test") }}
+	if r.code = a.main(t.Context(), []string{"devinfo"}); r.code != 0 || r.err.Len() > 0 {
+		t.Fatal(r)
+	}
+	for _, name := range names {
+		if !strings.Contains(r.out.String(), "hca_id:\t"+name+"\n") {
+			t.Errorf("no device %s: %v", name, r)
+		}
+	}
+	again := &run{}
+	b := &app{stdout: &again.out, stderr: &again.err, addrs: w.addrs, commands: commands, open: a.open}
+	if b.main(t.Context(), []string{"devinfo"}); again.out.String() != r.out.String() {
+		t.Errorf("another look shows another device: %v", again)
 	}
 }

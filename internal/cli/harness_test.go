@@ -3,49 +3,22 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, diff)
-	}
-}
 
 // world is a network in memory with everything that commands open: devices by address, and TCP.
 type world struct {
@@ -65,13 +38,16 @@ type world struct {
 
 	cables sync.Map // netip.Addr to packet.Link: pulled out, that end is gone without a word
 
+	commands []command // that there are
+
 	frames atomic.Int32 // received so far
 	onSeen int32        // when so many were,
 	doThen func()       // this is done
 }
 
-func newWorld() *world {
-	return &world{net: packet.NewPipeNet(), mtu: 1500, calls: make(chan net.Conn)}
+// newWorldOf makes a world for programs with some commands.
+func newWorldOf(commands ...command) *world {
+	return &world{net: packet.NewPipeNet(), mtu: 1500, calls: make(chan net.Conn), commands: commands}
 }
 
 func (w *world) open(cfg verbs.Config) (*verbs.Device, error) {
@@ -168,7 +144,7 @@ func (w *world) start(ctx context.Context, line string) *run {
 
 func (w *world) startWords(ctx context.Context, args []string) *run {
 	r := &run{done: make(chan struct{})}
-	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, addrs: w.addrs, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, live: w.live}
+	a := &app{stdin: w.stdin, stdout: &r.out, stderr: &r.err, addrs: w.addrs, terminal: func(io.Writer) bool { return w.terminal }, open: w.open, tcp: w, live: w.live, commands: w.commands}
 	if w.tcp != nil {
 		a.tcp = w.tcp
 	}
@@ -218,4 +194,19 @@ func mustSucceed(t *testing.T, line string, runs ...*run) {
 	}
 }
 
-var errTest = errors.New("test")
+// tooLong is true for lines with all sizes where the race detector makes minutes of the largest ones.
+func tooLong(line string) bool { return race.Enabled && strings.Contains(line, " -a") }
+
+// managedPair runs a server and, as soon as it listens, a client to their ends.
+func managedPair(t *testing.T, w func() *world, server, client string) (s, c *run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := w()
+		s = w.start(t.Context(), server)
+		synctest.Wait()
+		c = w.start(t.Context(), client)
+		<-s.done
+		<-c.done
+	})
+	return s, c
+}

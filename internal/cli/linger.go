@@ -14,6 +14,9 @@ const (
 	lingerMax   = 3 * time.Second
 )
 
+// cmEndWait is how long an end of a connection of rdma_cm waits for the peer to answer that it ends.
+const cmEndWait = 5 * time.Second
+
 // linger keeps queue pairs alive until their peer has been quiet for a while.
 func linger(ctx context.Context, qps ...*verbs.QP) {
 	tick := time.NewTicker(lingerQuiet)

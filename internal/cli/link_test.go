@@ -28,13 +28,6 @@ func TestDevinfoSaysOfEachKindOfLinkOnce(t *testing.T) {
 	}
 }
 
-func TestChoiceTextIsOneLine(t *testing.T) {
-	want := "xdp: not chosen: xdp 192.0.2.1: eth0: another; program; raw: chosen; udp: not chosen: raw is faster"
-	if got := choiceText(linkChoices); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestLinkOfNoKind(t *testing.T) {
 	r := newWorld().run(t.Context(), "devinfo --link wire -d 127.66.0.1")
 	if r.code != exitUsage || !strings.Contains(r.err.String(), "choose udp, raw, xdp or auto") {

@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
-func (a *app) mrsCommand() *cobra.Command {
+func mrsCommand(a *app) *cobra.Command {
 	var f lookFlags
 	c := lookCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Whoever knows
 a key and is connected may use it: show this to nobody else.`,
@@ -44,7 +44,7 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 	table(w, rows)
 }
 
-func (a *app) cmsCommand() *cobra.Command {
+func cmsCommand(a *app) *cobra.Command {
 	var f lookFlags
 	c := lookCommand("cms", "Show the daemon's connections", `Shows the connections that the connection manager of a running 'gorxe daemon' has, makes or
 has just ended.`, `  gorxe cms`, func(ctx context.Context) error {
@@ -65,7 +65,7 @@ func printCMs(w io.Writer, answer *struct{ CMs []control.CM }) {
 	table(w, rows)
 }
 
-func (a *app) statsCommand() *cobra.Command {
+func statsCommand(a *app) *cobra.Command {
 	var f lookFlags
 	var all bool
 	c := lookCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without

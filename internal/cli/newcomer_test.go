@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/packet"
 )
 
 func TestHelpIsThatOfTheCommand(t *testing.T) {
@@ -23,8 +21,15 @@ func TestHelpIsThatOfTheCommand(t *testing.T) {
 
 func TestShellsComplete(t *testing.T) {
 	iface := "lo"
-	if names, err := usableInterfaces(); err == nil {
-		iface = names[0]
+	ifs, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range ifs {
+		if _, _, _, err := packet.HostAddrs(i.Name); err == nil {
+			iface = i.Name
+			break
+		}
 	}
 	for _, c := range []struct {
 		words []string
@@ -63,56 +68,5 @@ func TestWaitingIsSaidWhenThePortIsOpen(t *testing.T) {
 	r := w.run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
 	if r.code != exitFailure || !strings.Contains(r.err.String(), "in use") || strings.Contains(r.out.String(), "Waiting") {
 		t.Error(r)
-	}
-}
-
-// The index of a GID counts the addresses of the interface that leads to the peer.
-func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer l.Close()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for indexed, want := range map[bool]string{true: "eth7", false: "127.0.0.1"} {
-		opened := ""
-		a := &app{
-			addrs: func(string) ([]netip.Addr, int, string, error) { return nil, 0, "eth7", nil },
-			open: func(cfg verbs.Config) (*verbs.Device, error) {
-				opened = cfg.Device
-				return nil, errTest
-			},
-		}
-		if _, err := a.openAt(&deviceFlags{}, conn, indexed); !errors.Is(err, errTest) || opened != want {
-			t.Errorf("with an index %v: opened %q, %v", indexed, opened, err)
-		}
-	}
-}
-
-// A daemon has the port of the very interface that somebody looks at.
-func TestDevinfoOpensNothing(t *testing.T) {
-	names, err := usableInterfaces()
-	if err != nil {
-		t.Skip(err)
-	}
-	w := newWorld()
-	r := &run{}
-	a := &app{stdout: &r.out, stderr: &r.err, addrs: w.addrs, open: func(verbs.Config) (*verbs.Device, error) { return nil, errTest }}
-	if r.code = a.main(t.Context(), []string{"devinfo"}); r.code != 0 || r.err.Len() > 0 {
-		t.Fatal(r)
-	}
-	for _, name := range names {
-		if !strings.Contains(r.out.String(), "hca_id:\t"+name+"\n") {
-			t.Errorf("no device %s: %v", name, r)
-		}
-	}
-	again := &run{}
-	b := &app{stdout: &again.out, stderr: &again.err, addrs: w.addrs, open: a.open}
-	if b.main(t.Context(), []string{"devinfo"}); again.out.String() != r.out.String() {
-		t.Errorf("another look shows another device: %v", again)
 	}
 }

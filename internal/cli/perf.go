@@ -8,7 +8,7 @@ import (
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
-func (a *app) perfCommand() *cobra.Command {
+func perfCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "perf",
 		Short: "Measure bandwidth or latency, as perftest's ib_* tools do",
@@ -20,7 +20,7 @@ tools do not tell each other.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, t := range wire.Tests {
-		c.AddCommand(a.perfTestCommand(t))
+		c.AddCommand(perfTestCommand(a, t))
 	}
 	return c
 }
@@ -38,7 +38,7 @@ func perfVerb(t wire.Test) (words, heading string) {
 	return "RDMA WRITE", "RDMA_Write"
 }
 
-func (a *app) perfTestCommand(t wire.Test) *cobra.Command {
+func perfTestCommand(a *app, t wire.Test) *cobra.Command {
 	p := &perfParams{test: t}
 	words, _ := perfVerb(t)
 	what := "bandwidth"
@@ -63,9 +63,13 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 			if err := p.complete(c.Flags()); err != nil {
 				return err
 			}
-			return profiled(p.cpuProfile, func() error { return a.perf(c.Context(), p) })
+			return profiled(p.cpuProfile, func() error { return runPerf(c.Context(), a, p) })
 		},
 	}
 	p.addFlags(c.Flags())
+	if t.Atomic() {
+		// The error is of a flag that there is not.
+		_ = c.RegisterFlagCompletionFunc("atomic_type", fixed(func() []cobra.Completion { return []cobra.Completion{fetchAndAdd, cmpAndSwap} }))
+	}
 	return c
 }

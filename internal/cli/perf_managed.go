@@ -15,9 +15,9 @@ import (
 
 // perfManaged runs one end of a test whose connections rdma_cm makes: one for the exchange, and then one for each queue pair, all to
 // the same port.
-func (a *app) perfManaged(ctx context.Context, p *perfParams, out *perfPrinter) (err error) {
+func runManaged(ctx context.Context, a *app, p *perfParams, out *perfPrinter) (err error) {
 	c := &managedConns{}
-	s := &session{role: exchange.Server, stopWatch: func() {}}
+	s := &session{role: exchange.Server}
 	flags := &managedFlags{dev: p.device.dev, link: p.device.link, spin: p.device.spin, faults: p.device.faults, trace: p.device.trace}
 	if p.host != "" {
 		s.role = exchange.Client

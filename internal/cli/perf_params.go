@@ -170,18 +170,16 @@ func (p *perfParams) parseConnection(fs *pflag.FlagSet) (verbs.QPType, error) {
 }
 
 func (p *perfParams) checkRanges(fs *pflag.FlagSet) error {
-	ranges := []intRange{
-		{"-n", p.iters, minIters, maxIters}, {"-t", p.txDepth, 1, maxTxDepth}, {"-r", p.rxDepth, 1, maxRxDepth},
-		{"-q", p.qps, 1, maxQPs}, {"-Q", p.cqMod, 1, maxCQMod}, {"-l", p.postList, 1, p.txDepth}, {"-o", p.outs, 0, 128},
-		{"-u", int(p.timeout), 0, 31}, {"-S", p.sl, 0, 15}, {"-I", p.inline, 0, verbs.MaxInline},
-	}
 	if !p.twoSided() && p.rxDepth != 1 {
 		return usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)
 	}
-	for _, r := range ranges {
-		if err := r.check(); err != nil {
-			return err
-		}
+	err := checkRanges(
+		inRange("-n", p.iters, minIters, maxIters), inRange("-t", p.txDepth, 1, maxTxDepth), inRange("-r", p.rxDepth, 1, maxRxDepth),
+		inRange("-q", p.qps, 1, maxQPs), inRange("-Q", p.cqMod, 1, maxCQMod), inRange("-l", p.postList, 1, p.txDepth),
+		inRange("-o", p.outs, 0, 128), inRange("-u", int(p.timeout), 0, 31), inRange("-S", p.sl, 0, 15),
+		inRange("-I", p.inline, 0, verbs.MaxInline))
+	if err != nil {
+		return err
 	}
 	return checkGIDFlag(fs, "gid-index")
 }

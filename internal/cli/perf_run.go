@@ -11,12 +11,12 @@ import (
 )
 
 // perf runs one end of a perftest tool from the first TCP connection to the result.
-func (a *app) perf(ctx context.Context, p *perfParams) error {
+func runPerf(ctx context.Context, a *app, p *perfParams) error {
 	out := &perfPrinter{out: a.stdout, params: p}
 	if p.managed {
-		return a.perfManaged(ctx, p, out)
+		return runManaged(ctx, a, p, out)
 	}
-	s, err := a.meet(ctx, &meeting{
+	s, err := meet(ctx, a, &meeting{
 		device: &p.device, gidIndex: p.gidIndex, gidFlag: "-x", mtu: p.mtu, host: p.host, port: p.port, foreign: p.foreign, waiting: out.waiting,
 	})
 	if err != nil {

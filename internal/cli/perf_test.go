@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/packet"
@@ -36,9 +35,6 @@ func rows(r *run) []string {
 	}
 	return out
 }
-
-// tooLong is true for lines with all sizes where the race detector makes minutes of the largest ones.
-func tooLong(line string) bool { return race.Enabled && strings.Contains(line, " -a") }
 
 func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 	for _, test := range wire.Tests {
@@ -287,7 +283,7 @@ func completed(t *testing.T, test wire.Test, args ...string) *perfParams {
 	t.Helper()
 	a := &app{}
 	p := &perfParams{test: test}
-	c := a.perfTestCommand(test)
+	c := perfTestCommand(a, test)
 	c.ResetFlags()
 	p.addFlags(c.Flags())
 	if err := c.Flags().Parse(args); err != nil {

@@ -12,9 +12,6 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// errPeerGone is why traffic ends when the peer's TCP connection does.
-var errPeerGone = errors.New("the peer ended the test; look at its output")
-
 // peerGrace is how long traffic goes on after the peer's TCP connection has ended: its last packets may be under way.
 const peerGrace = 500 * time.Millisecond
 

@@ -50,13 +50,10 @@ type pingpongParams struct {
 // header is how many bytes stand in front of a received message.
 func (p *pingpongParams) header() int { return headerOf(p.service) }
 
-// Limits of pingpongParams.
-const (
-	maxMessage = 1<<31 - 1
-	maxSRQQPs  = wire.SRQRecords - 1
-)
+// maxSRQQPs is how many queue pairs can share a receive queue.
+const maxSRQQPs = wire.SRQRecords - 1
 
-func (a *app) pingpongCommand() *cobra.Command {
+func pingpongCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pingpong",
 		Short: "Send messages to and fro, as ibv_*_pingpong do",
@@ -64,12 +61,12 @@ func (a *app) pingpongCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, k := range pingpongKinds {
-		c.AddCommand(a.pingpongKindCommand(k))
+		c.AddCommand(pingpongKindCommand(a, k))
 	}
 	return c
 }
 
-func (a *app) pingpongKindCommand(k pingpongKind) *cobra.Command {
+func pingpongKindCommand(a *app, k pingpongKind) *cobra.Command {
 	p := &pingpongParams{pingpongKind: k}
 	same, size := "size, count and path MTU", 65536
 	if k.service == verbs.UD {
@@ -90,7 +87,7 @@ client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
 			if err := p.check(c.Flags()); err != nil {
 				return err
 			}
-			return a.pingpong(c.Context(), p)
+			return runPingpong(c.Context(), a, p)
 		},
 	}
 	p.addFlags(c.Flags())
@@ -143,16 +140,14 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 	if err := checkRefused(fs); err != nil {
 		return err
 	}
-	for _, r := range []intRange{
-		{"-s", p.size, 1, maxMessage}, {"-n", p.iters, 1, maxMessage}, {"-r", p.rxDepth, 1, verbs.MaxQPWR},
-		{"-l", p.sl, 0, 15},
-	} {
-		if err := r.check(); err != nil {
-			return err
-		}
+	err := checkRanges(
+		inRange("-s", p.size, 1, maxMessage), inRange("-n", p.iters, 1, maxMessage), inRange("-r", p.rxDepth, 1, verbs.MaxQPWR),
+		inRange("-l", p.sl, 0, 15))
+	if err != nil {
+		return err
 	}
 	if p.shared {
-		if err := (intRange{"-q", p.qps, 1, maxSRQQPs}).check(); err != nil {
+		if err := checkRanges(inRange("-q", p.qps, 1, maxSRQQPs)); err != nil {
 			return err
 		}
 		if p.qps > p.rxDepth {
@@ -166,66 +161,6 @@ func (p *pingpongParams) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	return p.device.check()
-}
-
-// intRange is the range of a flag.
-type intRange struct {
-	flag            string
-	value, min, max int
-}
-
-func (r intRange) check() error {
-	if r.value < r.min || r.value > r.max {
-		return usagef("%s %d: must be %d to %d", r.flag, r.value, r.min, r.max)
-	}
-	return nil
-}
-
-// checkGIDFlag refuses a negative GID index that was given; not giving one is another thing.
-func checkGIDFlag(fs *pflag.FlagSet, name string) error {
-	f := fs.Lookup(name)
-	if v, _ := fs.GetInt(name); f.Changed && v < 0 {
-		return usagef("-%s %d: GID indexes start at 0; 'gorxe devinfo -v' lists them", f.Shorthand, v)
-	}
-	return nil
-}
-
-// defaultInWords keeps the help text from repeating as a number what the description already says of the default.
-func defaultInWords(fs *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		fs.Lookup(name).DefValue = "0"
-	}
-}
-
-// refused is the annotation of flags that the original tool has and gorxe does not; it says why.
-const refused = "gorxe_refused"
-
-// addAccepted adds a flag of the original tool that changes nothing here.
-func addAccepted(fs *pflag.FlagSet, name, letter string) {
-	fs.BoolP(name, letter, false, "accepted, changes nothing")
-	fs.Lookup(name).Hidden = true
-}
-
-// addRefused adds a flag of the original tool that gorxe cannot serve, to refuse it with a reason instead of as unknown.
-func addRefused(fs *pflag.FlagSet, name, letter, why string) {
-	fs.StringP(name, letter, "", why)
-	f := fs.Lookup(name)
-	f.Hidden, f.NoOptDefVal = true, "set"
-	f.Annotations = map[string][]string{refused: {why}}
-}
-
-func checkRefused(fs *pflag.FlagSet) error {
-	var err error
-	fs.Visit(func(f *pflag.Flag) {
-		if why, ok := f.Annotations[refused]; ok && err == nil {
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
-			}
-			err = usagef("%s is not supported: %s; leave it out", name, why[0])
-		}
-	})
-	return err
 }
 
 // describe gives the parameters that both ends must have in common.

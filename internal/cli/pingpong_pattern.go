@@ -98,13 +98,3 @@ func freshStock(n int, chk bool) []byte {
 	fillStock(b, chk)
 	return b
 }
-
-// firstDiff returns the index of the first byte in which two slices of the same length differ, -1 if none.
-func firstDiff(a, b []byte) int {
-	for i := range a {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return -1
-}

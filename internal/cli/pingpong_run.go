@@ -11,8 +11,8 @@ import (
 )
 
 // pingpong runs one end from the first TCP connection to the result.
-func (a *app) pingpong(ctx context.Context, p *pingpongParams) error {
-	s, err := a.meet(ctx, &meeting{device: &p.device, gidIndex: p.gidIndex, gidFlag: "-g", mtu: p.mtu, host: p.host, port: p.port, foreign: p.foreign})
+func runPingpong(ctx context.Context, a *app, p *pingpongParams) error {
+	s, err := meet(ctx, a, &meeting{device: &p.device, gidIndex: p.gidIndex, gidFlag: "-g", mtu: p.mtu, host: p.host, port: p.port, foreign: p.foreign})
 	if err != nil {
 		return err
 	}
@@ -122,24 +122,24 @@ func (e *pingpongEnd) connect(remote []wire.Dest) error {
 	if err := e.checkNamed(e.remote.GID, "-g"); err != nil {
 		return err
 	}
-	connect := e.connectPingpong
+	connect := connectPingpong
 	if e.params.service == verbs.UD {
 		connect = e.startDatagrams
 	}
-	if err := connect(e.qp, e.psn, e.remote); err != nil {
+	if err := connect(e.session, e.qp, e.psn, e.remote); err != nil {
 		return err
 	}
 	return e.postReceives()
 }
 
 // startDatagrams moves the queue pair to RTS and makes the way to the peer.
-func (e *pingpongEnd) startDatagrams(q *verbs.QP, psn verbs.PSN, remote wire.Dest) (err error) {
-	e.ah, err = e.datagrams(e.pd, q, psn, remote.GID, 0)
+func (e *pingpongEnd) startDatagrams(s *session, q *verbs.QP, psn verbs.PSN, remote wire.Dest) (err error) {
+	e.ah, err = s.datagrams(e.pd, q, psn, remote.GID, 0)
 	return err
 }
 
 // connectPingpong moves a queue pair to RTS with the attributes of rdma-core's pingpongs.
-func (s *session) connectPingpong(q *verbs.QP, psn verbs.PSN, remote wire.Dest) error {
+func connectPingpong(s *session, q *verbs.QP, psn verbs.PSN, remote wire.Dest) error {
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = s.mtu, 0, 1, 1
 	return q.Connect(

@@ -121,7 +121,7 @@ func (e *srqEnd) connect(remote []wire.Dest) error {
 		if err := e.checkNamed(q.remote.GID, "-g"); err != nil {
 			return err
 		}
-		if err := e.connectPingpong(q.QP, q.psn, q.remote); err != nil {
+		if err := connectPingpong(e.session, q.QP, q.psn, q.remote); err != nil {
 			return err
 		}
 	}

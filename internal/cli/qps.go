@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
-func (a *app) qpsCommand() *cobra.Command {
+func qpsCommand(a *app) *cobra.Command {
 	var f lookFlags
 	var typ, state string
 	var watch bool
@@ -39,7 +39,7 @@ queues and how many they hold, RETRY what is left of the retries, RESENT packets
 			if !watch {
 				return show()
 			}
-			return a.repeat(ctx, interval, show)
+			return repeat(ctx, a, interval, show)
 		})
 	fs := c.Flags()
 	f.add(fs, true)
@@ -52,7 +52,7 @@ queues and how many they hold, RETRY what is left of the retries, RESENT packets
 
 // repeat shows something every so often until ctx ends, which is no failure. On a terminal each
 // takes the place of the one before, elsewhere an empty line stands between two.
-func (a *app) repeat(ctx context.Context, interval time.Duration, show func() error) error {
+func repeat(ctx context.Context, a *app, interval time.Duration, show func() error) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()
 	terminal := isTerminal(a.stdout)

@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/gorxe/gorxe/trace"
-	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
 // told is what 'gorxe trace' prints.
@@ -118,13 +112,6 @@ func TestATraceThatCannotBeWrittenIsSaidBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-func TestDemoSaysWhichActsThereAre(t *testing.T) {
-	r := newWorld().run(t.Context(), "demo --link pipe wrte")
-	if want := `there is no act "wrte": choose some of write, read, atomic, send, rnr, loss`; r.code != exitUsage || !strings.Contains(r.err.String(), want) {
-		t.Error(r)
-	}
-}
-
 // Wireshark finds packets, directions, the interface and what gorxe noted.
 func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
@@ -171,34 +158,5 @@ func TestDatagramsHaveTheirWorkRequests(t *testing.T) {
 		if n := strings.Count(text, want); n != 3 {
 			t.Errorf("%d of %q in\n%s", n, want, text)
 		}
-	}
-}
-
-func TestTraceSaysWhatATraceHasNot(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.pcapng")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := trace.Open(bytes.NewReader(aConversation(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapng.NewWriter(f, pcapng.Options{})
-	var frame trace.Frame
-	for _, comment := range []string{"7 packets before this one are missing: they came faster than the trace could be written", "something else", "7 packets"} {
-		if err := in.Next(&frame); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Frame(&frame, comment); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r := newWorld().run(t.Context(), "trace "+path)
-	if want := path + ": 7 packets missing: they came faster than they could be written\n"; r.code != 0 || r.err.String() != want {
-		t.Error(r)
 	}
 }

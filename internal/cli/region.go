@@ -26,7 +26,7 @@ func (f *regionFlags) add(fs *pflag.FlagSet) {
 	f.device.add(fs)
 }
 
-func (a *app) regionCommand() *cobra.Command {
+func regionCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "region",
 		Short: "Use memory that a 'gorxe daemon' exports by name",
@@ -40,11 +40,11 @@ port stands in brackets.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.regionLsCommand(), a.regionReadCommand(), a.regionWriteCommand(), a.regionWatchCommand())
+	c.AddCommand(regionLsCommand(a), regionReadCommand(a), regionWriteCommand(a), regionWatchCommand(a))
 	return c
 }
 
-func (a *app) regionLsCommand() *cobra.Command {
+func regionLsCommand(a *app) *cobra.Command {
 	var f regionFlags
 	var asJSON bool
 	c := &cobra.Command{
@@ -112,7 +112,7 @@ func hostAndName(c *cobra.Command, arg string) (host, name string, err error) {
 }
 
 // withRegion connects to HOST/NAME and calls use.
-func (a *app) withRegion(c *cobra.Command, f *regionFlags, arg string, use func(context.Context, *region.Conn) error) error {
+func withRegion(a *app, c *cobra.Command, f *regionFlags, arg string, use func(context.Context, *region.Conn) error) error {
 	host, name, err := hostAndName(c, arg)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/region"
 )
 
-func (a *app) regionReadCommand() *cobra.Command {
+func regionReadCommand(a *app) *cobra.Command {
 	var f regionFlags
 	var at byteRange
 	var out string
@@ -26,7 +26,7 @@ to a terminal unless -o - says so.`,
   gorxe region read 192.0.2.7/scratch --offset 4K --length 16 | hexdump -C`,
 		Args: oneRegion(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withRegion(c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
+			return withRegion(a, c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
 				off, n := at.of(r.Len())
 				if err := r.Fits(region.Read, off, n); err != nil {
 					return err
@@ -75,7 +75,7 @@ func (t *textOnly) Write(p []byte) (int, error) {
 	return t.w.Write(p)
 }
 
-func (a *app) regionWriteCommand() *cobra.Command {
+func regionWriteCommand(a *app) *cobra.Command {
 	var f regionFlags
 	var offset byteCount
 	c := &cobra.Command{
@@ -87,12 +87,12 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
   echo hello | gorxe region write 192.0.2.7/scratch --offset 4K`,
 		Args: oneRegion(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			in, size, err := a.input(args[1:])
+			in, size, err := regionInput(a, args[1:])
 			if err != nil {
 				return err
 			}
 			defer in.Close()
-			return a.withRegion(c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
+			return withRegion(a, c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
 				if err := r.Fits(region.Write, uint64(offset), size); err != nil {
 					return err
 				}
@@ -114,7 +114,7 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
 }
 
 // input opens what is to be written, and says how long it is where that is known, else 0.
-func (a *app) input(args []string) (io.ReadCloser, uint64, error) {
+func regionInput(a *app, args []string) (io.ReadCloser, uint64, error) {
 	if len(args) == 0 || args[0] == "-" {
 		return io.NopCloser(a.stdin), 0, nil
 	}

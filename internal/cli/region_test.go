@@ -19,8 +19,8 @@ import (
 const exporting = "daemon --region name=scratch,size=1MiB,access=read,access=write --region name=ro,size=4096" +
 	" --region name=drop,size=64,access=write --region name=theirs,size=8,peers=192.0.2.99"
 
-// region runs a command about regions from another host.
-func (w *world) region(t *testing.T, s *testnet.Listener, line string) *run {
+// runRegion runs a command about regions from another host.
+func runRegion(t *testing.T, w *world, s *testnet.Listener, line string) *run {
 	t.Helper()
 	return w.look(t, s, "region "+line+" -I 192.0.2.2")
 }
@@ -29,7 +29,7 @@ func TestRegionsAreListed(t *testing.T) {
 	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		all := ""
 		for _, line := range []string{"ls 192.0.2.1", "ls 192.0.2.1:7175 --json"} {
-			r := w.region(t, s, line)
+			r := runRegion(t, w, s, line)
 			mustSucceed(t, line, r)
 			all += "$ gorxe region " + line + "\n" + r.out.String()
 		}
@@ -62,28 +62,28 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 	}
 	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		w.fault = packet.FaultConfig{Seed: 3, Drop: 0.01}
-		write := w.region(t, s, "write 192.0.2.1/scratch "+file("in"))
+		write := runRegion(t, w, s, "write 192.0.2.1/scratch "+file("in"))
 		if write.code != 0 || write.err.String() != "1048576 bytes written\n" || write.out.Len() > 0 {
 			t.Fatal(write)
 		}
-		r := w.region(t, s, "read 192.0.2.1/scratch")
+		r := runRegion(t, w, s, "read 192.0.2.1/scratch")
 		mustSucceed(t, "read", r)
 		if !bytes.Equal(r.out.Bytes(), want) {
 			t.Errorf("%d bytes came back, and not as they were", r.out.Len())
 		}
-		r = w.region(t, s, "read 192.0.2.1:7175/scratch -o "+file("out"))
+		r = runRegion(t, w, s, "read 192.0.2.1:7175/scratch -o "+file("out"))
 		mustSucceed(t, "read -o", r)
 		if got, err := os.ReadFile(file("out")); err != nil || !bytes.Equal(got, want) || r.out.Len() > 0 {
 			t.Errorf("%d bytes in the file, and not as they were: %v", len(got), err)
 		}
 		w.stdin = strings.NewReader("hello\n")
-		if r := w.region(t, s, "write 192.0.2.1/scratch - --offset 0x10"); r.code != 0 || r.err.String() != "6 bytes written\n" {
+		if r := runRegion(t, w, s, "write 192.0.2.1/scratch - --offset 0x10"); r.code != 0 || r.err.String() != "6 bytes written\n" {
 			t.Error(r)
 		}
 		for line, want := range map[string]string{
 			"--offset 16 --length 6": "hello\n", "--length 18": "0123456789abcdefhe", "--offset 1048575": "f", "--offset 1M": "", "--offset 1023K --length 2": "01",
 		} {
-			if r := w.region(t, s, "read 192.0.2.1/scratch "+line); r.code != 0 || r.out.String() != want {
+			if r := runRegion(t, w, s, "read 192.0.2.1/scratch "+line); r.code != 0 || r.out.String() != want {
 				t.Errorf("%s: want %q: %v", line, want, r)
 			}
 		}
@@ -93,17 +93,17 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 func TestATerminalGetsTextOnly(t *testing.T) {
 	withDaemon(t, exporting, func(t *testing.T, w *world, s *testnet.Listener) {
 		w.stdin = strings.NewReader("täxt\t\n\x1b[2J")
-		if r := w.region(t, s, "write 192.0.2.1/scratch"); r.code != 0 {
+		if r := runRegion(t, w, s, "write 192.0.2.1/scratch"); r.code != 0 {
 			t.Fatal(r)
 		}
 		w.terminal = true
-		if r := w.region(t, s, "read 192.0.2.1/scratch --length 7"); r.code != 0 || r.out.String() != "täxt\t\n" {
+		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 7"); r.code != 0 || r.out.String() != "täxt\t\n" {
 			t.Error(r)
 		}
-		if r := w.region(t, s, "read 192.0.2.1/scratch --length 8"); r.code != exitFailure || r.out.Len() > 0 || !strings.Contains(r.err.String(), "-o FILE") {
+		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8"); r.code != exitFailure || r.out.Len() > 0 || !strings.Contains(r.err.String(), "-o FILE") {
 			t.Error(r)
 		}
-		if r := w.region(t, s, "read 192.0.2.1/scratch --length 8 -o -"); r.code != 0 || r.out.Len() != 8 {
+		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8 -o -"); r.code != 0 || r.out.Len() != 8 {
 			t.Error(r)
 		}
 	})
@@ -116,7 +116,7 @@ func TestChangesAreWatched(t *testing.T) {
 		watch := w.startWith(ctx, s, nil, strings.Fields("region watch 192.0.2.1/scratch -I 192.0.2.3 --offset 5 --length 40 --interval 10s")...)
 		put := func(text, offset string) {
 			w.stdin = strings.NewReader(text)
-			if r := w.region(t, s, "write 192.0.2.1/scratch --offset "+offset); r.code != 0 {
+			if r := runRegion(t, w, s, "write 192.0.2.1/scratch --offset "+offset); r.code != 0 {
 				t.Fatal(r)
 			}
 			time.Sleep(11 * time.Second)
@@ -203,7 +203,7 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 				line += " --offset 54"
 				w.stdin = strings.NewReader("0123456789x")
 			}
-			r := w.region(t, s, line)
+			r := runRegion(t, w, s, line)
 			if r.code != c.code || !strings.Contains(r.err.String(), c.want) {
 				t.Errorf("%s: want %d and %q in it: %v", line, c.code, c.want, r)
 			}
@@ -216,7 +216,7 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 
 func TestTooMuchToWatch(t *testing.T) {
 	withDaemon(t, "daemon --region name=big,size=1GiB", func(t *testing.T, w *world, s *testnet.Listener) {
-		if r := w.region(t, s, "watch 192.0.2.1/big"); r.code != exitFailure || !strings.Contains(r.err.String(), "1073741824 bytes are too many to watch: choose 67108864 at most") {
+		if r := runRegion(t, w, s, "watch 192.0.2.1/big"); r.code != exitFailure || !strings.Contains(r.err.String(), "1073741824 bytes are too many to watch: choose 67108864 at most") {
 			t.Error(r)
 		}
 	})

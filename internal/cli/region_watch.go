@@ -16,7 +16,7 @@ import (
 // maxWatched is how many bytes can be watched: two copies of them are kept.
 const maxWatched = 64 << 20
 
-func (a *app) regionWatchCommand() *cobra.Command {
+func regionWatchCommand(a *app) *cobra.Command {
 	var f regionFlags
 	var at byteRange
 	var interval time.Duration
@@ -33,8 +33,8 @@ between two looks and back is not seen.`,
 			if interval <= 0 {
 				return usagef("--interval %v: it must be more than 0", interval)
 			}
-			return a.withRegion(c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
-				return a.watchRegion(ctx, r, &at, interval)
+			return withRegion(a, c, &f, args[0], func(ctx context.Context, r *region.Conn) error {
+				return watchRegion(ctx, a, r, &at, interval)
 			})
 		},
 	}
@@ -46,7 +46,7 @@ between two looks and back is not seen.`,
 	return c
 }
 
-func (a *app) watchRegion(ctx context.Context, r *region.Conn, at *byteRange, interval time.Duration) error {
+func watchRegion(ctx context.Context, a *app, r *region.Conn, at *byteRange, interval time.Duration) error {
 	off, n := at.of(r.Len())
 	if err := r.Fits(region.Read, off, n); err != nil {
 		return err

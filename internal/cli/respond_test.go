@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,35 +15,6 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/respond"
 	"github.com/gorxe/gorxe/verbs"
 )
-
-// callers are the clients of a world as a listener.
-type callers struct {
-	w    *world
-	over chan struct{}
-	once sync.Once
-}
-
-func (l *callers) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.w.calls:
-		return called{c}, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-func (l *callers) Close() error   { l.once.Do(func() { close(l.over) }); return nil }
-func (l *callers) Addr() net.Addr { return responderAddr }
-
-// called is a connection in memory that came from a host.
-type called struct{ net.Conn }
-
-var (
-	responderAddr = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.1:18515"))
-	callerAddr    = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.2:40000"))
-)
-
-func (called) LocalAddr() net.Addr  { return responderAddr }
-func (called) RemoteAddr() net.Addr { return callerAddr }
 
 // responding runs f while a responder answers in the world, and returns what it counted and logged. Nothing of it may be left when all
 // clients are gone.

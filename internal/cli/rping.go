@@ -27,7 +27,7 @@ type rpingParams struct {
 	persistent     bool
 }
 
-func (a *app) rpingCommand() *cobra.Command {
+func rpingCommand(a *app) *cobra.Command {
 	p := &rpingParams{}
 	c := &cobra.Command{
 		Use:   "rping -s|-c [flags]",
@@ -43,9 +43,9 @@ rping of rdma-core; flags are those of rping.`,
 				return err
 			}
 			if p.server {
-				return a.rpingServer(c.Context(), p)
+				return rpingServer(c.Context(), a, p)
 			}
-			return a.rpingClient(c.Context(), p)
+			return rpingClient(c.Context(), a, p)
 		},
 	}
 	fs := c.Flags()
@@ -73,14 +73,14 @@ func (p *rpingParams) check() error {
 	if p.client && p.addr == "" {
 		return usagef("-c needs the server's address: -a ADDRESS")
 	}
-	if err := (intRange{"-S", p.size, rping.MinSize, rping.MaxSize}).check(); err != nil {
+	if err := checkRanges(inRange("-S", p.size, rping.MinSize, rping.MaxSize)); err != nil {
 		return err
 	}
 	return p.device.check()
 }
 
 // rpingServer serves one client, or all that come.
-func (a *app) rpingServer(ctx context.Context, p *rpingParams) error {
+func rpingServer(ctx context.Context, a *app, p *rpingParams) error {
 	dev, at, err := a.serving(ctx, &p.device, p.addr)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) rpingServer(ctx context.Context, p *rpingParams) error {
 	}
 }
 
-func (a *app) rpingClient(ctx context.Context, p *rpingParams) error {
+func rpingClient(ctx context.Context, a *app, p *rpingParams) error {
 	dev, to, err := a.dialing(ctx, &p.device, p.source, p.addr, p.port)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -80,5 +81,14 @@ func TestRpingSaysWhatIsWrong(t *testing.T) {
 				<-s.done
 			})
 		})
+	}
+}
+
+// The data of a ping comes from a peer.
+func TestAPingIsPrintedWithoutControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	(&rpingParams{verbose: true}).print(&app{stdout: &out}, "ping data: ")([]byte("e\x1b]0;owned\a\u202eth"))
+	if want := "ping data: e\ufffd]0;owned\ufffd\ufffdth\n"; out.String() != want {
+		t.Errorf("a ping is printed as %q", out.String())
 	}
 }

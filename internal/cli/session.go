@@ -35,13 +35,13 @@ type session struct {
 	foreign foreignGIDs     // that the peer may name
 	peers   *exchange.Peers // with foreign, once it was asked
 
-	stopWatch func()
+	stopWatch func() // nil without
 }
 
 // meet opens the device and the TCP connection to the peer, which ctx interrupts and exchangeTimeout limits. What the flags
 // alone show to be wrong is said before anybody connects.
-func (a *app) meet(ctx context.Context, m *meeting) (*session, error) {
-	s := &session{stopWatch: func() {}, foreign: m.foreign}
+func meet(ctx context.Context, a *app, m *meeting) (*session, error) {
+	s := &session{foreign: m.foreign}
 	if err := s.begin(ctx, a, m); err != nil {
 		s.close()
 		return nil, err
@@ -60,7 +60,7 @@ func (s *session) begin(ctx context.Context, a *app, m *meeting) (err error) {
 			return err
 		}
 	}
-	if s.conn, s.role, err = a.connect(ctx, m.host, m.port, m.waiting); err != nil || s.dev != nil {
+	if s.conn, s.role, err = connectTools(ctx, a, m.host, m.port, m.waiting); err != nil || s.dev != nil {
 		return err
 	}
 	if s.dev, err = a.openAt(m.device, s.conn, m.gidIndex >= 0); err != nil {
@@ -79,7 +79,9 @@ func (s *session) choosePath(m *meeting) (err error) {
 
 // close ends what meet began, as far as it came.
 func (s *session) close() {
-	s.stopWatch()
+	if s.stopWatch != nil {
+		s.stopWatch()
+	}
 	if s.dev != nil {
 		s.dev.Close()
 	}

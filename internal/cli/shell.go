@@ -11,15 +11,14 @@ import (
 
 // Values of flags that a shell can complete, by the names of the flags.
 var flagValues = map[string]func() []cobra.Completion{
-	"ib-dev":      deviceNames,
-	"interface":   deviceNames,
-	"device":      deviceNames,
-	"link":        packet.Kinds,
-	"mtu":         mtuNames,
-	"log-level":   logLevels,
-	"atomic_type": func() []cobra.Completion { return []cobra.Completion{fetchAndAdd, cmpAndSwap} },
-	"port-space":  func() []cobra.Completion { return []cobra.Completion{"tcp", "udp"} },
-	"connection":  func() []cobra.Completion { return []cobra.Completion{"RC", "UC", "UD"} },
+	"ib-dev":     deviceNames,
+	"interface":  deviceNames,
+	"device":     deviceNames,
+	"link":       packet.Kinds,
+	"mtu":        mtuNames,
+	"log-level":  logLevels,
+	"port-space": func() []cobra.Completion { return []cobra.Completion{"tcp", "udp"} },
+	"connection": func() []cobra.Completion { return []cobra.Completion{"RC", "UC", "UD"} },
 }
 
 // Commands whose arguments are files.

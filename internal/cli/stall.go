@@ -103,3 +103,6 @@ func watchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence 
 		watching.Wait()
 	}
 }
+
+// errPeerGone is why traffic ends when the peer's TCP connection does.
+var errPeerGone = errors.New("the peer ended the test; look at its output")

@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 )
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(a *app) *cobra.Command {
 	var f lookFlags
 	c := lookCommand("status", "Show the daemon, its devices and their GIDs", `Shows what a running 'gorxe daemon' is and does.`,
 		`  gorxe status
@@ -90,7 +90,7 @@ func peersText(peers []netip.Prefix) string {
 	return strings.Join(words, ",")
 }
 
-func (a *app) loglevelCommand() *cobra.Command {
+func loglevelCommand(a *app) *cobra.Command {
 	var f lookFlags
 	c := &cobra.Command{
 		Use:   "loglevel [LEVEL]",

@@ -28,7 +28,7 @@ type traceParams struct {
 	html                     string // a file
 }
 
-func (a *app) traceCommand() *cobra.Command {
+func traceCommand(a *app) *cobra.Command {
 	p := &traceParams{}
 	c := &cobra.Command{
 		Use:   "trace [FILE|-]",
@@ -57,7 +57,7 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
 			if err := p.check(); err != nil {
 				return err
 			}
-			return a.trace(c.Context(), p)
+			return runTrace(c.Context(), a, p)
 		},
 	}
 	fs := c.Flags()
@@ -119,7 +119,7 @@ func filterHelp() string {
 }
 
 // trace reads a capture and writes what was asked for.
-func (a *app) trace(ctx context.Context, p *traceParams) error {
+func runTrace(ctx context.Context, a *app, p *traceParams) error {
 	chosen, err := filter.Parse(p.filter)
 	if err != nil {
 		return usagef("--%v", err)
@@ -129,12 +129,12 @@ func (a *app) trace(ctx context.Context, p *traceParams) error {
 		t.Filter = chosen
 	}
 	if p.live.iface != "" {
-		return a.traceLive(ctx, p, t)
+		return runLive(ctx, a, p, t)
 	}
 	if p.live.daemon {
-		return a.traceDaemon(ctx, p, t)
+		return runDaemonTrace(ctx, a, p, t)
 	}
-	in, name, err := a.openCapture(p.source)
+	in, name, err := openCapture(a, p.source)
 	if err != nil {
 		return err
 	}
@@ -161,14 +161,14 @@ func (a *app) trace(ctx context.Context, p *traceParams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	a.traceSummary(name, t)
+	printSummary(a, name, t)
 	return nil
 }
 
 const standardInput = "standard input"
 
 // openCapture opens the file, or standard input.
-func (a *app) openCapture(source string) (io.ReadCloser, string, error) {
+func openCapture(a *app, source string) (io.ReadCloser, string, error) {
 	if source == "" || source == "-" {
 		if source == "" && isTerminalReader(a.stdin) {
 			return nil, "", usagef("trace needs a FILE, or a capture in standard input")
@@ -244,7 +244,7 @@ func untilSilent(ctx context.Context, read func(context.Context) error) error {
 }
 
 // traceSummary says on stderr what was left out, and why nothing was shown.
-func (a *app) traceSummary(name string, t *tracing) {
+func printSummary(a *app, name string, t *tracing) {
 	c := t.Counts()
 	if c.Packets == 0 {
 		fmt.Fprintf(a.stderr, "%s: no RoCEv2 packets in %s\n", name, plural(int(c.Frames), "frame"))

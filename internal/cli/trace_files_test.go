@@ -3,10 +3,14 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
 func TestTraceAsJSONIsAnObjectALine(t *testing.T) {
@@ -90,5 +94,34 @@ func TestThePageOfACaptureIsNotWrittenOverIt(t *testing.T) {
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, capture) {
 		t.Errorf("the capture is not what it was: %d bytes, %v", len(now), err)
+	}
+}
+
+func TestTraceSaysWhatATraceHasNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pcapng")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := trace.Open(bytes.NewReader(aConversation(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := pcapng.NewWriter(f, pcapng.Options{})
+	var frame trace.Frame
+	for _, comment := range []string{"7 packets before this one are missing: they came faster than the trace could be written", "something else", "7 packets"} {
+		if err := in.Next(&frame); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Frame(&frame, comment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r := newWorld().run(t.Context(), "trace "+path)
+	if want := path + ": 7 packets missing: they came faster than they could be written\n"; r.code != 0 || r.err.String() != want {
+		t.Error(r)
 	}
 }

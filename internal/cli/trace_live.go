@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe/trace"
-	"github.com/gorxe/gorxe/trace/live"
 )
 
 // liveFlags choose a capture that goes on.
@@ -47,18 +46,8 @@ func (f *liveFlags) check(source string) error {
 	return nil
 }
 
-// liveCapture is a capture that goes on until it is closed, which may be done at any time.
-type liveCapture interface {
-	Next(*trace.Frame) error
-	Missed() uint64
-	Close() error
-}
-
-// openLive begins a capture; idle is called before it is waited for.
-func openLive(iface string, idle func()) (liveCapture, error) { return live.Open(iface, idle) }
-
 // traceLive captures until ctx ends, which is no failure.
-func (a *app) traceLive(ctx context.Context, p *traceParams, t *tracing) error {
+func runLive(ctx context.Context, a *app, p *traceParams, t *tracing) error {
 	c, err := a.live(p.live.iface, func() { _ = t.Flush() })
 	if err != nil {
 		return err
@@ -73,7 +62,7 @@ func (a *app) traceLive(ctx context.Context, p *traceParams, t *tracing) error {
 	if err := t.run(context.WithoutCancel(ctx), c); err != nil {
 		return fmt.Errorf("%s: %w", p.live.iface, err)
 	}
-	a.traceSummary(p.live.iface, t)
+	printSummary(a, p.live.iface, t)
 	if missed := c.Missed(); missed > 0 {
 		fmt.Fprintf(a.stderr, "%s: %s missed: they came faster than they could be read\n", p.live.iface, plural(int(missed), "frame"))
 	}
@@ -81,7 +70,7 @@ func (a *app) traceLive(ctx context.Context, p *traceParams, t *tracing) error {
 }
 
 // traceDaemon shows what a daemon sees until ctx or the daemon ends, which is no failure.
-func (a *app) traceDaemon(ctx context.Context, p *traceParams, t *tracing) error {
+func runDaemonTrace(ctx context.Context, a *app, p *traceParams, t *tracing) error {
 	query := url.Values{}
 	if p.live.peer != "" {
 		query.Set("peer", p.live.peer)
@@ -103,7 +92,7 @@ func (a *app) traceDaemon(ctx context.Context, p *traceParams, t *tracing) error
 	if err != nil {
 		return fmt.Errorf("the daemon: %w", err)
 	}
-	a.traceSummary("the daemon", t)
+	printSummary(a, "the daemon", t)
 	return nil
 }
 

@@ -26,11 +26,11 @@ type finish func() error
 
 // traceOutputs are all kinds; the last is what there is when no other is asked for.
 var traceOutputs = []traceOutput{
-	{asked: func(p *traceParams) bool { return p.pcapng != "" }, open: (*app).tracePcapng},
-	{asked: func(p *traceParams) bool { return p.html != "" }, open: (*app).traceHTML},
-	{asked: func(p *traceParams) bool { return p.json }, stdout: true, open: (*app).traceJSON},
-	{asked: func(p *traceParams) bool { return p.messages || p.flows }, stdout: true, open: (*app).traceLines},
-	{asked: func(p *traceParams) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: (*app).traceText},
+	{asked: func(p *traceParams) bool { return p.pcapng != "" }, open: openPcapng},
+	{asked: func(p *traceParams) bool { return p.html != "" }, open: openHTML},
+	{asked: func(p *traceParams) bool { return p.json }, stdout: true, open: openJSON},
+	{asked: func(p *traceParams) bool { return p.messages || p.flows }, stdout: true, open: openLines},
+	{asked: func(p *traceParams) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: openText},
 }
 
 // open opens the outputs that p asks for.
@@ -62,14 +62,14 @@ func (t *tracing) finish() error {
 	return errors.Join(errs...)
 }
 
-func (a *app) traceText(p *traceParams) ([]trace.Output, finish, error) {
+func openText(a *app, p *traceParams) ([]trace.Output, finish, error) {
 	return []trace.Output{text.NewWriter(a.stdout, text.Options{
 		Fields: p.verbose, Hex: p.hex, Payload: p.payload, Explain: p.explain, Colour: newStyle(a.stdout).on,
 	})}, nil, nil
 }
 
 // traceLines writes a line a message, a line a flow, or first the one and then the other.
-func (a *app) traceLines(p *traceParams) (out []trace.Output, _ finish, _ error) {
+func openLines(a *app, p *traceParams) (out []trace.Output, _ finish, _ error) {
 	coloured := newStyle(a.stdout).on
 	if p.messages {
 		out = append(out, text.NewMessages(a.stdout, coloured))
@@ -86,7 +86,7 @@ type jsonOutput struct {
 	packets, messages, flows bool
 }
 
-func (a *app) traceJSON(p *traceParams) ([]trace.Output, finish, error) {
+func openJSON(a *app, p *traceParams) ([]trace.Output, finish, error) {
 	w := json.NewWriter(bufio.NewWriterSize(a.stdout, 64<<10))
 	w.Payload = p.payload
 	all := !p.messages && !p.flows
@@ -115,7 +115,7 @@ func (o *jsonOutput) Flow(f *trace.Flow) error {
 }
 
 // traceHTML creates the file first: a missing permission is reported before a long capture is read.
-func (a *app) traceHTML(p *traceParams) ([]trace.Output, finish, error) {
+func openHTML(a *app, p *traceParams) ([]trace.Output, finish, error) {
 	title := standardInput
 	if p.source != "" && p.source != "-" {
 		title = filepath.Base(p.source)
@@ -142,7 +142,7 @@ func (a *app) traceHTML(p *traceParams) ([]trace.Output, finish, error) {
 
 // tracePcapng writes the capture again, with what was found as comments. Frames without packets are
 // written, too, so that the frames after them keep their numbers.
-func (a *app) tracePcapng(p *traceParams) ([]trace.Output, finish, error) {
+func openPcapng(a *app, p *traceParams) ([]trace.Output, finish, error) {
 	o := pcapng.Options{
 		Application: "gorxe " + buildVersion(),
 		Description: "frames of a capture, with what gorxe found in them as comments",

@@ -18,7 +18,7 @@ var version, commit string
 //go:embed archive.txt
 var archived string
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

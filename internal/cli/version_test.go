@@ -4,7 +4,6 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime/debug"
-	"strings"
 	"testing"
 )
 
@@ -49,19 +48,5 @@ func TestGitArchiveWritesTheCommit(t *testing.T) {
 	out, err := exec.Command("sh", "-c", `cd ../.. && git archive --worktree-attributes HEAD internal/cli/archive.txt | tar -xO internal/cli/archive.txt`).Output()
 	if err != nil || !regexp.MustCompile(`^[0-9a-f]{40} `).Match(out) {
 		t.Errorf("%v: %q", err, out)
-	}
-}
-
-func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
-	want := newWorld().run(t.Context(), "version")
-	mustSucceed(t, "version", want)
-	if !strings.HasPrefix(want.out.String(), "gorxe ") || strings.Count(want.out.String(), "\n") != 1 {
-		t.Fatal(want)
-	}
-	for _, line := range []string{"--version", "-v"} {
-		r := newWorld().run(t.Context(), line)
-		if mustSucceed(t, line, r); r.out.String() != want.out.String() {
-			t.Errorf("%s: %v", line, r)
-		}
 	}
 }

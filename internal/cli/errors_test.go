@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestOneLineOfAJoinedError(t *testing.T) {
+	err := usagef("eth0: %w\n%w", errTest, errTest)
+	if got := oneLine(err); got != "eth0: test; test" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Names of interfaces and regions in an error come from a file.
+func TestTextFromElsewhereIsPrintedWithoutControlCharacters(t *testing.T) {
+	const hostile, plain = "e\x1b]0;owned\a\u202eth", "e\ufffd]0;owned\ufffd\ufffdth"
+	if got := oneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+": no such device" {
+		t.Errorf("an error is printed as %q", got)
+	}
+	var errs bytes.Buffer
+	a := &app{stderr: &errs}
+	(&listError{fmt.Errorf("interface %s: no such device", hostile)}).print(a)
+	if want := "gorxe: interface " + plain + ": no such device\n"; errs.String() != want {
+		t.Errorf("a list of errors is printed as %q", errs.String())
+	}
+}
+
+var errTest = errors.New("test")

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+func TestPingpongWithDatagrams(t *testing.T) {
+	for _, size := range []int{1, 1024, 3999, 4096} {
+		pingpongs(t, "pingpong ud", size)
+	}
+}
+
+func TestPingpongDatagramsLargerThanThePathAreRefused(t *testing.T) {
+	const line, want = "pingpong ud -n 5 -s 1025", "-s 1025: a datagram carries at most 1024 bytes on this path"
+	server, client := ends(line)
+	s, c := pair(t, newWorld, server, client)
+	for _, r := range []*run{s, c} {
+		if r.code == 0 || !strings.Contains(r.err.String(), want) {
+			t.Errorf("%s: %v", line, r)
+		}
+	}
+}
+
+func TestPingpongEndsWhenADatagramIsLost(t *testing.T) {
+	for line, peer := range map[string]string{
+		"pingpong ud -n 5": "ibv_ud_pingpong -s 1024 -n 5",
+	} {
+		server, client := ends(line)
+		s, c := pair(t, func() *world { w := newWorld(); w.fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+		want := "a message was lost, which UD does not send again, or the peer is not " + peer + " with the same parameters"
+		if texts := s.err.String() + c.err.String(); s.code != exitFailure || c.code != exitFailure || !strings.Contains(texts, want) {
+			t.Error(s, c)
+		}
+	}
+}
