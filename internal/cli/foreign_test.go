@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -23,22 +25,22 @@ func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
 			{name: "allowed", serverAt: "198.51.100.7", clientAt: "198.51.100.8",
 				serverAllows: " --foreign-gids 192.0.2.0/24,198.51.100.2", clientWill: " --foreign-gids 198.51.100.0/24"},
 		} {
-			world := func() *world {
+			world := func() *clitest.World {
 				w := newWorld()
-				w.serverAt, w.clientAt = netip.MustParseAddr(c.serverAt), netip.MustParseAddr(c.clientAt)
+				w.ServerAt, w.ClientAt = netip.MustParseAddr(c.serverAt), netip.MustParseAddr(c.clientAt)
 				return w
 			}
-			s, cl := pair(t, world, tool+" -d "+server+c.serverAllows, tool+" -d "+client+c.clientWill+" "+server)
-			refused := map[string]*run{"server": s, "client": cl}[c.refuses]
+			s, cl := clitest.Pair(t, world, tool+" -d "+server+c.serverAllows, tool+" -d "+client+c.clientWill+" "+server)
+			refused := map[string]*clitest.Run{"server": s, "client": cl}[c.refuses]
 			switch {
 			case refused == nil:
-				mustSucceed(t, tool+", "+c.name, s, cl)
-			case refused.code != exitFailure || !strings.Contains(refused.err.String(), "give --foreign-gids 198.51.100."):
+				clitest.MustSucceed(t, tool+", "+c.name, s, cl)
+			case refused.Code != app.ExitFailure || !strings.Contains(refused.Stderr.String(), "give --foreign-gids 198.51.100."):
 				t.Errorf("%s, %s: %v", tool, c.name, refused)
 			}
 		}
 	}
-	if r := newWorld().run(t.Context(), "pingpong rc --foreign-gids all"); r.code != exitUsage || !strings.Contains(r.err.String(), `"all" is not a network`) {
+	if r := newWorld().Run(t.Context(), "pingpong rc --foreign-gids all"); r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), `"all" is not a network`) {
 		t.Error(r)
 	}
 }

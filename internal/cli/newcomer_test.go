@@ -5,15 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
 )
 
 func TestHelpIsThatOfTheCommand(t *testing.T) {
 	for _, line := range []string{"", "perf", "perf write_bw", "trace", "help", "completion bash"} {
-		want := newWorld().run(t.Context(), line+" --help")
-		got := newWorld().run(t.Context(), "help "+line)
-		mustSucceed(t, "help "+line, want, got)
-		if got.out.String() != want.out.String() {
+		want := newWorld().Run(t.Context(), line+" --help")
+		got := newWorld().Run(t.Context(), "help "+line)
+		clitest.MustSucceed(t, "help "+line, want, got)
+		if got.Stdout.String() != want.Stdout.String() {
 			t.Errorf("help %s: %v", line, got)
 		}
 	}
@@ -42,14 +44,14 @@ func TestShellsComplete(t *testing.T) {
 		{[]string{"trace", "-i", ""}, iface}, {[]string{"daemon", "--device", ""}, iface},
 	} {
 		r := newWorld()
-		out := r.startWords(t.Context(), append([]string{"__complete"}, c.words...))
-		<-out.done
+		out := r.StartWords(t.Context(), append([]string{"__complete"}, c.words...))
+		<-out.Done
 		found := false
-		for line := range strings.Lines(out.out.String()) {
+		for line := range strings.Lines(out.Stdout.String()) {
 			name, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			found = found || name == c.want
 		}
-		if !found || out.code != 0 {
+		if !found || out.Code != 0 {
 			t.Errorf("%q: no %q: %v", c.words, c.want, out)
 		}
 	}
@@ -63,10 +65,10 @@ func TestWaitingIsSaidWhenThePortIsOpen(t *testing.T) {
 	}
 	defer l.Close()
 	w := newWorld()
-	w.tcp = hostTCP{}
+	w.TCP = app.HostTCP{}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	r := w.run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
-	if r.code != exitFailure || !strings.Contains(r.err.String(), "in use") || strings.Contains(r.out.String(), "Waiting") {
+	r := w.Run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
+	if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "in use") || strings.Contains(r.Stdout.String(), "Waiting") {
 		t.Error(r)
 	}
 }

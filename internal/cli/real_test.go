@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -31,37 +33,37 @@ func TestCommandsOverRealSockets(t *testing.T) {
 		s := start(t, realTCP{ready: ready, local: server}, line+" -d "+server)
 		port := (<-ready).(*net.TCPAddr).Port
 		c := start(t, realTCP{local: "127.66.7.2"}, fmt.Sprintf("%s -p %d %s", line, port, server))
-		<-s.done
-		<-c.done
-		mustSucceed(t, line, s, c)
-		if strings.HasPrefix(line, "pingpong") && !strings.Contains(c.out.String(), "local address:  LID 0x0000") {
+		<-s.Done
+		<-c.Done
+		clitest.MustSucceed(t, line, s, c)
+		if strings.HasPrefix(line, "pingpong") && !strings.Contains(c.Stdout.String(), "local address:  LID 0x0000") {
 			t.Error(c)
 		}
 	}
 }
 
-func start(t *testing.T, conn tcp, line string) *run {
-	r := &run{done: make(chan struct{})}
-	a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: conn, commands: commands}
+func start(t *testing.T, conn app.TCP, line string) *clitest.Run {
+	r := &clitest.Run{Done: make(chan struct{})}
+	a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: conn, Commands: commands}
 	go func() {
-		defer close(r.done)
-		r.code = a.main(t.Context(), strings.Fields(line))
+		defer close(r.Done)
+		r.Code = a.Main(t.Context(), strings.Fields(line))
 	}()
 	return r
 }
 
-// realTCP is hostTCP on any free port, from a given address.
+// realTCP is HostTCP on any free port, from a given address.
 type realTCP struct {
-	hostTCP
+	app.HostTCP
 	ready chan<- net.Addr
 	local string
 }
 
-func (r realTCP) accept(ctx context.Context, _ uint16, _ func(net.Addr)) (net.Conn, error) {
-	return r.hostTCP.accept(ctx, 0, func(a net.Addr) { r.ready <- a })
+func (r realTCP) Accept(ctx context.Context, _ uint16, _ func(net.Addr)) (net.Conn, error) {
+	return r.HostTCP.Accept(ctx, 0, func(a net.Addr) { r.ready <- a })
 }
 
-func (r realTCP) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
+func (r realTCP) Dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(r.local)}}
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 }
