@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"strings"
 	"sync"
 	"testing"
@@ -40,32 +42,32 @@ func TestAKilledPeerIsMissed(t *testing.T) {
 			t.Run(name+", "+[]string{"the server", "the client"}[victim], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld()
-					var runs [2]*run
+					var runs [2]*clitest.Run
 					var stops [2]context.CancelFunc
 					killed := make(chan time.Time, 1)
 					var killing sync.WaitGroup
-					w.onSeen, w.doThen = c.frames, func() {
+					w.AfterFrames, w.Then = c.frames, func() {
 						killing.Go(func() {
-							w.kill(addr)
+							w.Kill(addr)
 							killed <- time.Now()
 						})
 					}
 					for i, line := range c.ends {
 						ctx, stop := context.WithCancel(t.Context())
-						runs[i], stops[i] = w.start(ctx, line), stop
+						runs[i], stops[i] = w.Start(ctx, line), stop
 						synctest.Wait()
 					}
 					at := <-killed
 					killing.Wait()
 					other := runs[1-victim]
-					<-other.done
+					<-other.Done
 					// The clock of the bubble is virtual.
-					if took := time.Since(at); took > 3*time.Second || other.code != exitFailure || strings.Count(other.err.String(), "gorxe: ") != 1 {
+					if took := time.Since(at); took > 3*time.Second || other.Code != app.ExitFailure || strings.Count(other.Stderr.String(), "gorxe: ") != 1 {
 						t.Errorf("after %v: %v", took, other)
 					}
 					for i, stop := range stops {
 						stop()
-						<-runs[i].done
+						<-runs[i].Done
 					}
 				})
 			})
@@ -85,9 +87,9 @@ func TestEndsThatWaitForMoreEnd(t *testing.T) {
 		{"cm -s -n 2 -C 0 --ib-dev 127.66.0.1", "cm -c 127.66.0.1 -n 1 -C 0 --ib-dev 127.66.0.2", "1 of 2 connections came", ""},
 	} {
 		t.Run(c.server, func(t *testing.T) {
-			s, cl := pair(t, newWorld, c.server, c.client)
-			for r, want := range map[*run]string{s: c.wantServer, cl: c.wantClient} {
-				if want == "" && r.code != 0 || want != "" && (r.code != exitFailure || !strings.Contains(r.err.String(), want)) {
+			s, cl := clitest.Pair(t, newWorld, c.server, c.client)
+			for r, want := range map[*clitest.Run]string{s: c.wantServer, cl: c.wantClient} {
+				if want == "" && r.Code != 0 || want != "" && (r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), want)) {
 					t.Errorf("want %q: %v", want, r)
 				}
 			}

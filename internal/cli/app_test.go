@@ -1,12 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/benchcmd"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -18,14 +19,14 @@ func TestHelpTexts(t *testing.T) {
 		"bench", "completion", "help", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
 	} {
 		t.Run(line, func(t *testing.T) {
-			r := newWorld().run(t.Context(), line+" --help")
-			if r.code != 0 || r.err.Len() > 0 {
+			r := newWorld().Run(t.Context(), line+" --help")
+			if r.Code != 0 || r.Stderr.Len() > 0 {
 				t.Error(r)
 			}
-			text := r.out.String()
+			text := r.Stdout.String()
 			// The one text that differs between systems.
 			text = strings.ReplaceAll(text, `(default "pipe")`, `(default "udp")`)
-			checkGolden(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_"), text)
+			clitest.CheckGolden(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_"), text)
 		})
 	}
 }
@@ -59,7 +60,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"bench --beside x=/nowhere/gorxe":      `--beside x: there is no file /nowhere/gorxe`,
 		"bench --cores 1":                      `--cores [1]: name two, such as 0,1`,
 		"bench --run nothing":                  `--run nothing: nothing matches; --list shows what there is`,
-		"bench --links tcp":                    `--links tcp: there is ` + strings.Join(benchLinks(), ", "),
+		"bench --links tcp":                    `--links tcp: there is ` + strings.Join(benchcmd.Links(), ", "),
 		"bench --render a --json b":            `--render and --json do not go together: nothing is measured`,
 		"devinfo -i 2":                         `device port 2: a gorxe device has port 1 only, leave -i out`,
 		"pingpong rc -Z":                       `unknown shorthand flag: 'Z' in -Z; see 'gorxe pingpong rc --help'`,
@@ -115,8 +116,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"trace --messages --explain x.pcap":    `--explain is for the lines of packets, which --messages replaces: leave one of them out`,
 		"trace --flows -v x.pcap":              `-v is for the lines of packets, which --flows replaces: leave one of them out`,
 	} {
-		r := newWorld().run(t.Context(), line)
-		if got := r.err.String(); r.code != exitUsage || got != "gorxe: "+want+"\n" || r.out.Len() > 0 && !strings.HasPrefix(line, "perf") {
+		r := newWorld().Run(t.Context(), line)
+		if got := r.Stderr.String(); r.Code != app.ExitUsage || got != "gorxe: "+want+"\n" || r.Stdout.Len() > 0 && !strings.HasPrefix(line, "perf") {
 			t.Errorf("gorxe %s: %v\nwant exit code 2 and %q", line, r, want)
 		}
 	}
@@ -130,9 +131,9 @@ func TestFailures(t *testing.T) {
 		{"pingpong rc -d 127.66.0.1 -m 4096", "An MTU too large: path MTU 4096 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 4176 or more"},
 		{"perf write_bw -d 127.66.0.1 -m 2048", "An MTU too large: path MTU 2048 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 2128 or more"},
 	} {
-		r := newWorld().run(t.Context(), tt.line)
+		r := newWorld().Run(t.Context(), tt.line)
 		_, want, _ := strings.Cut(tt.want, ": ")
-		if got := r.err.String(); r.code != exitFailure || got != "gorxe: "+want+"\n" {
+		if got := r.Stderr.String(); r.Code != app.ExitFailure || got != "gorxe: "+want+"\n" {
 			t.Errorf("gorxe %s: %v\nwant exit code 1 and %q", tt.line, r, want)
 		}
 	}
@@ -141,12 +142,12 @@ func TestFailures(t *testing.T) {
 func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
 		w := newWorld()
-		r := &run{done: make(chan struct{})}
-		a := &app{stdout: &r.out, stderr: &r.err, open: verbs.Open, addrs: packet.HostAddrs, tcp: w}
-		if code := a.main(t.Context(), strings.Fields(line)); code != exitFailure {
+		r := &clitest.Run{Done: make(chan struct{})}
+		a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: w, Commands: commands}
+		if code := a.Main(t.Context(), strings.Fields(line)); code != app.ExitFailure {
 			t.Errorf("gorxe %s: exit code %d", line, code)
 		}
-		if got := r.err.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `no network interface "nosuch0": there are `) || strings.Contains(got, "packet: ") {
+		if got := r.Stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `no network interface "nosuch0": there are `) || strings.Contains(got, "packet: ") {
 			t.Errorf("gorxe %s: %q", line, got)
 		}
 	}
@@ -155,40 +156,29 @@ func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 func TestAnInterruptIsNotAFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := newWorld().run(ctx, "pingpong rc -d 127.66.0.1")
-	if r.code != exitInterrupted || r.err.String() != "gorxe: interrupted\n" {
+	r := newWorld().Run(ctx, "pingpong rc -d 127.66.0.1")
+	if r.Code != app.ExitInterrupted || r.Stderr.String() != "gorxe: interrupted\n" {
 		t.Error(r)
 	}
 }
 
 func TestVersion(t *testing.T) {
-	r := newWorld().run(t.Context(), "version")
-	if r.code != 0 || !strings.HasPrefix(r.out.String(), "gorxe ") || strings.Count(r.out.String(), "\n") != 1 {
+	r := newWorld().Run(t.Context(), "version")
+	if r.Code != 0 || !strings.HasPrefix(r.Stdout.String(), "gorxe ") || strings.Count(r.Stdout.String(), "\n") != 1 {
 		t.Error(r)
 	}
 }
 
-func TestOneLineOfAJoinedError(t *testing.T) {
-	err := usagef("eth0: %w\n%w", errTest, errTest)
-	if got := oneLine(err); got != "eth0: test; test" {
-		t.Errorf("got %q", got)
+func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
+	want := newWorld().Run(t.Context(), "version")
+	clitest.MustSucceed(t, "version", want)
+	if !strings.HasPrefix(want.Stdout.String(), "gorxe ") || strings.Count(want.Stdout.String(), "\n") != 1 {
+		t.Fatal(want)
 	}
-}
-
-// Names of interfaces and regions in an error come from a file, the data of a ping from a peer.
-func TestTextFromElsewhereIsPrintedWithoutControlCharacters(t *testing.T) {
-	const hostile, plain = "e\x1b]0;owned\a\u202eth", "e\ufffd]0;owned\ufffd\ufffdth"
-	if got := oneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+": no such device" {
-		t.Errorf("an error is printed as %q", got)
-	}
-	var out, errs bytes.Buffer
-	a := &app{stdout: &out, stderr: &errs}
-	(&listError{fmt.Errorf("interface %s: no such device", hostile)}).print(a)
-	if want := "gorxe: interface " + plain + ": no such device\n"; errs.String() != want {
-		t.Errorf("a list of errors is printed as %q", errs.String())
-	}
-	(&rpingParams{verbose: true}).print(a, "ping data: ")([]byte(hostile))
-	if want := "ping data: " + plain + "\n"; out.String() != want {
-		t.Errorf("a ping is printed as %q", out.String())
+	for _, line := range []string{"--version", "-v"} {
+		r := newWorld().Run(t.Context(), line)
+		if clitest.MustSucceed(t, line, r); r.Stdout.String() != want.Stdout.String() {
+			t.Errorf("%s: %v", line, r)
+		}
 	}
 }

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"net"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"net/netip"
 	"strings"
 	"testing"
-
-	"github.com/gorxe/gorxe/packet"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // An end whose peer names another address than that of its TCP connection does not send there,
@@ -27,57 +25,22 @@ func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
 			{name: "allowed", serverAt: "198.51.100.7", clientAt: "198.51.100.8",
 				serverAllows: " --foreign-gids 192.0.2.0/24,198.51.100.2", clientWill: " --foreign-gids 198.51.100.0/24"},
 		} {
-			world := func() *world {
+			world := func() *clitest.World {
 				w := newWorld()
-				w.serverAt, w.clientAt = netip.MustParseAddr(c.serverAt), netip.MustParseAddr(c.clientAt)
+				w.ServerAt, w.ClientAt = netip.MustParseAddr(c.serverAt), netip.MustParseAddr(c.clientAt)
 				return w
 			}
-			s, cl := pair(t, world, tool+" -d "+server+c.serverAllows, tool+" -d "+client+c.clientWill+" "+server)
-			refused := map[string]*run{"server": s, "client": cl}[c.refuses]
+			s, cl := clitest.Pair(t, world, tool+" -d "+server+c.serverAllows, tool+" -d "+client+c.clientWill+" "+server)
+			refused := map[string]*clitest.Run{"server": s, "client": cl}[c.refuses]
 			switch {
 			case refused == nil:
-				mustSucceed(t, tool+", "+c.name, s, cl)
-			case refused.code != exitFailure || !strings.Contains(refused.err.String(), "give --foreign-gids 198.51.100."):
+				clitest.MustSucceed(t, tool+", "+c.name, s, cl)
+			case refused.Code != app.ExitFailure || !strings.Contains(refused.Stderr.String(), "give --foreign-gids 198.51.100."):
 				t.Errorf("%s, %s: %v", tool, c.name, refused)
 			}
 		}
 	}
-	if r := newWorld().run(t.Context(), "pingpong rc --foreign-gids all"); r.code != exitUsage || !strings.Contains(r.err.String(), `"all" is not a network`) {
+	if r := newWorld().Run(t.Context(), "pingpong rc --foreign-gids all"); r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), `"all" is not a network`) {
 		t.Error(r)
-	}
-}
-
-// meetingAt is a TCP connection whose peer has an address.
-type meetingAt struct {
-	net.Conn
-	peer netip.AddrPort
-}
-
-func (m meetingAt) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(m.peer) }
-
-// A link-local address is another host's on each link, and packets leave by that of the device.
-func TestALinkLocalPeerIsOnTheLinkOfTheDevice(t *testing.T) {
-	l, err := packet.NewPipeNet().Open(netip.MustParseAddr("fe80::1%rdma0"), 1500)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dev, err := verbs.Open(verbs.Config{Links: []packet.Link{l}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dev.Close()
-	for peer, want := range map[string]string{
-		"[fe80::2%rdma0]:1": "",
-		"[fe80::2%rdma1]:1": "the peer's GID is fe80::2%rdma0, and its TCP connection has the address fe80::2%rdma1: choose the GID of that address at the peer with -g or, if both addresses are the peer's, give --foreign-gids fe80::2 here",
-		"[fe80::1%rdma1]:1": "the peer's GID is fe80::2%rdma0, and its TCP connection has the address fe80::1%rdma1: choose the GID of that address at the peer with -g or, if both addresses are the peer's, give --foreign-gids fe80::2 here",
-	} {
-		s := &session{dev: dev, gid: dev.GIDs()[0], conn: meetingAt{peer: netip.MustParseAddrPort(peer)}}
-		got := ""
-		if err := s.checkNamed(netip.MustParseAddr("fe80::2").As16(), "-g"); err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("a peer at %s: %q, want %q", peer, got, want)
-		}
 	}
 }

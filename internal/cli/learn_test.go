@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,11 +49,11 @@ func checkStep(t *testing.T, line, shown string) {
 		if args[0] != "gorxe" {
 			t.Fatalf("$ %s: only gorxe is run here", line)
 		}
-		r := newWorld().startWords(t.Context(), args[1:])
-		if <-r.done; r.code != 0 {
+		r := newWorld().StartWords(t.Context(), args[1:])
+		if <-r.Done; r.Code != 0 {
 			t.Fatalf("$ %s: %v", line, r)
 		}
-		got = r.out.String() + r.err.String()
+		got = r.Stdout.String() + r.Stderr.String()
 	})
 	if strings.TrimSpace(shown) == "" {
 		return
@@ -77,13 +78,13 @@ func checkInline(t *testing.T, text string) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
-			var runs []*run
+			var runs []*clitest.Run
 			for _, line := range lines {
-				runs = append(runs, w.startWords(t.Context(), shellWords(line)[1:]))
+				runs = append(runs, w.StartWords(t.Context(), shellWords(line)[1:]))
 				synctest.Wait()
 			}
 			for i, r := range runs {
-				if <-r.done; r.code != 0 {
+				if <-r.Done; r.Code != 0 {
 					t.Errorf("%s: %v", lines[i], r)
 				}
 			}

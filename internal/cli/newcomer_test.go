@@ -1,21 +1,21 @@
 package cli
 
 import (
-	"errors"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/packet"
 )
 
 func TestHelpIsThatOfTheCommand(t *testing.T) {
 	for _, line := range []string{"", "perf", "perf write_bw", "trace", "help", "completion bash"} {
-		want := newWorld().run(t.Context(), line+" --help")
-		got := newWorld().run(t.Context(), "help "+line)
-		mustSucceed(t, "help "+line, want, got)
-		if got.out.String() != want.out.String() {
+		want := newWorld().Run(t.Context(), line+" --help")
+		got := newWorld().Run(t.Context(), "help "+line)
+		clitest.MustSucceed(t, "help "+line, want, got)
+		if got.Stdout.String() != want.Stdout.String() {
 			t.Errorf("help %s: %v", line, got)
 		}
 	}
@@ -23,8 +23,15 @@ func TestHelpIsThatOfTheCommand(t *testing.T) {
 
 func TestShellsComplete(t *testing.T) {
 	iface := "lo"
-	if names, err := usableInterfaces(); err == nil {
-		iface = names[0]
+	ifs, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range ifs {
+		if _, _, _, err := packet.HostAddrs(i.Name); err == nil {
+			iface = i.Name
+			break
+		}
 	}
 	for _, c := range []struct {
 		words []string
@@ -37,14 +44,14 @@ func TestShellsComplete(t *testing.T) {
 		{[]string{"trace", "-i", ""}, iface}, {[]string{"daemon", "--device", ""}, iface},
 	} {
 		r := newWorld()
-		out := r.startWords(t.Context(), append([]string{"__complete"}, c.words...))
-		<-out.done
+		out := r.StartWords(t.Context(), append([]string{"__complete"}, c.words...))
+		<-out.Done
 		found := false
-		for line := range strings.Lines(out.out.String()) {
+		for line := range strings.Lines(out.Stdout.String()) {
 			name, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			found = found || name == c.want
 		}
-		if !found || out.code != 0 {
+		if !found || out.Code != 0 {
 			t.Errorf("%q: no %q: %v", c.words, c.want, out)
 		}
 	}
@@ -58,61 +65,10 @@ func TestWaitingIsSaidWhenThePortIsOpen(t *testing.T) {
 	}
 	defer l.Close()
 	w := newWorld()
-	w.tcp = hostTCP{}
+	w.TCP = app.HostTCP{}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	r := w.run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
-	if r.code != exitFailure || !strings.Contains(r.err.String(), "in use") || strings.Contains(r.out.String(), "Waiting") {
+	r := w.Run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
+	if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "in use") || strings.Contains(r.Stdout.String(), "Waiting") {
 		t.Error(r)
-	}
-}
-
-// The index of a GID counts the addresses of the interface that leads to the peer.
-func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer l.Close()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for indexed, want := range map[bool]string{true: "eth7", false: "127.0.0.1"} {
-		opened := ""
-		a := &app{
-			addrs: func(string) ([]netip.Addr, int, string, error) { return nil, 0, "eth7", nil },
-			open: func(cfg verbs.Config) (*verbs.Device, error) {
-				opened = cfg.Device
-				return nil, errTest
-			},
-		}
-		if _, err := a.openAt(&deviceFlags{}, conn, indexed); !errors.Is(err, errTest) || opened != want {
-			t.Errorf("with an index %v: opened %q, %v", indexed, opened, err)
-		}
-	}
-}
-
-// A daemon has the port of the very interface that somebody looks at.
-func TestDevinfoOpensNothing(t *testing.T) {
-	names, err := usableInterfaces()
-	if err != nil {
-		t.Skip(err)
-	}
-	w := newWorld()
-	r := &run{}
-	a := &app{stdout: &r.out, stderr: &r.err, addrs: w.addrs, open: func(verbs.Config) (*verbs.Device, error) { return nil, errTest }}
-	if r.code = a.main(t.Context(), []string{"devinfo"}); r.code != 0 || r.err.Len() > 0 {
-		t.Fatal(r)
-	}
-	for _, name := range names {
-		if !strings.Contains(r.out.String(), "hca_id:\t"+name+"\n") {
-			t.Errorf("no device %s: %v", name, r)
-		}
-	}
-	again := &run{}
-	b := &app{stdout: &again.out, stderr: &again.err, addrs: w.addrs, open: a.open}
-	if b.main(t.Context(), []string{"devinfo"}); again.out.String() != r.out.String() {
-		t.Errorf("another look shows another device: %v", again)
 	}
 }

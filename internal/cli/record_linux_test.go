@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"os"
 	"strings"
 	"testing"
@@ -22,11 +24,11 @@ func TestACommandFailsWithItsTrace(t *testing.T) {
 	for _, line := range []string{"demo --link pipe write", "pingpong rc -d 127.66.0.1", "perf write_bw -d 127.66.0.1"} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			r := newWorld().start(ctx, line+" --trace /dev/full")
+			r := newWorld().Start(ctx, line+" --trace /dev/full")
 			synctest.Wait()
 			cancel()
-			<-r.done
-			if text := r.err.String(); r.code != exitFailure || !strings.HasPrefix(text, fullDisk) || !strings.HasSuffix(text, notWhole) {
+			<-r.Done
+			if text := r.Stderr.String(); r.Code != app.ExitFailure || !strings.HasPrefix(text, fullDisk) || !strings.HasSuffix(text, notWhole) {
 				t.Errorf("%s: %v", line, r)
 			}
 		})
@@ -35,19 +37,19 @@ func TestACommandFailsWithItsTrace(t *testing.T) {
 
 // A daemon that is stopped succeeds, unless its trace has failed.
 func TestADaemonFailsWithItsTrace(t *testing.T) {
-	for args, want := range map[string]int{"daemon": 0, "daemon --trace /dev/full": exitFailure} {
+	for args, want := range map[string]int{"daemon": 0, "daemon --trace /dev/full": app.ExitFailure} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ready := make(chan string, 2)
-			socket := newMemorySocket()
-			r := newWorld().startWith(ctx, socket, func(s string) error { ready <- s; return nil }, strings.Fields(args)...)
+			socket := clitest.NewMemorySocket()
+			r := newWorld().StartWith(ctx, socket, func(s string) error { ready <- s; return nil }, strings.Fields(args)...)
 			<-ready
 			cancel()
-			<-r.done
-			if r.code != want || strings.Contains(r.err.String(), "interrupted") {
+			<-r.Done
+			if r.Code != want || strings.Contains(r.Stderr.String(), "interrupted") {
 				t.Errorf("%s: %v", args, r)
 			}
-			if want != 0 && !strings.HasSuffix(r.err.String(), "gorxe: trace: write /dev/full: no space left on device: 0 packets are not in it\n") {
+			if want != 0 && !strings.HasSuffix(r.Stderr.String(), "gorxe: trace: write /dev/full: no space left on device: 0 packets are not in it\n") {
 				t.Errorf("%s: %v", args, r)
 			}
 		})

@@ -1,26 +1,22 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
-	"os"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/gorxe/gorxe/trace"
-	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
 // told is what 'gorxe trace' prints.
 func told(t *testing.T, line string) string {
 	t.Helper()
 	line = "trace " + line
-	r := newWorld().run(t.Context(), line)
-	mustSucceed(t, line, r)
-	return r.out.String()
+	r := newWorld().Run(t.Context(), line)
+	clitest.MustSucceed(t, line, r)
+	return r.Stdout.String()
 }
 
 func TestCommandsKeepTheirPackets(t *testing.T) {
@@ -34,10 +30,10 @@ func TestCommandsKeepTheirPackets(t *testing.T) {
 		{"perf read_lat -n 5 -s 2000", []string{"READ"}},
 	} {
 		path := filepath.Join(t.TempDir(), "a.pcapng")
-		server, client := ends(test.line)
-		s, c := pair(t, newWorld, server, client+" --trace "+path)
-		mustSucceed(t, server, s)
-		if c.code != 0 || !strings.HasSuffix(c.err.String(), " in "+path+"\n") {
+		server, client := clitest.Ends(test.line)
+		s, c := clitest.Pair(t, newWorld, server, client+" --trace "+path)
+		clitest.MustSucceed(t, server, s)
+		if c.Code != 0 || !strings.HasSuffix(c.Stderr.String(), " in "+path+"\n") {
 			t.Fatalf("%s: %v", client, c)
 		}
 		text := told(t, "--messages "+path)
@@ -53,11 +49,11 @@ func TestRpingKeepsItsPacketsAndThoseOfTheConnectionManager(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcapng")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		s := w.start(t.Context(), "rping -s -a 127.66.0.1 --trace "+path)
+		s := w.Start(t.Context(), "rping -s -a 127.66.0.1 --trace "+path)
 		synctest.Wait()
-		c := w.run(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0.2 -C 3")
-		<-s.done
-		if s.code != 0 || c.code != 0 {
+		c := w.Run(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0.2 -C 3")
+		<-s.Done
+		if s.Code != 0 || c.Code != 0 {
 			t.Fatalf("%v\n%v", s, c)
 		}
 	})
@@ -73,8 +69,8 @@ func TestRpingKeepsItsPacketsAndThoseOfTheConnectionManager(t *testing.T) {
 func TestDemoKeepsItsPackets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.pcapng")
 	synctest.Test(t, func(t *testing.T) {
-		r := newWorld().run(t.Context(), "demo --link pipe write read atomic send rnr loss --trace "+path)
-		if r.code != 0 {
+		r := newWorld().Run(t.Context(), "demo --link pipe write read atomic send rnr loss --trace "+path)
+		if r.Code != 0 {
 			t.Fatal(r)
 		}
 	})
@@ -97,7 +93,7 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 	if text := told(t, "-v "+path); !strings.Contains(text, "comment: queue pair 0x9def46: RTR to RTS\n") || !strings.Contains(text, "comment: queue pair 0x9def46: RTS to ERR\n") {
 		t.Errorf("no states in\n%s", text)
 	}
-	if r := newWorld().run(t.Context(), "trace --filter error&&!nak "+path); r.code != 0 || r.out.Len() > 0 {
+	if r := newWorld().Run(t.Context(), "trace --filter error&&!nak "+path); r.Code != 0 || r.Stdout.Len() > 0 {
 		t.Error(r)
 	}
 	text := told(t, path)
@@ -111,17 +107,10 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 func TestATraceThatCannotBeWrittenIsSaidBeforeAnythingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
 	for _, line := range []string{"demo --link pipe --trace " + path, "pingpong rc -d 127.66.0.1 --trace " + path, "rping -s --ib-dev 127.66.0.1 --trace " + path} {
-		r := newWorld().run(t.Context(), line)
-		if r.code != exitFailure || r.out.Len() > 0 || !strings.HasPrefix(r.err.String(), "gorxe: --trace: ") {
+		r := newWorld().Run(t.Context(), line)
+		if r.Code != app.ExitFailure || r.Stdout.Len() > 0 || !strings.HasPrefix(r.Stderr.String(), "gorxe: --trace: ") {
 			t.Errorf("%s: %v", line, r)
 		}
-	}
-}
-
-func TestDemoSaysWhichActsThereAre(t *testing.T) {
-	r := newWorld().run(t.Context(), "demo --link pipe wrte")
-	if want := `there is no act "wrte": choose some of write, read, atomic, send, rnr, loss`; r.code != exitUsage || !strings.Contains(r.err.String(), want) {
-		t.Error(r)
 	}
 }
 
@@ -133,7 +122,7 @@ func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "demo.pcapng")
 	synctest.Test(t, func(t *testing.T) {
-		if r := newWorld().run(t.Context(), "demo --link pipe atomic --trace "+path); r.code != 0 {
+		if r := newWorld().Run(t.Context(), "demo --link pipe atomic --trace "+path); r.Code != 0 {
 			t.Fatal(r)
 		}
 	})
@@ -161,9 +150,9 @@ func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 // Each packet of a datagram has its work request and what became of it.
 func TestDatagramsHaveTheirWorkRequests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcapng")
-	server, client := ends("pingpong ud -n 3 -s 64")
-	s, c := pair(t, newWorld, server, client+" --trace "+path)
-	if s.code != 0 || c.code != 0 {
+	server, client := clitest.Ends("pingpong ud -n 3 -s 64")
+	s, c := clitest.Pair(t, newWorld, server, client+" --trace "+path)
+	if s.Code != 0 || c.Code != 0 {
 		t.Fatalf("%v\n%v", s, c)
 	}
 	text := told(t, "-v "+path)
@@ -171,34 +160,5 @@ func TestDatagramsHaveTheirWorkRequests(t *testing.T) {
 		if n := strings.Count(text, want); n != 3 {
 			t.Errorf("%d of %q in\n%s", n, want, text)
 		}
-	}
-}
-
-func TestTraceSaysWhatATraceHasNot(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.pcapng")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := trace.Open(bytes.NewReader(aConversation(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapng.NewWriter(f, pcapng.Options{})
-	var frame trace.Frame
-	for _, comment := range []string{"7 packets before this one are missing: they came faster than the trace could be written", "something else", "7 packets"} {
-		if err := in.Next(&frame); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Frame(&frame, comment); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r := newWorld().run(t.Context(), "trace "+path)
-	if want := path + ": 7 packets missing: they came faster than they could be written\n"; r.code != 0 || r.err.String() != want {
-		t.Error(r)
 	}
 }

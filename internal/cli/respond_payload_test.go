@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/serve/respond"
 )
 
@@ -53,9 +54,9 @@ func TestAResponderChecksWhatClientsWriteAndSend(t *testing.T) {
 		if !strings.Contains(line, "read") {
 			line += " --payload_file_path " + right
 		}
-		counted, logged := responding(t, wantsEight, func(t *testing.T, w *world) {
-			_, client := ends(line)
-			mustSucceed(t, line, w.run(t.Context(), client))
+		counted, logged := responding(t, wantsEight, func(t *testing.T, w *clitest.World) {
+			_, client := clitest.Ends(line)
+			clitest.MustSucceed(t, line, w.Run(t.Context(), client))
 		})
 		if n := counted["respond_completed_perftest"]; n != 1 {
 			t.Errorf("%s: %d sessions ended well,%s\n%s", c.line, n, nonzero(counted), logged)
@@ -82,9 +83,9 @@ func TestAResponderSaysWhichByteIsWrong(t *testing.T) {
 		{"perf atomic_bw -n 100", "failed", "changes them by atomics"},
 		{"perf send_bw -n 100 -s 100000 --payload_file_path " + right, "failed", "a message of more than 65536 bytes came, give sessions more memory"},
 	} {
-		counted, logged := responding(t, wantsEight, func(t *testing.T, w *world) {
-			_, client := ends(c.line)
-			if r := w.run(t.Context(), client); (r.code == 0) != strings.Contains(c.line, "write_bw") {
+		counted, logged := responding(t, wantsEight, func(t *testing.T, w *clitest.World) {
+			_, client := clitest.Ends(c.line)
+			if r := w.Run(t.Context(), client); (r.Code == 0) != strings.Contains(c.line, "write_bw") {
 				t.Errorf("%s: %v", c.line, r)
 			}
 		})

@@ -5,70 +5,40 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/serve/respond"
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// callers are the clients of a world as a listener.
-type callers struct {
-	w    *world
-	over chan struct{}
-	once sync.Once
-}
-
-func (l *callers) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.w.calls:
-		return called{c}, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-func (l *callers) Close() error   { l.once.Do(func() { close(l.over) }); return nil }
-func (l *callers) Addr() net.Addr { return responderAddr }
-
-// called is a connection in memory that came from a host.
-type called struct{ net.Conn }
-
-var (
-	responderAddr = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.1:18515"))
-	callerAddr    = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.2:40000"))
-)
-
-func (called) LocalAddr() net.Addr  { return responderAddr }
-func (called) RemoteAddr() net.Addr { return callerAddr }
-
 // responding runs f while a responder answers in the world, and returns what it counted and logged. Nothing of it may be left when all
 // clients are gone.
-func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *world)) (counted map[string]uint64, logged string) {
+func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
 	t.Helper()
 	return respondingIn(t, newWorld, limits, f)
 }
 
-func respondingIn(t *testing.T, in func() *world, limits respond.Limits, f func(t *testing.T, w *world)) (counted map[string]uint64, logged string) {
+func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
 	t.Helper()
 	counted = map[string]uint64{}
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		w := in()
-		w.mtu = 9000
-		dev, err := w.open(verbs.Config{Device: "127.66.0.1"})
+		w.MTU = 9000
+		dev, err := w.Open(verbs.Config{Device: "127.66.0.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := respond.New(func() []*verbs.Device { return []*verbs.Device{dev} }, limits, slog.New(slog.NewTextHandler(&log, nil)))
 		over := make(chan error)
-		l := &callers{w: w, over: make(chan struct{})}
+		l := clitest.NewCallers(w)
 		go func() { over <- r.Serve(t.Context(), l, respond.Perftest, respond.Pingpong) }()
 		f(t, w)
 		time.Sleep(time.Minute)
@@ -111,13 +81,13 @@ func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 		"perf read_lat -n 100", "perf atomic_lat -n 100",
 		"perf send_lat -n 100", "perf send_lat -a -n 5", "perf send_lat -n 20 -s 100000",
 	} {
-		if tooLong(line) {
+		if clitest.TooLong(line) {
 			continue
 		}
-		counted, logged := responding(t, respond.Limits{}, func(t *testing.T, w *world) {
+		counted, logged := responding(t, respond.Limits{}, func(t *testing.T, w *clitest.World) {
 			for range 2 {
-				_, client := ends(line)
-				mustSucceed(t, line, w.run(t.Context(), client))
+				_, client := clitest.Ends(line)
+				clitest.MustSucceed(t, line, w.Run(t.Context(), client))
 			}
 		})
 		kind, _, _ := strings.Cut(line, " ")
@@ -149,9 +119,9 @@ func TestAResponderTellsClientsApartWhenPacketsAreLost(t *testing.T) {
 		}
 		for seed := range seeds {
 			line := fmt.Sprintf("%s --fault drop=0.1,seed=%d --fault-in drop=0.1,seed=%d", c.line, seed, seed+100)
-			counted, logged := responding(t, c.limits, func(t *testing.T, w *world) {
-				_, client := ends(line)
-				mustSucceed(t, line, w.run(t.Context(), client))
+			counted, logged := responding(t, c.limits, func(t *testing.T, w *clitest.World) {
+				_, client := clitest.Ends(line)
+				clitest.MustSucceed(t, line, w.Run(t.Context(), client))
 			})
 			if n := counted["respond_completed_perftest"] + counted["respond_completed_pingpong"]; n != 1 {
 				t.Errorf("%s: counted%s\n%s", line, nonzero(counted), logged)
@@ -183,11 +153,11 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 		{"perf send_bw -s 2M -n 5", "failed", "1048576 bytes"},
 		{"perf write_bw -q 9 -n 5", "refused_queue_pair", "more than 8 queue pairs: choose fewer with -q"},
 	} {
-		counted, logged := responding(t, respond.Limits{Memory: 1 << 20, QPs: 8}, func(t *testing.T, w *world) {
-			_, client := ends(c.line)
+		counted, logged := responding(t, respond.Limits{Memory: 1 << 20, QPs: 8}, func(t *testing.T, w *clitest.World) {
+			_, client := clitest.Ends(c.line)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			w.run(ctx, client)
+			w.Run(ctx, client)
 		})
 		if counted["respond_ended_"+c.counter] != 1 || !strings.Contains(logged, c.says) {
 			t.Errorf("%s: counted%s, logged %s", c.line, nonzero(counted), logged)
@@ -197,10 +167,10 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 
 // A pingpong's tools do not say when they are done. What is silent makes room for the next.
 func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
-	counted, _ := responding(t, respond.Limits{PerPeer: 1}, func(t *testing.T, w *world) {
+	counted, _ := responding(t, respond.Limits{PerPeer: 1}, func(t *testing.T, w *clitest.World) {
 		for range 20 {
-			_, client := ends("pingpong rc -n 5")
-			mustSucceed(t, client, w.run(t.Context(), client))
+			_, client := clitest.Ends("pingpong rc -n 5")
+			clitest.MustSucceed(t, client, w.Run(t.Context(), client))
 			time.Sleep(2 * time.Second)
 		}
 	})
@@ -213,16 +183,16 @@ func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
 func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
 	for _, line := range []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "perf send_lat -n 1000000", "perf write_bw -n 1000000", "perf read_bw -n 1000000"} {
 		var kill atomic.Pointer[context.CancelFunc]
-		dying := func() *world {
+		dying := func() *clitest.World {
 			w := newWorld()
-			w.onSeen, w.doThen = 500, func() { (*kill.Load())() }
+			w.AfterFrames, w.Then = 500, func() { (*kill.Load())() }
 			return w
 		}
-		counted, logged := respondingIn(t, dying, respond.Limits{}, func(t *testing.T, w *world) {
+		counted, logged := respondingIn(t, dying, respond.Limits{}, func(t *testing.T, w *clitest.World) {
 			ctx, cancel := context.WithCancel(t.Context())
 			kill.Store(&cancel)
-			_, client := ends(line)
-			if r := w.run(ctx, client); r.code != exitInterrupted {
+			_, client := clitest.Ends(line)
+			if r := w.Run(ctx, client); r.Code != app.ExitInterrupted {
 				t.Errorf("%s: %v", line, r)
 			}
 		})

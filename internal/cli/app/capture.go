@@ -1,0 +1,10 @@
+package app
+
+import "github.com/gorxe/gorxe/trace"
+
+// LiveCapture is a capture that goes on until it is closed, which may be done at any time.
+type LiveCapture interface {
+	Next(*trace.Frame) error
+	Missed() uint64
+	Close() error
+}

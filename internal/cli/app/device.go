@@ -1,0 +1,158 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// DeviceFlags choose the device and its port, as every verbs tool lets one do.
+type DeviceFlags struct {
+	Interface string
+	ibPort    int
+	Link      string
+	Spin      time.Duration
+	shards    int
+	Faults    string // in what is sent
+	losses    string // in what arrives
+	Trace     string // file for the packets
+}
+
+// Add defines the flags on fs.
+func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.Interface, "ib-dev", "d", "", "network interface or local `address` to use (default: the address that the TCP connection uses)")
+	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
+	addLinkFlag(fs, &f.Link)
+	addSpinFlag(fs, &f.Spin)
+	addShardsFlag(fs, &f.shards)
+	fs.StringVar(&f.Faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
+	fs.StringVar(&f.losses, "fault-in", "", "do harm to the packets that arrive: a `list` as that of --fault, without delay and jitter")
+}
+
+// addLinkFlag is the choice of how packets leave and come.
+func addLinkFlag(fs *pflag.FlagSet, kind *string) {
+	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (takes CAP_NET_RAW), xdp (takes root) or auto (the best that works)")
+}
+
+// addSpinFlag is the choice between latency and an idle processor.
+func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
+	fs.DurationVar(d, "spin", verbs.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
+}
+
+// addShardsFlag is the choice of how many processors serve connections.
+func addShardsFlag(fs *pflag.FlagSet, n *int) {
+	fs.IntVar(n, "shards", 0, "divide connections into a `number` of parts, each served by a processor of its own, 1 to 64 (default: half the processors)")
+}
+
+// Check returns a usage error for the first flag with a value that is not allowed.
+func (f *DeviceFlags) Check() error {
+	if f.shards < 0 || f.shards > verbs.MaxShards {
+		return Usagef("--shards %d: give 1 to %d", f.shards, verbs.MaxShards)
+	}
+	if f.Spin < 0 || f.Spin > verbs.MaxSpin {
+		return Usagef("--spin %v: give 0s to %v", f.Spin, verbs.MaxSpin)
+	}
+	if err := packet.CheckKind(f.Link); err != nil {
+		return Usagef("--link %q: choose %s", f.Link, packet.KindList())
+	}
+	if f.ibPort != 1 {
+		return Usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
+	}
+	if f.Faults != "" {
+		if _, err := packet.ParseFaults(f.Faults); err != nil {
+			return Usagef("--fault: %v", err)
+		}
+	}
+	if f.losses != "" {
+		in, err := packet.ParseFaults(f.losses)
+		if err != nil {
+			return Usagef("--fault-in: %v", err)
+		}
+		if in.Delay != 0 || in.Jitter != 0 {
+			return Usagef("--fault-in %s: what arrives is not delayed; delay what leaves the other end, with --fault", f.losses)
+		}
+	}
+	return nil
+}
+
+// config is that of a device on an interface or address, with the flags' faults.
+func (f *DeviceFlags) config(device string) verbs.Config {
+	cfg := verbs.Config{Device: device, Link: f.Link, Spin: cmp.Or(f.Spin, -1), Shards: f.shards}
+	// check has refused what is wrong; what is empty is no fault.
+	faults, _ := packet.ParseFaults(f.Faults)
+	losses, _ := packet.ParseFaults(f.losses)
+	if none := (packet.FaultConfig{}); faults != none || losses != none {
+		cfg.Wrap = func(l packet.Link) packet.Link { return packet.FaultBoth(l, faults, losses) }
+	}
+	return cfg
+}
+
+// OpenDevice opens the device that f describes on an interface or address.
+func (a *App) OpenDevice(f *DeviceFlags, device string) (*verbs.Device, error) {
+	cfg := f.config(device)
+	if err := a.recorded(&cfg, f.Trace); err != nil {
+		return nil, err
+	}
+	return a.openLinks(cfg)
+}
+
+// openLinks opens a device, and says which links it has where that was left to it.
+func (a *App) openLinks(cfg verbs.Config) (*verbs.Device, error) {
+	dev, err := a.Open(cfg)
+	if err != nil || cfg.Link != packet.Auto {
+		return dev, err
+	}
+	for _, g := range dev.GIDs() {
+		if choices := dev.LinkChoices(g.Addr); choices != nil {
+			fmt.Fprintf(a.Stderr, "gorxe: link at %v: %s\n", g.Addr, choiceText(choices))
+		}
+	}
+	return dev, nil
+}
+
+// choiceText says in one line what became of each kind of link.
+func choiceText(choices []packet.Choice) string {
+	var said []string
+	for _, c := range choices {
+		said = append(said, OneLine(errors.New(c.String())))
+	}
+	return strings.Join(said, "; ")
+}
+
+// OpenNamed opens the device that f names. It returns nil if f names none: OpenAt then opens the device, once the
+// connection to the peer tells the address.
+func (a *App) OpenNamed(f *DeviceFlags) (*verbs.Device, error) {
+	if f.Interface == "" {
+		return nil, nil
+	}
+	return a.OpenDevice(f, f.Interface)
+}
+
+// OpenAt opens the device that f describes on the local address of conn, which leads to the peer. Where a GID was
+// chosen by its index (indexed), it opens the whole interface, because the index counts all addresses of the interface.
+func (a *App) OpenAt(f *DeviceFlags, conn net.Conn, indexed bool) (*verbs.Device, error) {
+	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return nil, fmt.Errorf("%v is not an address to open a device on; name one with -d", conn.LocalAddr())
+	}
+	device := ap.Addr().Unmap().String()
+	if indexed {
+		if _, _, name, err := a.Addrs(device); err == nil && name != "" {
+			device = name
+		}
+	}
+	dev, err := a.OpenDevice(f, device)
+	if err != nil {
+		return nil, fmt.Errorf("%w; name another address or interface with -d", err)
+	}
+	return dev, nil
+}

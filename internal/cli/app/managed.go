@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/host/route"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// ManagedFlags choose the device of a command that connects to its peer by the connection manager.
+type ManagedFlags struct {
+	Interface string
+	Link      string
+	Spin      time.Duration
+	shards    int
+	Faults    string
+	Trace     string
+}
+
+// Add defines the flags on fs.
+func (f *ManagedFlags) Add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Interface, "ib-dev", "", "network interface or local `address` to use (default: that which leads to the server; at a server, every address of the host)")
+	addLinkFlag(fs, &f.Link)
+	addSpinFlag(fs, &f.Spin)
+	addShardsFlag(fs, &f.shards)
+	fs.StringVar(&f.Faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
+	AddTraceFlag(fs, &f.Trace)
+}
+
+// Check returns a usage error for the first flag with a value that is not allowed.
+func (f *ManagedFlags) Check() error {
+	return f.flags().Check()
+}
+
+// flags are those of other commands that say the same.
+func (f *ManagedFlags) flags() *DeviceFlags {
+	return &DeviceFlags{ibPort: 1, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults, Trace: f.Trace}
+}
+
+// OpenToDial opens the device for a server at host, on the local address source or, if that is empty, the one from
+// which the host is reached. It also returns the address of the server.
+func (a *App) OpenToDial(ctx context.Context, f *ManagedFlags, source, host string, port uint16) (*verbs.Device, netip.AddrPort, error) {
+	to, err := route.LookupAddrPort(ctx, host, port, route.AsResolved)
+	if err != nil {
+		return nil, netip.AddrPort{}, err
+	}
+	device := f.Interface
+	if device == "" {
+		device = source
+	}
+	if device == "" {
+		r, err := route.Find(to[0].Addr(), route.Options{})
+		if err != nil {
+			return nil, netip.AddrPort{}, err
+		}
+		device = r.Src.String()
+	}
+	dev, err := a.OpenDevice(f.flags(), device)
+	return dev, to[0], err
+}
+
+// OpenToServe opens the device of a server that listens at the address bind. If bind is empty or unspecified, the server
+// listens at all addresses of the device, or of the host if no device is named.
+func (a *App) OpenToServe(ctx context.Context, f *ManagedFlags, bind string) (*verbs.Device, netip.Addr, error) {
+	var at netip.Addr
+	if bind != "" {
+		list, err := route.LookupAddrPort(ctx, bind, 0, route.AsResolved)
+		if err != nil {
+			return nil, at, err
+		}
+		at = list[0].Addr()
+	}
+	device := f.Interface
+	if device == "" && at.IsValid() && !at.IsUnspecified() {
+		device = at.String()
+	}
+	if device != "" {
+		dev, err := a.OpenDevice(f.flags(), device)
+		return dev, at, err
+	}
+	cfg := f.flags().config("")
+	if err := a.recorded(&cfg, f.Trace); err != nil {
+		return nil, at, err
+	}
+	links, err := hostLinks(f.Link)
+	if err != nil {
+		return nil, at, err
+	}
+	cfg.Links = links
+	dev, err := a.Open(cfg)
+	if err != nil {
+		for _, l := range links {
+			l.Close()
+		}
+	}
+	return dev, at, err
+}
+
+// hostLinks are links on every address of the host, those of loopback interfaces only if there are no others.
+func hostLinks(kind string) ([]packet.Link, error) {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("listing network interfaces: %w", err)
+	}
+	for _, loopback := range []bool{false, true} {
+		var links []packet.Link
+		for _, i := range ifs {
+			if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 != loopback {
+				continue
+			}
+			// An interface without an address has no part in it.
+			addrs, _, _, err := packet.HostAddrs(i.Name)
+			if err != nil {
+				continue
+			}
+			for _, addr := range addrs {
+				l, err := packet.Listen(kind, addr)
+				if errors.Is(err, syscall.EADDRNOTAVAIL) {
+					continue // an IPv6 address is tentative for a second after it was set
+				}
+				if err != nil {
+					for _, l := range links {
+						l.Close()
+					}
+					return nil, fmt.Errorf("%w; name one address or interface with --ib-dev", err)
+				}
+				links = append(links, l)
+			}
+		}
+		if len(links) > 0 {
+			return links, nil
+		}
+	}
+	return nil, errors.New("the host has no IP address")
+}
+
+// Announce prints the address and port where a server listens, for people and for scripts that wait for it.
+func (a *App) Announce(l *verbs.Listener, dev *verbs.Device) {
+	where := l.Addr().Addr().String()
+	if !l.Addr().Addr().IsValid() || l.Addr().Addr().IsUnspecified() {
+		where = ""
+		for _, g := range dev.GIDs() {
+			if where != "" {
+				where += ", "
+			}
+			where += g.Addr.String()
+		}
+	}
+	fmt.Fprintf(a.Stderr, "listening on port %d of %s\n", l.Addr().Port(), where)
+}

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/record"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// maxTrace is how long the file of --trace may become, in bytes.
+const maxTrace = 1 << 30
+
+// AddTraceFlag is where the packets of a command are kept.
+func AddTraceFlag(fs *pflag.FlagSet, path *string) {
+	fs.StringVar(path, "trace", "", "keep the packets, with their payload, in a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
+}
+
+// Recording is the trace of a command.
+type Recording struct {
+	*record.Recorder
+	path string
+}
+
+// StartRecording begins the trace of the command in the file path. It does nothing if path is empty or the trace has begun.
+func (a *App) StartRecording(path string) error {
+	if path == "" || a.Recording != nil {
+		return nil
+	}
+	r, err := record.Create(path, record.Options{
+		Application: "gorxe " + BuildVersion(), MaxBytes: maxTrace,
+		Failed: func(err error) {
+			fmt.Fprintf(a.Stderr, "gorxe: --trace: %s: packets are no longer kept\n", OneLine(err))
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("--trace: %w", err)
+	}
+	a.Recording = &Recording{r, path}
+	return nil
+}
+
+// recorded lets the links of cfg be recorded, if the command has a trace. Faults that cfg asks for happen beyond what is seen.
+func (a *App) recorded(cfg *verbs.Config, path string) error {
+	if err := a.StartRecording(path); err != nil || a.Recording == nil {
+		return err
+	}
+	wrap, rec := cfg.Wrap, a.Recording.Recorder
+	cfg.Observer = rec.Observer()
+	cfg.Wrap = func(l packet.Link) packet.Link {
+		if wrap != nil {
+			l = wrap(l)
+		}
+		return rec.Wrap("", l)
+	}
+	return nil
+}
+
+// endRecording ends the trace of the command, whose error is err, and says what is in it.
+func (a *App) endRecording(err error) error {
+	if a.Recording == nil {
+		return err
+	}
+	cerr := a.Recording.Close()
+	s := a.Recording.Stats()
+	fmt.Fprintf(a.Stderr, "gorxe: %s in %s\n", Plural(int(s.Frames), "packet"), a.Recording.path)
+	if s.Lost > 0 {
+		fmt.Fprintf(a.Stderr, "gorxe: %s not in it: they came faster than it could be written\n", Plural(int(s.Lost), "packet"))
+	}
+	switch {
+	case cerr != nil && errors.Is(err, context.Canceled): // the command was interrupted, as it may be
+		return &FinalError{fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr)}
+	case cerr != nil:
+		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr))}
+	case s.Beyond > 0:
+		fmt.Fprintf(a.Stderr, "gorxe: %s not in it: it is as long as it may be, 1 GiB\n", Plural(int(s.Beyond), "packet"))
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+// Package cmtool is 'gorxe cm': tests of the connection manager, as ucmatose, udaddy and cmtime.
+package cmtool
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// defaultPort is the port of ucmatose, rdma_server and cmtime.
+const defaultPort = 7471
+
+// params are the parameters of a test of the connection manager.
+type params struct {
+	device   app.ManagedFlags
+	server   bool
+	host     string // of a client
+	bind     string
+	port     uint16
+	space    string // tcp or udp
+	conns    int
+	parallel int
+	step     bool // with cmtime, over TCP
+	count    int
+	size     int
+	seconds  int // 0: as many connections as there are to be
+	duration time.Duration
+}
+
+// Limits of params.
+const (
+	maxConns = 1 << 16
+	maxSends = 1 << 14
+	maxBytes = 1 << 23
+)
+
+// Command makes the command 'gorxe cm'.
+func Command(a *app.App) *cobra.Command {
+	p := &params{}
+	c := &cobra.Command{
+		Use:   "cm {-s | -c host} [flags]",
+		Short: "Make and end connections by rdma_cm, as ucmatose does",
+		Long: `Makes connections with the connection manager, sends messages both ways over each and
+ends them. The client tells how fast connections were made. The other end may be gorxe
+or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
+-p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
+number of connections and messages, and the same size. cmtime of rdma-core 52 to 58 needs
+--step: it makes and ends connections three times, first one and then twice the number of
+-n, and sends no messages. Its TCP connection has the port of -p and is IPv4 only.`,
+		Example: `  gorxe cm -s -b 127.0.0.1                      server
+  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
+  gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server without end, for
+  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -D 60 -C 0 client that connects and disconnects for a minute
+  gorxe cm -c 192.0.2.7 -n 32 -C 100            against "ucmatose -c 32 -C 100" on 192.0.2.7
+  gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"
+  gorxe cm -s -n 100 --step                     against "cmtime -s 192.0.2.1 -c 100"`,
+		Args: app.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if p.step && !c.Flags().Changed("count") {
+				p.count = 0
+			}
+			if err := p.check(); err != nil {
+				return err
+			}
+			return run(c.Context(), a, p)
+		},
+	}
+	p.addFlags(c.Flags())
+	return c
+}
+
+func (p *params) addFlags(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.BoolVarP(&p.server, "server", "s", false, "wait for connections")
+	fs.StringVarP(&p.host, "client", "c", "", "connect to `host`")
+	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
+	fs.Uint16VarP(&p.port, "port", "p", defaultPort, "`port` to listen on or connect to")
+	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
+	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; a server takes any number for 0, until it is stopped")
+	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for so many `seconds`, -j at a time")
+	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
+	fs.BoolVar(&p.step, "step", false, "keep step with cmtime of rdma-core 52 to 58 over a TCP connection")
+	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
+	app.AddSize(fs, &p.size, "size", "S", 100, "`bytes` per message; K and M mean 2^10 and 2^20")
+	p.device.Add(fs)
+}
+
+func (p *params) check() error {
+	err := app.CheckRanges(
+		app.InRange("-n", p.conns, p.fewest(), maxConns), app.InRange("-D", p.seconds, 0, 1<<30), app.InRange("-j", p.parallel, 1, maxConns),
+		app.InRange("-C", p.count, 0, maxSends), app.InRange("-S", p.size, 1, maxBytes))
+	if err != nil {
+		return err
+	}
+	if p.server == (p.host != "") {
+		return app.Usagef("give one of -s, to wait for connections, and -c HOST, to make them")
+	}
+	if p.space != "tcp" && p.space != "udp" {
+		return app.Usagef("-P %q: choose tcp or udp", p.space)
+	}
+	p.duration = time.Duration(p.seconds) * time.Second
+	if p.seconds > 0 && (p.server || p.space == "udp") {
+		return app.Usagef("-D %d: a client makes connections for so long; its server is given -n 0", p.seconds)
+	}
+	if p.conns == 0 && p.space == "udp" {
+		return app.Usagef("-n 0: with -P udp a server needs the number of queue pairs")
+	}
+	if p.step && (p.space == "udp" || p.seconds > 0 || p.conns == 0 || p.count > 0) {
+		return app.Usagef("--step: cmtime makes so many connections as -n says, over which it sends nothing: leave -C, -D, -P udp and -n 0 out")
+	}
+	return p.device.Check()
+}
+
+// fewest is the least number of connections: a server may be without end.
+func (p *params) fewest() int {
+	if p.server {
+		return 0
+	}
+	return 1
+}
+
+func (p *params) portSpace() verbs.PortSpace {
+	if p.space == "udp" {
+		return verbs.PortSpaceUDP
+	}
+	return verbs.PortSpaceTCP
+}
+
+// run runs one end of the test.
+func run(ctx context.Context, a *app.App, p *params) (err error) {
+	e := &end{params: p, out: a.Stdout, tcp: a.TCP}
+	if p.server {
+		e.dev, e.at, err = a.OpenToServe(ctx, &p.device, p.bind)
+	} else {
+		e.dev, e.remote, err = a.OpenToDial(ctx, &p.device, p.bind, p.host, p.port)
+	}
+	if err != nil {
+		return err
+	}
+	defer e.dev.Close()
+	e.pd = e.dev.AllocPD()
+	e.announce = func(l *verbs.Listener) { a.Announce(l, e.dev) }
+	switch {
+	case p.step:
+		return e.inStep(ctx)
+	case p.space == "udp":
+		return e.datagrams(ctx)
+	case p.duration > 0:
+		return e.loop(ctx)
+	case p.conns == 0:
+		return e.serve(ctx)
+	}
+	return e.connections(ctx)
+}

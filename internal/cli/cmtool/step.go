@@ -1,0 +1,177 @@
+package cmtool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/session"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// stepPeer is what the other end of a test in step must be.
+const stepPeer = "cmtime of rdma-core 52 to 58 or gorxe cm --step"
+
+// A round makes connections, and when all stand ends them.
+type round struct {
+	title string
+	conns int
+}
+
+// rounds are those of cmtime. In the last one its end has no queue pairs: it names numbers from 1000 on. Here
+// every connection has one, as nothing is sent over it.
+func (p *params) rounds() []round {
+	return []round{{"to warm up", 1}, {"with queue pairs", p.conns}, {"in which cmtime makes up the numbers of its queue pairs", p.conns}}
+}
+
+// inStep does what cmtime does: it makes and ends connections, and after each step waits for the peer.
+func (e *end) inStep(ctx context.Context) error {
+	var l *verbs.Listener
+	line, err := &stepLine{role: exchange.Client}, error(nil)
+	if e.params.server {
+		line.role = exchange.Server
+		// Whoever has the TCP connection may ask for the others.
+		if l, err = e.open(); err != nil {
+			return err
+		}
+		defer l.Close()
+		line.conn, err = e.meetStep(ctx, l)
+	} else {
+		line.conn, err = e.callStep(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer line.conn.Close()
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer session.WatchProgress(run, cancel, session.SilenceLimit, e.messages)()
+	all := e.params.rounds()
+	for i, r := range all {
+		err := e.round(run, line, l, fmt.Sprintf("round %d of %d, %s\n", i+1, len(all), r.title), r.conns)
+		made := e.forget()
+		if err != nil {
+			err = session.ExplainStandstill(session.ExplainExchange(err, stepPeer), verbs.RC, stepPeer)
+			return fmt.Errorf("in round %d, with %d of %s: %w", i+1, made, app.Plural(r.conns, "connection"), err)
+		}
+	}
+	return nil
+}
+
+// round makes n connections and ends them.
+func (e *end) round(ctx context.Context, line *stepLine, l *verbs.Listener, title string, n int) error {
+	err := line.keep(ctx, stepBegin, func(context.Context) error { return nil })
+	if err != nil {
+		return err
+	}
+	e.progress.Add(1)
+	fmt.Fprint(e.out, title)
+	err = line.keep(ctx, stepConnect, func(ctx context.Context) error {
+		if l != nil {
+			return e.acceptSome(ctx, l, n)
+		}
+		return e.dialAll(ctx, n)
+	})
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	err = line.keep(ctx, stepDisconnect, func(ctx context.Context) error {
+		if err := session.Each(ctx, e.made, e.part); err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "%s ended in %v\n", app.Plural(n, e.params.unit()), time.Since(begin).Round(time.Microsecond))
+		return nil
+	})
+	e.progress.Add(1)
+	return err
+}
+
+// part ends a connection from the client's side, and waits for its end at the server's.
+func (e *end) part(ctx context.Context, c *connection) error {
+	defer e.progress.Add(1)
+	if !e.params.server {
+		wait, cancel := context.WithTimeout(ctx, session.DisconnectTimeout)
+		defer cancel()
+		// An error says that the peer has not answered. It tells over TCP whether it knows.
+		_ = c.conn.Disconnect(wait)
+		return context.Cause(ctx)
+	}
+	select {
+	case <-c.conn.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := c.conn.Err(); !errors.Is(err, verbs.ErrDisconnected) {
+		return err
+	}
+	return nil
+}
+
+// forget gives back the connections of a round, and says how many there were.
+func (e *end) forget() int {
+	e.mu.Lock()
+	made := e.made
+	e.made, e.took = nil, nil
+	e.mu.Unlock()
+	for _, c := range made {
+		c.close()
+	}
+	return len(made)
+}
+
+// meetStep waits for the client's TCP connection. Both ports are open when it says that it listens.
+func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var asking sync.WaitGroup
+	var early error
+	asking.Go(func() {
+		r, err := l.Next(ctx)
+		if err != nil {
+			return
+		}
+		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: leave --step out for it", r.Remote(), stepPeer)
+		// An error says that its sender has given up.
+		_ = r.Reject(nil)
+		cancel(early)
+	})
+	conn, err := e.tcp.Accept(ctx, l.Addr().Port(), func(net.Addr) { e.announce(l) })
+	cancel(nil)
+	asking.Wait()
+	if early != nil && conn != nil {
+		conn.Close()
+		return nil, early
+	}
+	return conn, err
+}
+
+// The server of cmtime listens with rdma_cm first and then over TCP, so the client may come too early.
+const (
+	stepTries = 20
+	stepPause = 100 * time.Millisecond
+)
+
+// callStep makes the TCP connection to the server.
+func (e *end) callStep(ctx context.Context) (net.Conn, error) {
+	host, port := e.remote.Addr().String(), e.remote.Port()
+	for try := 1; ; try++ {
+		conn, err := e.tcp.Dial(ctx, host, port)
+		var refused *app.RefusedError
+		if !errors.As(err, &refused) {
+			return conn, err
+		}
+		if try == stepTries {
+			return nil, fmt.Errorf("nobody listens on %s TCP port %d: start %s there first, or leave --step out for another server", host, port, stepPeer)
+		}
+		select {
+		case <-time.After(stepPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// Package daemoncmd is 'gorxe daemon' and the commands that look into a running one.
+package daemoncmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/serve/daemon"
+	"github.com/gorxe/gorxe/internal/serve/daemon/config"
+)
+
+// Command makes the command 'gorxe daemon'.
+func Command(a *app.App) *cobra.Command {
+	var file string
+	var check bool
+	var flags config.Flags
+	c := &cobra.Command{
+		Use:   "daemon",
+		Short: "Be the RNIC of this host, until stopped",
+		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which lets connections end
+in order; a second one ends it at once. Without a file and flags there is one device, on the
+interface of the default route.
+
+Every option of the file is a flag as well, which goes over the file's. A first --device
+or --region replaces all of the file's.`,
+		Example: `  gorxe daemon                                     the default device
+  gorxe daemon --device eth1 --metrics-listen :9481
+  gorxe daemon -c /etc/gorxe.toml
+  gorxe daemon -c /etc/gorxe.toml --check          what it would do, or all that is wrong`,
+		Args: app.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			plan, err := plan(a, file, &flags)
+			if err != nil {
+				return err
+			}
+			if check {
+				plan.Print(a.Stdout)
+				return nil
+			}
+			o := a.Daemon
+			o.Version, o.Stderr, o.Open = app.BuildVersion(), a.Stderr, a.Open
+			err = daemon.Run(c.Context(), plan, o)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				return &app.FinalError{Err: err} // being stopped is none
+			}
+			return err
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&file, "config", "c", "", "TOML `file` to read")
+	fs.BoolVar(&check, "check", false, "print what the daemon would do, or everything that is wrong, and end")
+	flags.Add(fs)
+	return c
+}
+
+// plan is what the file, if there is one, and the flags make of this host.
+func plan(a *app.App, file string, flags *config.Flags) (*daemon.Plan, error) {
+	c := config.Default()
+	if file != "" {
+		var err error
+		if c, err = config.Load(file); err != nil {
+			return nil, &app.ListError{Err: err}
+		}
+	}
+	if err := flags.Apply(&c); err != nil {
+		return nil, &app.ListError{Err: err}
+	}
+	p, err := daemon.MakePlan(c, a.Host)
+	if err != nil {
+		return nil, &app.ListError{Err: err}
+	}
+	return p, nil
+}

@@ -1,0 +1,130 @@
+// Package demo is 'gorxe demo': two devices talk, and every packet is shown.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/packet"
+)
+
+type params struct {
+	link  string
+	seed  uint64
+	loss  float64
+	trace string
+	acts  []string // none: the usual ones
+}
+
+// Command makes the command 'gorxe demo'.
+func Command(a *app.App) *cobra.Command {
+	p := &params{}
+	c := &cobra.Command{
+		Use:   "demo [ACT...]",
+		Short: "Watch two software RNICs talk, packet by packet",
+		Long: `Makes two RDMA devices on this host, connects them, and lets one WRITE into, READ from
+and SEND to the other, first over a good link, then over one that loses packets. Every line
+with an arrow is a packet that was really sent. Acts are write, read, atomic, send, rnr and loss;
+without any named it is write, read, send and loss.
+
+--trace keeps what A sends and receives, as a capture at its end of the cable would: what the bad
+link loses of A's packets is there, what it loses of B's is not.`,
+		Example: `  gorxe demo                   over UDP port 4791 of 127.0.0.1 and 127.0.0.2
+  gorxe demo --link pipe       in memory: needs no port, works on every system
+  gorxe demo --loss 20         a much worse link
+  gorxe demo atomic rnr        two acts that are not in the usual program
+  gorxe demo --trace demo.pcapng && gorxe trace --explain demo.pcapng`,
+		ValidArgs: actNames(),
+		RunE: func(c *cobra.Command, args []string) error {
+			p.acts = args
+			if err := p.check(); err != nil {
+				return err
+			}
+			return run(c.Context(), a, p)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&p.link, "link", defaultLink(), "udp or pipe: real sockets, or a `network` in memory")
+	fs.Uint64Var(&p.seed, "seed", 1, "decides numbers, keys, data and which packets are lost")
+	fs.Float64Var(&p.loss, "loss", 5, "`percent` of the packets that the bad link loses")
+	app.AddTraceFlag(fs, &p.trace)
+	return c
+}
+
+// defaultLink is udp where gorxe has it.
+func defaultLink() string {
+	if runtime.GOOS == "linux" {
+		return "udp"
+	}
+	return "pipe"
+}
+
+func (p *params) check() error {
+	if p.link != "udp" && p.link != "pipe" {
+		return app.Usagef("--link %q: choose udp or pipe", p.link)
+	}
+	if p.loss < 0 || p.loss > 50 {
+		return app.Usagef("--loss %g: must be 0 to 50 percent", p.loss)
+	}
+	if p.seed == 0 {
+		return app.Usagef("--seed 0: choose another number; the same one gives the same numbers and losses")
+	}
+	return p.checkActs()
+}
+
+// Addresses of the two devices.
+var addrs = [2]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
+
+// pipeMTU is the MTU of the network in memory, one that carries 1024 bytes like plain Ethernet.
+const pipeMTU = 1500
+
+// openLinks opens the links of both devices.
+func (p *params) openLinks() (links [2]packet.Link, err error) {
+	net := packet.NewPipeNet()
+	for i, addr := range addrs {
+		if p.link == "pipe" {
+			links[i], err = net.Open(addr, pipeMTU)
+		} else {
+			links[i], err = packet.ListenUDP(addr, packet.UDPOptions{})
+		}
+		if err != nil {
+			if i == 1 {
+				links[0].Close()
+			}
+			return links, fmt.Errorf("%w; 'gorxe demo --link pipe' needs no port", err)
+		}
+	}
+	return links, nil
+}
+
+// run shows all acts.
+func run(ctx context.Context, a *app.App, p *params) error {
+	if err := a.StartRecording(p.trace); err != nil {
+		return err
+	}
+	links, err := p.openLinks()
+	if err != nil {
+		return err
+	}
+	d := &demo{App: a, params: p, style: app.NewStyle(a.Stdout), wire: newWire()}
+	defer d.close()
+	if err := d.open(links); err != nil {
+		return err
+	}
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	for _, act := range p.program() {
+		if err := act.play(d, ctx); err != nil {
+			return err
+		}
+	}
+	d.farewell()
+	return nil
+}

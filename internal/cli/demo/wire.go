@@ -1,0 +1,193 @@
+package demo
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// wire sees every packet between the two devices.
+//
+// Each device's link is, from the top: the lock; a tap that sees what the device sends; the fault, when it is on; a tap
+// that sees what gets through; the link. Both devices share the lock, so an answer is never seen before its question.
+type wire struct {
+	mu      sync.Mutex
+	through map[string]int // packets that the fault let through, not yet seen from above
+	events  []event
+	highest [2]psnMark // the last new request of each device
+	bad     atomic.Bool
+	total   count
+	refused chan struct{} // closed when B has sent an RNR NAK; nil where nobody waits
+
+	// Of burstLink, by device.
+	arrived sync.Cond
+	waiting [2]int // frames
+	closed  [2]bool
+}
+
+func newWire() *wire {
+	w := &wire{through: make(map[string]int)}
+	w.arrived.L = &w.mu
+	return w
+}
+
+// event is one packet.
+type event struct {
+	from  int // 0 is A, 1 is B
+	p     bth.Packet
+	size  int  // payload bytes
+	lost  bool // did not arrive
+	again bool // a request that was sent before
+}
+
+type count struct{ sent, lost, again int }
+
+func (c *count) add(e *event) {
+	c.sent++
+	if e.lost {
+		c.lost++
+	}
+	if e.again {
+		c.again++
+	}
+}
+
+type psnMark struct {
+	psn bth.PSN
+	set bool
+}
+
+// lockedLink sends under a lock that several links share.
+type lockedLink struct {
+	packet.Link
+	mu *sync.Mutex
+}
+
+func (l lockedLink) Send(b *packet.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Link.Send(b)
+}
+
+// burstLink hands over what arrived only when nobody is sending, so that a burst is received in one piece. Which pieces a
+// receiver sees decides how many acknowledgements it sends: without this, two runs would not be the same.
+type burstLink struct {
+	packet.Link
+	wire *wire
+	i    int // the device
+}
+
+func (l burstLink) Recv(rb *packet.RecvBatch) error {
+	w := l.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.waiting[l.i] == 0 && !w.closed[l.i] {
+		w.arrived.Wait()
+	}
+	if w.closed[l.i] {
+		return net.ErrClosed
+	}
+	err := l.Link.Recv(rb)
+	w.waiting[l.i] -= len(rb.Frames)
+	return err
+}
+
+func (l burstLink) Close() error {
+	l.wire.mu.Lock()
+	l.wire.closed[l.i] = true
+	l.wire.arrived.Broadcast()
+	l.wire.mu.Unlock()
+	return l.Link.Close()
+}
+
+// switchedLink is a link that is good or bad.
+type switchedLink struct {
+	packet.Link
+	faulty packet.Link
+	bad    *atomic.Bool
+}
+
+func (l switchedLink) now() packet.Link {
+	if l.bad.Load() {
+		return l.faulty
+	}
+	return l.Link
+}
+
+func (l switchedLink) Prepare(b *packet.Batch)    { l.now().Prepare(b) }
+func (l switchedLink) Send(b *packet.Batch) error { return l.now().Send(b) }
+
+// tap wraps the link of device i.
+func (w *wire) tap(i int, l packet.Link, fault packet.FaultConfig) packet.Link {
+	below := packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
+		if dir == packet.Outgoing {
+			w.getsThrough(i, f.Data)
+		}
+	})
+	middle := switchedLink{below, packet.Fault(below, fault), &w.bad}
+	above := packet.Tap(middle, func(dir packet.Direction, f packet.TapFrame) {
+		if dir == packet.Outgoing {
+			w.sent(i, f.Data)
+		}
+	})
+	return lockedLink{above, &w.mu}
+}
+
+// getsThrough notes a packet of device i that the fault did not drop. The lock is held.
+func (w *wire) getsThrough(i int, data []byte) {
+	w.through[string(data)]++
+	w.waiting[1-i]++
+	w.arrived.Broadcast()
+}
+
+// sent notes a packet of device i. The lock is held.
+func (w *wire) sent(i int, data []byte) {
+	e := event{from: i, lost: w.through[string(data)] == 0}
+	if !e.lost {
+		w.through[string(data)]--
+	}
+	if err := e.p.Decode(data); err != nil {
+		return // the devices drop it as well
+	}
+	e.size, e.p.Payload = len(e.p.Payload), nil
+	if e.p.Opcode.Info().Request() {
+		m := &w.highest[i]
+		e.again = m.set && e.p.PSN.Diff(m.psn) <= 0
+		if !e.again {
+			*m = psnMark{e.p.PSN, true}
+		}
+	}
+	if e.p.Opcode == bth.RCAck && e.p.AETH.Syndrome.IsRNR() && w.refused != nil {
+		close(w.refused)
+		w.refused = nil
+	}
+	w.total.add(&e)
+	w.events = append(w.events, e)
+}
+
+// refusal returns what will be closed when the next RNR NAK is sent.
+func (w *wire) refusal() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = make(chan struct{})
+	return w.refused
+}
+
+// take returns what was seen since the last call.
+func (w *wire) take() []event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ev := w.events
+	w.events = nil
+	return ev
+}
+
+// count returns how many packets were sent, lost and sent again so far.
+func (w *wire) count() count {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.total
+}

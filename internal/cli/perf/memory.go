@@ -1,0 +1,203 @@
+package perf
+
+import (
+	"math/rand/v2"
+
+	"github.com/gorxe/gorxe/internal/cli/session"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// The buffer is laid out as perftest's, because addresses in it are told to the peer: for n queue pairs first n halves to
+// send or read from, then n halves to be written to or read by the peer. A half holds the largest message and at
+// least one page, which messages of up to half a page walk through in steps of cache lines.
+
+// roundUp returns the smallest multiple of step that is at least n, and at least step.
+func roundUp(n, step uint64) uint64 { return max(step, (n+step-1)/step*step) }
+
+// half is the size of one half: at least a page.
+func (e *end) half() uint64 { return e.params.unit(e.cycle) }
+
+// halfOffset is where the half begins that the peer of queue pair qp writes or reads.
+func (e *end) halfOffset(qp int) uint64 { return uint64(len(e.qps)+qp) * e.half() }
+
+// receiveOffset is where the half begins that receives of queue pair qp are posted in; these halves are aligned.
+func (e *end) receiveOffset(qp int) uint64 {
+	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.cacheLine)
+}
+
+// setUp makes the memory and the queue pairs.
+func (e *end) setUp() error {
+	p := e.params
+	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.cacheLine))
+	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
+		fill(e.buf, p.payload)
+	}
+	e.pd = e.Device.AllocPD()
+	var err error
+	if e.mr, err = e.pd.RegMR(e.buf, verbs.LocalWrite|p.access(), verbs.WithRandomIOVA()); err != nil {
+		return err
+	}
+	depth := p.txDepth/p.cqMod + 1
+	if p.twoSided() {
+		depth += p.rxDepth
+	}
+	cq, err := e.Device.CreateCQ(depth * p.qps)
+	if err != nil {
+		return err
+	}
+	e.cq = session.Waiter{CQ: cq, Mode: p.waiting()}
+	for range p.qps {
+		qp, err := e.pd.CreateQP(verbs.QPInitAttr{Type: p.service, SendCQ: cq, Cap: verbs.QPCap{
+			MaxSendWR: p.txDepth, MaxRecvWR: p.rxDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: p.inline,
+		}})
+		if err != nil {
+			return err
+		}
+		e.qps = append(e.qps, &queuePair{QP: qp, psn: verbs.RandomPSN()})
+	}
+	return nil
+}
+
+// fill repeats the payload, or without one fills b with noise.
+func fill(b, payload []byte) {
+	if len(payload) == 0 {
+		r := rand.NewChaCha8([32]byte{})
+		r.Read(b)
+		return
+	}
+	for n := 0; n < len(b); {
+		n += copy(b[n:], payload)
+	}
+}
+
+// rkey is what the peer needs to reach the buffer; a SEND test does not open it.
+func (e *end) rkey() uint32 {
+	if e.params.test.Send() {
+		return 0
+	}
+	return e.mr.RKey()
+}
+
+// outReads is how many READs or atomics this end takes at a time.
+func (e *end) outReads() int {
+	if !e.params.test.Fetches() {
+		return 1
+	}
+	most := e.Device.Attr().MaxQPRdAtom
+	if e.params.outs > 0 {
+		return min(e.params.outs, most)
+	}
+	return most
+}
+
+// connect moves every queue pair to RTS.
+func (e *end) connect() error {
+	p := e.params
+	if p.service == verbs.UD {
+		return e.startDatagrams()
+	}
+	attr := verbs.DefaultConnAttr()
+	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.PathMTU, p.timeout, p.trafficClass, p.access()
+	attr.MaxDestRdAtomic = uint8(e.outReads())
+	for i, q := range e.qps {
+		// More than this device can have outstanding is of no use.
+		attr.MaxRdAtomic = uint8(min(int(q.remote.OutReads), e.Device.Attr().MaxQPInitRdAtom))
+		err := q.Connect(
+			verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.GID.GID},
+			verbs.ConnInfo{QPN: verbs.QPN(q.remote.QPN), PSN: verbs.PSN(q.remote.PSN), GID: q.remote.GID}, attr)
+		if err != nil {
+			return err
+		}
+		e.out.address("local", e.Key(i))
+	}
+	return nil
+}
+
+// startDatagrams moves every queue pair to RTS and makes the way to its peer.
+func (e *end) startDatagrams() error {
+	for i, q := range e.qps {
+		var err error
+		if q.ah, err = e.StartDatagrams(e.pd, q.QP, q.psn, q.remote.GID, e.params.trafficClass); err != nil {
+			return err
+		}
+		e.out.address("local", e.Key(i))
+	}
+	return nil
+}
+
+// postReceives fills the receive queues for messages of size bytes.
+func (e *end) postReceives(size uint64) error {
+	for i, q := range e.qps {
+		q.recv = newWalker(e.receiveOffset(i), e.params.received(size), e.cycle, e.cacheLine)
+		q.recvPosted = 0
+		if !e.receives() {
+			continue
+		}
+		if err := e.refill(i, size, uint64(e.params.rxDepth)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receives reports whether messages are sent to this end.
+func (e *end) receives() bool {
+	p := e.params
+	return p.twoSided() && (p.test.Latency() || p.duplex || !p.sends(e.Role))
+}
+
+// refill posts n receives on queue pair i, in as few calls as is sensible.
+func (e *end) refill(i int, size, n uint64) error {
+	q := e.qps[i]
+	length := uint32(e.params.received(size))
+	var (
+		wrs  [postBatch]verbs.RecvWR
+		sges [postBatch]verbs.SGE
+		ptrs [postBatch]*verbs.RecvWR
+	)
+	for n > 0 {
+		k := int(min(n, postBatch))
+		for j := range k {
+			sges[j] = verbs.SGE{Addr: e.mr.Addr() + q.recv.next(), Length: length, LKey: e.mr.LKey()}
+			wrs[j] = verbs.RecvWR{ID: recvID | uint64(i), SGList: sges[j : j+1]}
+			ptrs[j] = &wrs[j]
+		}
+		if err := q.PostRecv(ptrs[:k]...); err != nil {
+			return err
+		}
+		n -= uint64(k)
+		q.recvPosted += uint64(k)
+	}
+	return nil
+}
+
+// postBatch is how many work requests are handed over at a time.
+const postBatch = 32
+
+// walker gives the addresses of consecutive messages within one half of a buffer.
+type walker struct {
+	base, step, span uint64
+	at               uint64
+}
+
+// newWalker starts at base. Messages of up to half a page take turns over the page, in whole cache lines.
+func newWalker(base, size, cycle, line uint64) walker {
+	w := walker{base: base, step: roundUp(size, line)}
+	if size <= cycle/2 {
+		w.span = cycle / w.step * w.step
+	}
+	return w
+}
+
+// next returns the address of the next message.
+func (w *walker) next() uint64 {
+	a := w.base + w.at
+	if w.span > 0 {
+		w.at += w.step
+		if w.at >= w.span {
+			w.at = 0
+		}
+	}
+	return a
+}

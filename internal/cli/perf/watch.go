@@ -1,0 +1,96 @@
+package perf
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/cli/session"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// peerGrace is how long traffic goes on after the peer's TCP connection has ended: its last packets may be under way.
+const peerGrace = 500 * time.Millisecond
+
+// watchedConn is a connection on which traffic can be interrupted by the peer's hanging up.
+type watchedConn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c *watchedConn) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// watch returns a context that ends when the peer closes the connection, a while later. What the peer sends meanwhile
+// stays to be read. stop must be called before anything else is done with the connection.
+func (c *watchedConn) watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func()) {
+	ctx, cancel = context.WithCancelCause(parent)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := c.r.Peek(1); err == nil || isTimeout(err) {
+			return
+		}
+		select {
+		case <-time.After(peerGrace):
+			cancel(session.ErrPeerGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel, func() {
+		cancel(context.Canceled)
+		c.SetReadDeadline(time.Unix(1, 0))
+		<-done
+		c.noDeadline(parent)
+	}
+}
+
+func (c *watchedConn) drive(role exchange.Role, steps []wire.Step, end wire.End) error {
+	return wire.Drive(c, role, steps, end)
+}
+
+// part waits for the peer's hanging up: one whose last acknowledgement was lost needs this end's queue pair a little longer.
+func (c *watchedConn) part(*end) {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		w.CloseWrite()
+	}
+	c.SetReadDeadline(time.Now().Add(session.LingerMax))
+	for {
+		if _, err := c.r.Discard(1); err != nil {
+			return
+		}
+	}
+}
+
+// noDeadline takes the limit off the connection's reads and writes, but not one that ctx's end has set.
+func (c *watchedConn) noDeadline(ctx context.Context) {
+	c.SetDeadline(time.Time{})
+	if ctx.Err() != nil {
+		c.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// standing is how far traffic has come.
+func (e *end) standing() session.Standing {
+	s := session.Standing{Progress: e.progress.Load()}
+	for _, q := range e.qps {
+		s.Add(q.QP)
+	}
+	return s
+}
+
+// standingQPs are the queue pairs of the traffic.
+func (e *end) standingQPs() (qps []*verbs.QP) {
+	for _, q := range e.qps {
+		qps = append(qps, q.QP)
+	}
+	return qps
+}

@@ -1,0 +1,218 @@
+package tracecmd
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/pcapng"
+)
+
+// fuzzCapture is the longest capture that is traced, in bytes.
+const fuzzCapture = 16 << 10
+
+// How long an output may become: beside what is always there, so many bytes for each byte of the
+// capture.
+const (
+	outputBase = 1 << 20
+	outputEach = 400
+)
+
+// views are the outputs of 'gorxe trace' that go to standard output.
+var views = []string{
+	"trace", "trace -v --hex --payload --explain", "trace --messages --flows", "trace --json --payload", "trace --pcapng -",
+	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
+}
+
+// FuzzTrace traces any capture with any of the outputs. Whatever is in it, the output is whole, is
+// no terminal's or page's code and has a bounded length, and an error says that the capture cannot
+// be read.
+func FuzzTrace(f *testing.F) {
+	for _, b := range fuzzCaptures(f) {
+		for view := range len(views) + 1 {
+			f.Add(uint8(view), b)
+		}
+	}
+	f.Setenv("GOGC", "100") // so that no run chooses its own
+	page := filepath.Join(f.TempDir(), "page.html")
+	scripts := -1
+	f.Fuzz(func(t *testing.T, view uint8, b []byte) {
+		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader has those of gzip
+			return
+		}
+		frames, whole := framesOf(b)
+		if n := int(view) % (len(views) + 1); n < len(views) {
+			checkView(t, views[n], b, frames, whole)
+			return
+		}
+		if scripts < 0 {
+			traceOf(t, "trace --html "+page, pcapOf(f))
+			scripts = elements(t, page)
+		}
+		if err := os.WriteFile(page, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := traceOf(t, "trace --html "+page, b); (r.Code == 0) != whole {
+			t.Fatal(r)
+		}
+		if n := elements(t, page); n != scripts && n != 0 { // nothing, of what is no capture
+			t.Fatalf("the page has %d tags of scripts, that of another capture %d", n, scripts)
+		}
+	})
+}
+
+// checkView traces a capture with one of the outputs that go to standard output.
+func checkView(t *testing.T, line string, b []byte, frames []trace.Frame, whole bool) {
+	r := traceOf(t, line, b)
+	if r.Code != 0 && r.Code != app.ExitFailure || (r.Code == 0) != whole {
+		t.Fatalf("%s: %v", line, r)
+	}
+	if n := r.Stdout.Len(); n > outputBase+outputEach*len(b) {
+		t.Fatalf("%s: %d bytes of a capture of %d", line, n, len(b))
+	}
+	checkPlain(t, line, r.Stderr.Bytes())
+	switch {
+	case strings.Contains(line, "--json"):
+		checkJSON(t, line, r.Stdout.Bytes())
+	case strings.Contains(line, "--pcapng"):
+		checkPcapng(t, frames, r.Stdout.Bytes())
+	default:
+		checkPlain(t, line, r.Stdout.Bytes())
+	}
+}
+
+// elements is how many tags of scripts a page has.
+func elements(t testing.TB, path string) int {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !utf8.Valid(b) {
+		t.Fatal("the page is not UTF-8")
+	}
+	b = bytes.ToLower(b)
+	return bytes.Count(b, []byte("<script")) + bytes.Count(b, []byte("</script"))
+}
+
+// traceOf runs a command line on a capture.
+func traceOf(t testing.TB, line string, capture []byte) *clitest.Run {
+	w := newWorld()
+	w.Stdin = bytes.NewReader(capture)
+	return w.Run(t.Context(), line)
+}
+
+// framesOf reads a capture as far as it can be.
+func framesOf(b []byte) (all []trace.Frame, whole bool) {
+	in, err := trace.Open(bytes.NewReader(b))
+	if err != nil {
+		return nil, false
+	}
+	for {
+		var f trace.Frame
+		switch err := in.Next(&f); {
+		case errors.Is(err, io.EOF):
+			return all, true
+		case err != nil:
+			return all, false
+		}
+		f.Data = bytes.Clone(f.Data)
+		all = append(all, f)
+	}
+}
+
+// checkPlain fails the test if text could do something to a terminal.
+func checkPlain(t *testing.T, line string, text []byte) {
+	if !utf8.Valid(text) {
+		t.Fatalf("%s: not UTF-8: %q", line, text)
+	}
+	for _, c := range string(text) {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			t.Fatalf("%s: a control character %q in %q", line, c, text)
+		}
+	}
+}
+
+func checkJSON(t *testing.T, line string, text []byte) {
+	for object := range bytes.Lines(text) {
+		if !json.Valid(object) {
+			t.Fatalf("%s: %q", line, object)
+		}
+	}
+}
+
+// checkPcapng fails the test unless a capture that was written has the frames of the one that was
+// read.
+func checkPcapng(t *testing.T, want []trace.Frame, b []byte) {
+	if len(want) == 0 && len(b) == 0 {
+		return
+	}
+	got, whole := framesOf(b)
+	if !whole || len(got) != len(want) {
+		t.Fatalf("%d frames are written, %d are read, all %v", len(want), len(got), whole)
+	}
+	for i := range got {
+		if !bytes.Equal(got[i].Data, want[i].Data) || got[i].Link != want[i].Link {
+			t.Fatalf("frame %d: %+v, want %+v", i+1, got[i], want[i])
+		}
+	}
+}
+
+// fuzzCaptures are the beginnings of recorded captures, and what gorxe makes of them.
+func fuzzCaptures(t testing.TB) (all [][]byte) {
+	files, err := filepath.Glob("../../../trace/testdata/*.pcap*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no captures: ", err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".gz") {
+			z, err := gzip.NewReader(bytes.NewReader(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err = io.ReadAll(z); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b = b[:min(len(b), 6<<10)]
+		all = append(all, b, traceOf(t, "trace --pcapng -", b).Stdout.Bytes())
+	}
+	return append(all, pcapOf(t))
+}
+
+// pcapOf is a capture in pcapng whose comments and names are what a hostile peer would like to have
+// shown.
+func pcapOf(t testing.TB) []byte {
+	const evil = "\x1b[2J</script><script>alert(1)</script>\u202e\r\n\x00\xff"
+	in, err := os.ReadFile("../../../trace/testdata/rping.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, _ := framesOf(in)
+	var out bytes.Buffer
+	w := pcapng.NewWriter(&out, pcapng.Options{Application: evil, Description: evil})
+	for i := range frames {
+		frames[i].Interface = evil
+		if err := w.Frame(&frames[i], evil, "work request: "+evil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,173 @@
+package tracecmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/html"
+	"github.com/gorxe/gorxe/trace/json"
+	"github.com/gorxe/gorxe/trace/pcapng"
+	"github.com/gorxe/gorxe/trace/text"
+)
+
+// output is a kind of output of 'gorxe trace'.
+type output struct {
+	asked  func(*params) bool
+	stdout bool // it goes there: of those only the first that is asked for is used
+	open   func(*app.App, *params) ([]trace.Output, finish, error)
+}
+
+// finish writes what can only be written when all was shown, and closes the file; nil does nothing.
+type finish func() error
+
+// outputs are all kinds; the last is what there is when no other is asked for.
+var outputs = []output{
+	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
+	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
+	{asked: func(p *params) bool { return p.json }, stdout: true, open: openJSON},
+	{asked: func(p *params) bool { return p.messages || p.flows }, stdout: true, open: openLines},
+	{asked: func(p *params) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: openText},
+}
+
+// open opens the outputs that p asks for.
+func (t *tracing) open(a *app.App, p *params) error {
+	used := false
+	for _, o := range outputs {
+		if !o.asked(p) || o.stdout && used {
+			continue
+		}
+		used = used || o.stdout
+		out, finish, err := o.open(a, p)
+		if err != nil {
+			return errors.Join(err, t.finish())
+		}
+		t.Outputs = append(t.Outputs, out...)
+		if finish != nil {
+			t.finishes = append(t.finishes, finish)
+		}
+	}
+	return nil
+}
+
+// finish finishes the outputs.
+func (t *tracing) finish() error {
+	var errs []error
+	for _, f := range t.finishes {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func openText(a *app.App, p *params) ([]trace.Output, finish, error) {
+	return []trace.Output{text.NewWriter(a.Stdout, text.Options{
+		Fields: p.verbose, Hex: p.hex, Payload: p.payload, Explain: p.explain, Colour: app.NewStyle(a.Stdout).On,
+	})}, nil, nil
+}
+
+// openLines writes a line a message, a line a flow, or first the one and then the other.
+func openLines(a *app.App, p *params) (out []trace.Output, _ finish, _ error) {
+	coloured := app.NewStyle(a.Stdout).On
+	if p.messages {
+		out = append(out, text.NewMessages(a.Stdout, coloured))
+	}
+	if p.flows {
+		out = append(out, text.NewFlows(a.Stdout, coloured))
+	}
+	return out, nil, nil
+}
+
+// jsonOutput writes what was asked for of an object a line.
+type jsonOutput struct {
+	*json.Writer
+	packets, messages, flows bool
+}
+
+func openJSON(a *app.App, p *params) ([]trace.Output, finish, error) {
+	w := json.NewWriter(bufio.NewWriterSize(a.Stdout, 64<<10))
+	w.Payload = p.payload
+	all := !p.messages && !p.flows
+	return []trace.Output{&jsonOutput{w, all, all || p.messages, all || p.flows}}, nil, nil
+}
+
+func (o *jsonOutput) Packet(p *trace.Packet) error {
+	if !o.packets {
+		return nil
+	}
+	return o.Writer.Packet(p)
+}
+
+func (o *jsonOutput) Message(m *trace.Message) error {
+	if !o.messages {
+		return nil
+	}
+	return o.Writer.Message(m)
+}
+
+func (o *jsonOutput) Flow(f *trace.Flow) error {
+	if !o.flows {
+		return nil
+	}
+	return o.Writer.Flow(f)
+}
+
+// openHTML creates the file first: a missing permission is reported before a long capture is read.
+func openHTML(a *app.App, p *params) ([]trace.Output, finish, error) {
+	title := standardInput
+	if p.source != "" && p.source != "-" {
+		title = filepath.Base(p.source)
+	}
+	file, err := createBeside(p.source, "--html", p.html)
+	if err != nil {
+		return nil, nil, err
+	}
+	page := html.New(html.Options{Title: title})
+	write := func() error {
+		b := bufio.NewWriter(file)
+		_, err := page.WriteTo(b)
+		if err = errors.Join(err, b.Flush(), file.Close()); err != nil {
+			return err
+		}
+		if n := page.LeftOut(); n > 0 {
+			fmt.Fprintf(a.Stderr, "%s holds the first %s; %d more are left out: choose with --filter\n",
+				p.html, app.Plural(html.DefaultMax, "packet"), n)
+		}
+		return nil
+	}
+	return []trace.Output{page}, write, nil
+}
+
+// openPcapng writes the capture again, with what was found as comments. Frames without packets are
+// written, too, so that the frames after them keep their numbers.
+func openPcapng(a *app.App, p *params) ([]trace.Output, finish, error) {
+	o := pcapng.Options{
+		Application: "gorxe " + app.BuildVersion(),
+		Description: "frames of a capture, with what gorxe found in them as comments",
+	}
+	if p.pcapng == "-" {
+		return []trace.Output{pcapng.NewPackets(a.Stdout, o)}, nil, nil
+	}
+	file, err := createBeside(p.source, "--pcapng", p.pcapng)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []trace.Output{pcapng.NewPackets(file, o)}, file.Close, nil
+}
+
+// createBeside makes the file that a flag names, unless it is the capture.
+func createBeside(capture, flag, name string) (*os.File, error) {
+	x, err1 := os.Stat(capture)
+	y, err2 := os.Stat(name)
+	if err1 == nil && err2 == nil && os.SameFile(x, y) {
+		return nil, fmt.Errorf("%s %s: that is the capture itself; name another file", flag, name)
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return file, nil
+}

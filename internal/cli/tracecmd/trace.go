@@ -1,0 +1,266 @@
+// Package tracecmd is 'gorxe trace': captures read, filtered and explained.
+package tracecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/filter"
+)
+
+// params are what 'gorxe trace' was asked for.
+type params struct {
+	source string // a file, "-", or empty
+	live   liveFlags
+	filter string
+
+	verbose, hex, payload    bool
+	messages, flows, explain bool
+	pcapng                   string // a file, or "-"
+	json                     bool
+	html                     string // a file
+}
+
+// Command makes the command 'gorxe trace'.
+func Command(a *app.App) *cobra.Command {
+	p := &params{}
+	c := &cobra.Command{
+		Use:   "trace [FILE|-]",
+		Short: "Say what the RoCEv2 packets of a capture mean",
+		Long: `Reads a capture (pcap or pcapng, also in gzip; - or nothing is standard input) and writes a line
+for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unless it is asked for.
+
+` + filterHelp(),
+		Example: `  gorxe trace capture.pcapng
+  gorxe trace -v --filter 'psn 100..120 and qp 0x11' capture.pcapng
+  gorxe trace --filter error capture.pcap.gz
+  tcpdump -i eth0 -w - udp port 4791 | gorxe trace
+  gorxe trace -i eth0 --flows
+  gorxe trace --daemon --filter warning`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return app.Usagef("%s takes one file, got %q as well", c.CommandPath(), args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			p.source = app.HostArg(args)
+			if err := p.live.check(p.source); err != nil {
+				return err
+			}
+			if err := p.check(); err != nil {
+				return err
+			}
+			return run(c.Context(), a, p)
+		},
+	}
+	fs := c.Flags()
+	fs.SortFlags = false
+	p.live.add(fs)
+	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
+	fs.BoolVar(&p.hex, "hex", false, "the same, with the bytes")
+	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
+	fs.BoolVar(&p.messages, "messages", false, "a line a message instead: verb, size, packets, latency, what was sent again")
+	fs.BoolVar(&p.flows, "flows", false, "a line a connection: how it began, MTU, throughput, round trips, losses, errors")
+	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
+	fs.StringVar(&p.pcapng, "pcapng", "", "write the frames to `FILE`, with what they mean as comments that Wireshark shows")
+	fs.BoolVar(&p.json, "json", false, "an object of JSON a line: packets, messages and connections, or those that are asked for")
+	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
+	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` chooses")
+	return c
+}
+
+// check refuses what has no place in the output that is asked for.
+func (p *params) check() error {
+	instead := ""
+	switch {
+	case p.json:
+		instead = "--json"
+	case p.messages:
+		instead = "--messages"
+	case p.flows:
+		instead = "--flows"
+	}
+	if instead == "" {
+		return nil
+	}
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{p.explain && p.html == "", "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"}, {p.payload, "--payload"}} {
+		if f.set && !(p.json && f.name == "--payload") {
+			return app.Usagef("%s is for the lines of packets, which %s replaces: leave one of them out", f.name, instead)
+		}
+	}
+	return nil
+}
+
+// filterHelp lists the words of filters.
+func filterHelp() string {
+	var b strings.Builder
+	b.WriteString("A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
+		"parentheses. Fields:\n")
+	shark := 0
+	for _, f := range filter.Fields() {
+		if f.Wireshark {
+			shark++
+			continue
+		}
+		fmt.Fprintf(&b, "  %-10s %-20s %s\n", f.Names[0], f.Example, f.What)
+	}
+	fmt.Fprintf(&b, "and %d of Wireshark's display filters, such as infiniband.bth.opcode == 10, infiniband.aeth.msn, ip.addr.", shark)
+	return b.String()
+}
+
+// run reads a capture and writes what was asked for.
+func run(ctx context.Context, a *app.App, p *params) error {
+	chosen, err := filter.Parse(p.filter)
+	if err != nil {
+		return app.Usagef("--%v", err)
+	}
+	t := &tracing{}
+	if p.filter != "" {
+		t.Filter = chosen
+	}
+	if p.live.iface != "" {
+		return runLive(ctx, a, p, t)
+	}
+	if p.live.daemon {
+		return runDaemonTrace(ctx, a, p, t)
+	}
+	in, name, err := openCapture(a, p.source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	// A trace holds little and makes much garbage: a fifth of the time goes by collecting it as often as is usual.
+	if _, chosen := os.LookupEnv("GOGC"); !chosen {
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
+	read := func(ctx context.Context) error {
+		r, err := trace.Open(&flushing{in, t})
+		if err != nil {
+			return err
+		}
+		if err := t.open(a, p); err != nil {
+			return err
+		}
+		return t.run(ctx, r)
+	}
+	if name == standardInput {
+		err = untilSilent(ctx, read)
+	} else {
+		err = read(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	printSummary(a, name, t)
+	return nil
+}
+
+const standardInput = "standard input"
+
+// openCapture opens the file, or standard input.
+func openCapture(a *app.App, source string) (io.ReadCloser, string, error) {
+	if source == "" || source == "-" {
+		if source == "" && isTerminalReader(a.Stdin) {
+			return nil, "", app.Usagef("trace needs a FILE, or a capture in standard input")
+		}
+		if f, ok := a.Stdin.(io.ReadCloser); ok {
+			return f, standardInput, nil
+		}
+		return io.NopCloser(a.Stdin), standardInput, nil
+	}
+	f, err := os.Open(source)
+	if err != nil {
+		return nil, "", err
+	}
+	return f, source, nil
+}
+
+func isTerminalReader(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// tracing is a capture being read, with the files that are written of it.
+type tracing struct {
+	trace.Pipeline
+	finishes []finish
+}
+
+// run takes the capture through the pipeline and finishes the outputs, also where it cannot be read on.
+func (t *tracing) run(ctx context.Context, src trace.Source) error {
+	err := t.Run(ctx, src)
+	if e := t.finish(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// flushing writes what the outputs hold back before it reads more, which may take long to come.
+type flushing struct {
+	r io.Reader
+	t *tracing
+}
+
+func (f *flushing) Read(b []byte) (int, error) {
+	if err := f.t.Flush(); err != nil {
+		return 0, err
+	}
+	return f.r.Read(b)
+}
+
+// interruptGrace is how long a pipe is read on after an interruption: whoever writes it was interrupted as well, and has its
+// last frames still to write.
+const interruptGrace = time.Second
+
+// untilSilent reads a pipe to its end, also when it is interrupted. One that goes on after that is left alone, with the read
+// that may wait for it for ever; the outputs have what came.
+func untilSilent(ctx context.Context, read func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- read(context.WithoutCancel(ctx)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(interruptGrace):
+	}
+	return ctx.Err()
+}
+
+// printSummary says on stderr what was left out, and why nothing was shown.
+func printSummary(a *app.App, name string, t *tracing) {
+	c := t.Counts()
+	if c.Packets == 0 {
+		fmt.Fprintf(a.Stderr, "%s: no RoCEv2 packets in %s\n", name, app.Plural(int(c.Frames), "frame"))
+	} else if t.Shown() == 0 {
+		fmt.Fprintf(a.Stderr, "%s: the filter chooses none of %s\n", name, app.Plural(int(c.Packets), "packet"))
+	}
+	if t.Missing() > 0 {
+		fmt.Fprintf(a.Stderr, "%s: %s missing: they came faster than they could be written\n", name, app.Plural(int(t.Missing()), "packet"))
+	}
+	for s := range trace.Skip(trace.NumSkips) {
+		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP
+		if n := c.Skipped[s]; n > 0 && tells {
+			fmt.Fprintf(a.Stderr, "%s: left out %s %s\n", name, app.Plural(int(n), "frame"), s)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package tracecmd
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
+)
+
+// captureOf is a pcap of packets between two hosts, a frame each.
+func captureOf(t *testing.T, packets ...bth.Packet) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w := pcapgo.NewWriterNanos(&file)
+	if err := w.WriteFileHeader(1<<16, layers.LinkTypeRaw); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range packets {
+		h := bth.Header4{Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, FlagsFragment: 0x4000, SrcPort: 50000, DstPort: 4791}
+		b := p.Append(nil)
+		h.UDPLen = bth.UDPHeaderLen + len(b) + bth.ICRCLen
+		b = bth.AppendICRC(b, bth.ICRC(h.Seed(), b))
+		n := bth.IPv4HeaderLen + h.UDPLen
+		ip := append([]byte{0x45, 0, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 17, 0, 0}, 198, 18, 0, 2, 198, 18, 0, 3)
+		ip = append(ip, 0xc3, 0x50, 0x12, 0xb7, byte(h.UDPLen>>8), byte(h.UDPLen), 0, 0)
+		ip = append(ip, b...)
+		info := gopacket.CaptureInfo{Timestamp: time.Unix(1700000000, int64(i)*1e6), CaptureLength: len(ip), Length: len(ip)}
+		if err := w.WritePacket(info, ip); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file.Bytes()
+}
+
+func aConversation(t *testing.T) []byte {
+	return captureOf(t,
+		bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: 0x11, PSN: 5, AckReq: true, Payload: []byte("secret")},
+		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 5, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
+		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 6, AETH: bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: 1}},
+	)
+}
+
+func TestTraceShowsTheCaptureOfAFileOrAPipe(t *testing.T) {
+	capture := aConversation(t)
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	if err := os.WriteFile(path, capture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, line := range []string{"trace " + path, "trace -", "trace"} {
+		w := newWorld()
+		w.Stdin = bytes.NewReader(capture)
+		r := w.Run(t.Context(), line)
+		clitest.MustSucceed(t, line, r)
+		texts = append(texts, r.Stdout.String())
+	}
+	if texts[0] != texts[1] || texts[0] != texts[2] {
+		t.Errorf("%q", texts)
+	}
+	if strings.Count(texts[0], "\n") != 4 || !strings.Contains(texts[0], "SEND #1 of 6 bytes") || strings.Contains(texts[0], "secret") {
+		t.Errorf("%s", texts[0])
+	}
+}
+
+func TestTraceShowsWhatIsAskedFor(t *testing.T) {
+	for _, tt := range []struct{ line, has, hasNot string }{
+		{"trace --payload", "secret", ""},
+		{"trace -v", "Packet Sequence Number (PSN)", "secret"},
+		{"trace --hex", "[0009] 00 00 05", "secret"},
+		{"trace --filter nak", "NAK remote access error", "SEND #1"},
+		{"trace --filter op==send", "SEND #1 of 6 bytes", "acknowledges"},
+		{"trace --filter error", "error: refuses PSN 6: NAK remote access error", "SEND #1"},
+		{"trace --explain", "│ Packet sequence numbers", ""},
+		{"trace --messages", "1.1          0.000000  SEND ", "acknowledges"},
+		{"trace --flows", "flow 1  RC  198.18.0.2/", "acknowledges"},
+		{"trace --messages --flows", "1 message, 1 packet, 6 bytes", ""},
+		{"trace --messages --filter nak", "", "SEND"},
+		{"trace --messages --filter op==send", "SEND", ""},
+		{"trace --flows --filter nak", "flow 2", "flow 1"},
+		{"trace --filter nak", "0.002000", ""}, // since the first frame, whether it is shown or not
+	} {
+		w := newWorld()
+		w.Stdin = bytes.NewReader(aConversation(t))
+		r := w.Run(t.Context(), tt.line)
+		clitest.MustSucceed(t, tt.line, r)
+		if out := r.Stdout.String(); !strings.Contains(out, tt.has) || tt.hasNot != "" && strings.Contains(out, tt.hasNot) {
+			t.Errorf("%s:\n%s", tt.line, out)
+		}
+	}
+}
+
+func TestTraceSaysWhatIsWrong(t *testing.T) {
+	capture := aConversation(t)
+	other := bytes.Clone(capture)
+	other[24+16+22] = 9 // another port
+	for _, tt := range []struct {
+		name, line string
+		file       []byte
+		code       int
+		out        int // lines
+		err        string
+	}{
+		{"no capture", "trace", []byte("hello world"), 1, 0, "standard input: it begins with the bytes 68656c6c"},
+		{"no such file", "trace /nowhere/at/all", nil, 1, 0, "/nowhere/at/all"},
+		{"cut", "trace", capture[:len(capture)-5], 1, 2, "standard input: frame 3, at byte 156: the file ends inside a frame"},
+		{"two files", "trace a b", nil, 2, 0, `takes one file, got "b" as well`},
+		{"filter", "trace --filter qpx==1", nil, 2, 0, `gorxe: --filter, at character 1: there is no field "qpx", did you mean "qp"?`},
+		{"nothing chosen", "trace --filter psn==99", capture, 0, 0, "the filter chooses none of 3 packets"},
+		{"nothing there", "trace", captureOf(t), 0, 0, "no RoCEv2 packets in 0 frames"},
+		{"something else", "trace --filter frame==1", other, 0, 0, "the filter chooses none of 2 packets"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			w.Stdin = bytes.NewReader(tt.file)
+			r := w.Run(t.Context(), tt.line)
+			if r.Code != tt.code || strings.Count(r.Stdout.String(), "\n") != tt.out || !strings.Contains(r.Stderr.String(), tt.err) {
+				t.Errorf("%v", r)
+			}
+		})
+	}
+}
+
+func TestTraceCountsWhatItLeavesOut(t *testing.T) {
+	capture := captureOf(t, bth.Packet{Opcode: bth.RCSendOnly})
+	capture[24+16+9] = 6 // TCP
+	w := newWorld()
+	w.Stdin = bytes.NewReader(capture)
+	r := w.Run(t.Context(), "trace")
+	if want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: left out 1 frame not UDP to port 4791\n"; r.Code != 0 || r.Stderr.String() != want {
+		t.Errorf("%v", r)
+	}
+}
+
+// tracePipe starts 'gorxe trace' with a pipe that in writes to.
+func tracePipe(t *testing.T) (r *clitest.Run, in *io.PipeWriter, interrupt context.CancelFunc) {
+	out, in := io.Pipe()
+	w := newWorld()
+	w.Stdin = out
+	ctx, interrupt := context.WithCancel(t.Context())
+	return w.Start(ctx, "trace"), in, interrupt
+}
+
+// What came is shown while more is waited for.
+func TestTraceShowsWhatAPipeHasSoFar(t *testing.T) {
+	capture := aConversation(t)
+	synctest.Test(t, func(t *testing.T) {
+		r, in, _ := tracePipe(t)
+		defer in.Close()
+		if _, err := in.Write(capture[:len(capture)-5]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := strings.Count(r.Stdout.String(), "\n"); n != 2 {
+			t.Errorf("%d lines so far: %v", n, r)
+		}
+		if _, err := in.Write(capture[len(capture)-5:]); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		<-r.Done
+		clitest.MustSucceed(t, "trace", r)
+		if n := strings.Count(r.Stdout.String(), "\n"); n != 4 {
+			t.Errorf("%d lines: %v", n, r)
+		}
+	})
+}
+
+// Whoever writes the pipe was interrupted too, and writes its last frames.
+func TestTraceReadsAPipeToItsEndWhenItIsInterrupted(t *testing.T) {
+	capture := aConversation(t)
+	synctest.Test(t, func(t *testing.T) {
+		r, in, interrupt := tracePipe(t)
+		synctest.Wait() // for its first bytes
+		interrupt()
+		synctest.Wait()
+		if _, err := in.Write(capture); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		<-r.Done
+		if n := strings.Count(r.Stdout.String(), "\n"); r.Code != app.ExitInterrupted || n != 4 {
+			t.Errorf("%d lines: %v", n, r)
+		}
+	})
+}
+
+// A pipe that nobody closes does not keep it.
+func TestTraceEndsWhenItIsInterruptedAndAPipeIsSilent(t *testing.T) {
+	capture := aConversation(t)
+	synctest.Test(t, func(t *testing.T) {
+		r, in, interrupt := tracePipe(t)
+		if _, err := in.Write(capture); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		begin := time.Now()
+		interrupt()
+		<-r.Done
+		if n := strings.Count(r.Stdout.String(), "\n"); r.Code != app.ExitInterrupted || n != 4 || time.Since(begin) != interruptGrace {
+			t.Errorf("%d lines after %v: %v", n, time.Since(begin), r)
+		}
+		in.Close()
+	})
+}
