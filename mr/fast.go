@@ -62,9 +62,10 @@ func (t *Table) FreeFast(f *FastRegion) error {
 	if t.entry(f.key).fast != f {
 		return fmt.Errorf("mr: fast region: key %#08x is not registered here, or no longer", f.key)
 	}
-	if err := t.invalidateFast(f); err != nil {
+	if err := f.mayInvalidate(f.pd); err != nil {
 		return err
 	}
+	t.invalidateFast(f)
 	t.remove(f.key)
 	t.regions--
 	f.pd.Release()
@@ -99,15 +100,11 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 }
 
 // invalidateFast takes the memory from a fast region.
-func (t *Table) invalidateFast(f *FastRegion) error {
+func (t *Table) invalidateFast(f *FastRegion) {
 	if f.region == nil {
-		return nil
-	}
-	if err := f.region.unwatched("invalidate"); err != nil {
-		return err
+		return
 	}
 	f.region.end()
 	f.region = nil
 	t.replace(f.key, entry{fast: f})
-	return nil
 }

@@ -17,24 +17,38 @@ func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 	return t.invalidate(pd, key, func(w *Window) bool { return w.qpn == qpn })
 }
 
+// InvalidatesRemote reports whether InvalidateRemote would take a key away: it changes nothing for a key that it
+// refuses, and for a fast region that is not registered.
+func (t *Table) InvalidatesRemote(pd *PD, qpn, key uint32) bool {
+	w, f, err := t.invalidated(pd, key, func(w *Window) bool { return w.qpn == qpn })
+	return err == nil && (w != nil || f.region != nil)
+}
+
 func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
+	w, f, err := t.invalidated(pd, key, mayUnbind)
+	switch {
+	case err != nil:
+		return err
+	case w != nil:
+		t.unbind(w)
+	default:
+		t.invalidateFast(f)
+	}
+	return nil
+}
+
+// invalidated returns the window or the fast region that an invalidation of key is about, or why it is refused.
+func (t *Table) invalidated(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
 	e := t.entry(key)
 	switch w, f := e.window, e.fast; {
 	case w != nil && w.key == key:
-		if err := w.mayInvalidate(pd, mayUnbind); err != nil {
-			return err
-		}
-		t.unbind(w)
-		return nil
+		return w, nil, w.mayInvalidate(pd, mayUnbind)
 	case f != nil && f.key == key:
-		if f.pd != pd {
-			return fmt.Errorf("mr: invalidate: region %#08x is in another protection domain than the queue pair", key)
-		}
-		return t.invalidateFast(f)
+		return nil, f, f.mayInvalidate(pd)
 	case e.region != nil && e.region.key == key:
-		return fmt.Errorf("mr: invalidate: key %#08x is an ordinary region's; deregister it instead", key)
+		return nil, nil, fmt.Errorf("mr: invalidate: key %#08x is an ordinary region's; deregister it instead", key)
 	}
-	return fmt.Errorf("mr: invalidate: nothing has key %#08x", key)
+	return nil, nil, fmt.Errorf("mr: invalidate: nothing has key %#08x", key)
 }
 
 func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
@@ -49,4 +63,14 @@ func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 		return fmt.Errorf("mr: invalidate: window %#08x is bound on queue pair %#06x, not on the one of the request", w.key, w.qpn)
 	}
 	return nil
+}
+
+func (f *FastRegion) mayInvalidate(pd *PD) error {
+	if f.pd != pd {
+		return fmt.Errorf("mr: invalidate: region %#08x is in another protection domain than the queue pair", f.key)
+	}
+	if f.region == nil {
+		return nil
+	}
+	return f.region.unwatched("invalidate")
 }

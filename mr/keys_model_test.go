@@ -223,7 +223,12 @@ func (m *keyModel) check(t *rapid.T) {
 		t.Fatalf("windows by queue pair: %v, want %v", m.t.bound, bound)
 	}
 	for qpn, n := range bound {
-		if m.t.bound[qpn] != n {
+		for w, before := m.t.bound[qpn], (*Window)(nil); w != nil; w, before = w.behind, w {
+			if n--; w.before != before || w.qpn != qpn || !w.Bound() {
+				t.Fatalf("windows by queue pair: %+v behind %p", w, before)
+			}
+		}
+		if n != 0 {
 			t.Fatalf("windows by queue pair: %v, want %v", m.t.bound, bound)
 		}
 	}

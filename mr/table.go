@@ -20,9 +20,9 @@ type Table struct {
 	order   roster.List[uint32] // the indexes in use, as they came
 	regions int
 	windows int
-	max     int            // regions
-	bound   map[uint32]int // windows of type 2 by the queue pair they are bound on
-	atomics Locker         // nil where one goroutine uses the table
+	max     int                // regions
+	bound   map[uint32]*Window // the first window of type 2 that is bound on a queue pair
+	atomics Locker             // nil where one goroutine uses the table
 }
 
 // entry is what an index of keys stands for. A window that is not bound and a fast
@@ -71,7 +71,7 @@ func NewTable(secret [32]byte, max int) *Table {
 	return &Table{
 		keys:  newKeySequence(secret),
 		max:   min(max, MaxRegions),
-		bound: make(map[uint32]int),
+		bound: make(map[uint32]*Window),
 	}
 }
 

@@ -29,6 +29,9 @@ type Window struct {
 	key    uint32
 	qpn    uint32  // where a window of type 2 is bound
 	region *Region // the binding, nil for none
+
+	// Neighbours among the windows of type 2 that are bound on qpn.
+	before, behind *Window
 }
 
 // Type is the type the window was made with.
@@ -126,7 +129,7 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 	w.region = r
 	if w.typ == WindowType2 {
 		w.qpn = qpn
-		t.bound[qpn]++
+		t.link(w)
 	}
 	t.replace(w.key, entry{region: r, window: w})
 	return nil
@@ -204,21 +207,41 @@ func (t *Table) unbind(w *Window) {
 	w.region = nil
 	t.replace(w.key, entry{window: w})
 	if w.typ == WindowType2 {
-		if t.bound[w.qpn]--; t.bound[w.qpn] == 0 {
-			delete(t.bound, w.qpn)
-		}
+		t.unlink(w)
 	}
 }
 
-// ForgetQP unbinds the windows of type 2 that are bound on a queue pair which ceases to
-// exist: its number may come back.
-func (t *Table) ForgetQP(qpn uint32) {
-	if t.bound[qpn] == 0 {
-		return
+// link enters w among the windows that are bound on its queue pair.
+func (t *Table) link(w *Window) {
+	if first := t.bound[w.qpn]; first != nil {
+		first.before, w.behind = w, first
 	}
-	for _, e := range t.byIndex.All {
-		if w := e.window; w != nil && w.typ == WindowType2 && w.Bound() && w.qpn == qpn {
-			t.unbind(w)
-		}
+	t.bound[w.qpn] = w
+}
+
+// unlink takes w out of them.
+func (t *Table) unlink(w *Window) {
+	if w.behind != nil {
+		w.behind.before = w.before
+	}
+	switch {
+	case w.before != nil:
+		w.before.behind = w.behind
+	case w.behind != nil:
+		t.bound[w.qpn] = w.behind
+	default:
+		delete(t.bound, w.qpn)
+	}
+	w.before, w.behind = nil, nil
+}
+
+// HasBound reports whether windows of type 2 are bound on a queue pair.
+func (t *Table) HasBound(qpn uint32) bool { return t.bound[qpn] != nil }
+
+// ForgetQP unbinds the windows of type 2 that are bound on a queue pair which ceases to
+// exist: its number may come back. It takes time for each of those windows, whatever the number of keys.
+func (t *Table) ForgetQP(qpn uint32) {
+	for w := t.bound[qpn]; w != nil; w = t.bound[qpn] {
+		t.unbind(w)
 	}
 }

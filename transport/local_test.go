@@ -313,6 +313,32 @@ func TestWindowsOpenMemory(t *testing.T) {
 			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=2
 			state ERR`},
+		{"an invalidation is executed before the READ responses that are waiting: they are refused", nil, `
+			post bind id=1 key=w2 to=bindable va=0x300000 n=512 access=read
+			wc 1 SUCCESS BIND_MW
+			<+ RDMA_READ_REQUEST psn=100 va=0x300000 dma=512 rkey=w2 ack
+			post inv id=2 key=w2
+			wc 2 SUCCESS LOCAL_INV
+			event QP_ACCESS_ERR
+			> ACKNOWLEDGE psn=100 syn=acc msn=1
+			state ERR`},
+		{"a local request waits while payload in the batch may be borrowed from what it takes away", nil, `
+			post bind id=1 key=w1 to=bindable va=0x300000 n=512 access=read
+			wc 1 SUCCESS BIND_MW
+			post read id=2 len=1
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
+			post read id=3 len=1
+			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=1 ack
+			post read id=4 len=1
+			post bind id=5 key=w1
+			<+ RDMA_READ_REQUEST psn=100 va=0x300000 dma=4 rkey=w1 ack
+			<+ RDMA_READ_RESPONSE_ONLY psn=100 len=1
+			wc 2 SUCCESS RDMA_READ
+			send 64 more
+			> RDMA_READ_RESPONSE_ONLY psn=100 len=4 syn=ack msn=1
+			> RDMA_READ_REQUEST psn=102 va=0x40000 dma=1 ack
+			key w1 open
+			key w1 shut`},
 		{"no local request may name a window's key", nil, bound + `
 			post send id=1 len=1 lkey=w2
 			wc 1 LOC_PROT_ERR

@@ -110,19 +110,25 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 		c.drained()
 		return v
 	}
-	switch c.state {
-	case qp.RTR, qp.RTS, qp.SQD:
-		return c.request(now, p, info)
+	if !c.receives() {
+		return WrongState
 	}
-	return WrongState
+	return c.request(now, p, info)
 }
+
+// receives reports whether requests are executed in the state of the queue pair.
+func (c *RC) receives() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
 
 // Transmit appends to dst at most limit packets that may leave now, and reports
 // whether there is more to send right away. Header and Payload of the frames are
 // complete, Trailer holds the pad; the ICRC is the caller's to append. Payload is
-// borrowed from memory regions until dst is reset.
+// borrowed from memory regions until dst is reset. Local work requests, which may take such a region away, are
+// executed only while dst is empty.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
+	if dst.Len() == 0 && c.sends() && c.rsp.reply.kind != replyError {
+		c.executeLocal()
+	}
 	if c.rsp.busy() {
 		// A long READ response must not keep this end's own requests waiting.
 		if c.req.wants(c) {

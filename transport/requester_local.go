@@ -2,6 +2,21 @@ package transport
 
 import "github.com/gorxe/gorxe/qp"
 
+// executeLocal executes the local work requests that are next in the send queue. No payload may be borrowed: they
+// complete at once, and the program may then write to what they have taken from a peer.
+func (c *RC) executeLocal() {
+	r, sq := &c.req, c.qp.SQ
+	for r.started && !r.waiting && r.again.empty() && r.cur != sq.Tail() {
+		w := sq.At(r.cur)
+		switch {
+		case w.Started && distance(w.FirstPSN, r.send) >= w.Packets:
+			r.cur++
+		case w.Started, !w.Opcode.IsLocal(), c.held(w), !c.local(w):
+			return
+		}
+	}
+}
+
 // local executes the work request at cur, which takes no PSN, and reports whether the next
 // may begin. It stands in the queue as done until all before it are complete, and going
 // back passes over it.

@@ -60,10 +60,14 @@ func (c *RC) sendQueued(x *transmission) {
 	for r.started && !r.waiting && r.cur != sq.Tail() {
 		w := sq.At(r.cur)
 		if !w.Started {
-			if c.state == qp.SQD || w.Flags&qp.Fence != 0 && r.reads > 0 {
+			if c.held(w) {
 				return
 			}
 			if w.Opcode.IsLocal() {
+				if x.dst.Len() > 0 {
+					x.full = true
+					return
+				}
 				if !c.local(w) {
 					return
 				}
@@ -85,6 +89,12 @@ func (c *RC) sendQueued(x *transmission) {
 		}
 		c.sent(x.now, took)
 	}
+}
+
+// held reports whether w may not begin yet: the queue pair is in SQD, or w has a fence and waits for the READs
+// and atomics before it.
+func (c *RC) held(w *qp.SendWQE) bool {
+	return c.state == qp.SQD || w.Flags&qp.Fence != 0 && c.req.reads > 0
 }
 
 // emit puts the packet of w at a position into the batch and returns the PSNs taken, 0 if it cannot

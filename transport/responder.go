@@ -13,6 +13,7 @@ type responder struct {
 	started  bool
 	nak      nakKind // what was reported of the packet at expected
 	asked    bool    // the last ACK or NAK that left was a sequence NAK
+	unready  bool    // RC.Invalidates found no receive for the packet at expected
 
 	inbound
 
@@ -167,7 +168,8 @@ func (c *RC) notReady() Verdict {
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Starts() {
-		if !c.takeReceive() {
+		found := !r.unready && c.takeReceive()
+		if r.unready = false; !found {
 			return c.notReady()
 		}
 		r.begins(info.Op)

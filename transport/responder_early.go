@@ -9,10 +9,51 @@ func (c *RC) ShareEarly(pool *EarlyPool) { c.rsp.early.pool = pool }
 // Close gives back what c has been lent. Nothing may be called after it.
 func (c *RC) Close() { c.rsp.early.drop() }
 
-// Invalidates reports whether to receive p may take a key away: p is the next to be executed, and
-// asks for that, or something that is kept behind it does.
+// Invalidates reports whether Receive of p takes a key away. It is called right before that, by callers whose
+// other queue pairs look keys up at the same time.
+//
+// Nothing but a packet that is executed counts, with a key that its sender may invalidate: a peer could stop
+// the others otherwise as often as it likes.
 func (c *RC) Invalidates(p *bth.Packet) bool {
-	return p.PSN == c.rsp.expected && (invalidates(p) || c.rsp.early.invalidating > 0)
+	r := &c.rsp
+	if !c.receives() || !r.started || r.reply.kind == replyError || p.PSN != r.expected {
+		return false
+	}
+	if info := p.Opcode.Info(); invalidates(p) && c.mayInvalidate(p) && c.inOrder(p, info) {
+		if !info.Starts() || c.qp.Recv.Len() > 0 {
+			return true
+		}
+		// Receive must not find one either, which another process may post at this moment.
+		r.unready = true
+		return false
+	}
+	return r.early.invalidating > 0 && c.keptInvalidate(p.PSN.Add(c.span(p)))
+}
+
+// keptInvalidate reports whether a packet takes a key away among those kept from psn on without a gap.
+func (c *RC) keptInvalidate(psn bth.PSN) bool {
+	for {
+		k := c.rsp.early.next(psn)
+		if k == nil || k.packet.PSN != psn {
+			return false
+		}
+		if invalidates(&k.packet) && c.mayInvalidate(&k.packet) {
+			return true
+		}
+		psn = psn.Add(c.span(&k.packet))
+	}
+}
+
+func (c *RC) mayInvalidate(p *bth.Packet) bool {
+	return c.keys.InvalidatesRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
+}
+
+// span returns how many PSNs a request packet takes.
+func (c *RC) span(p *bth.Packet) uint32 {
+	if p.Opcode.Info().Op == bth.OpReadRequest {
+		return packets(uint64(p.RETH.DMALen), c.mtu)
+	}
+	return 1
 }
 
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }

@@ -168,46 +168,6 @@ func TestKeptFlushWithoutRoomIsAskedForAgain(t *testing.T) {
 			counts sent_seq_err=2 out_of_seq_request=19 early_kept=18`)
 }
 
-// A SEND with invalidate that is kept takes the key away with the packet that closes the gap.
-func TestInvalidatesTellsOfWhatIsKept(t *testing.T) {
-	plain, inv := &bth.Packet{Opcode: bth.RCSendOnly}, &bth.Packet{Opcode: bth.RCSendOnlyInv}
-	for name, end := range map[string]string{
-		"executed": `
-			< RDMA_WRITE_ONLY psn=100 len=0
-			wc 1 SUCCESS RECV len=4 inv
-			> ACKNOWLEDGE psn=101 syn=ack msn=2`,
-		"dropped": "modify RESET",
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScript(t, nil)
-			c := s.rc.(*RC)
-			tells := func(want bool) {
-				t.Helper()
-				plain.PSN, inv.PSN = c.rsp.expected, c.rsp.expected
-				if got := c.Invalidates(plain); got != want || !c.Invalidates(inv) {
-					t.Errorf("it says %v of a SEND, want %v, and %v of one with invalidate", got, want, c.Invalidates(inv))
-				}
-				for _, not := range []bth.PSN{c.rsp.expected.Sub(1), c.rsp.expected.Add(1)} {
-					plain.PSN, inv.PSN = not, not
-					if c.Invalidates(plain) || c.Invalidates(inv) {
-						t.Errorf("it says that PSN %d is executed, %d is expected", not, c.rsp.expected)
-					}
-				}
-			}
-			tells(false)
-			s.run(`
-			post reg id=1 key=fast va=0x400000 n=64
-			wc 1 SUCCESS REG_MR
-			recv id=1 len=4
-			< SEND_ONLY_WITH_INVALIDATE psn=101 len=4 inv=fast
-			> ACKNOWLEDGE psn=100 syn=seq msn=0`)
-			tells(true)
-			s.run(end)
-			tells(false)
-		})
-	}
-}
-
 // forgets delivers a packet that is kept, lets end happen, and expects the pool to have its
 // memory again.
 func forgets(t *testing.T, pool *EarlyPool, end func(s *script)) {

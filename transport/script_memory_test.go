@@ -70,6 +70,19 @@ func (s *script) key(name string) (key uint32, ok bool) {
 	return s.fast.Key(), name == "fast"
 }
 
+// opened returns how many of the windows and the fast region open memory.
+func (s *script) opened() (n int) {
+	for _, w := range s.windows {
+		if w.Bound() {
+			n++
+		}
+	}
+	if s.keys.Lookup(s.fast.Key()) != nil {
+		n++
+	}
+	return n
+}
+
 // postMemory fills in what only the requests above have.
 func (s *script) postMemory(wr *qp.SendWR, f args) {
 	s.t.Helper()

@@ -218,7 +218,7 @@ func (s *script) step(line string) {
 		s.recv(fields(strings.Fields(rest)))
 	case "<", "<+":
 		p := s.parse(strings.Fields(rest))
-		s.verdict = s.rc.Receive(s.now, p)
+		s.receive(p)
 		if verb == "<+" {
 			return
 		}
@@ -252,6 +252,19 @@ func (s *script) step(line string) {
 		}
 	}
 	s.transmit()
+}
+
+// receive delivers p. A machine must have announced each key that is taken away.
+func (s *script) receive(p *bth.Packet) {
+	s.t.Helper()
+	c, ok := s.rc.(interface{ Invalidates(*bth.Packet) bool })
+	announced, open := ok && c.Invalidates(p), s.opened()
+	s.verdict = s.rc.Receive(s.now, p)
+	if taken := s.opened() < open; taken && !announced {
+		s.fatalf("a key was taken away without Invalidates")
+	} else if announced && !taken && s.verdict == Accepted {
+		s.fatalf("no key was taken away, but Invalidates said so")
+	}
 }
 
 // advance lets time pass up to end, firing each timer at its moment.

@@ -285,7 +285,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	}
 }
 
-// take lets q's machine receive p, which may take a key away.
+// take lets q's machine receive p, alone with the keys if that takes one away.
 func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict) {
 	if q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p)

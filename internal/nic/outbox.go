@@ -86,7 +86,8 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			s.ready(q)
 			continue
 		}
-		if q.rekeys && s.several && o.batch.Len() > 0 {
+		if q.rekeys && o.batch.Len() > 0 {
+			// Payload in the batch may be borrowed from a region that q takes away.
 			o.again(q, false)
 			break
 		}

@@ -190,7 +190,9 @@ func (q *QP) close() {
 	s.qps.Delete(q.attr.Num)
 	s.inOrder.Remove(q.number)
 	s.dev.open.Add(-1)
-	s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
+	if s.dev.keys.HasBound(uint32(q.attr.Num)) {
+		s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
+	}
 	s.timers.remove(q)
 	if q.dgram != nil {
 		s.dev.groups.leaveAll(q)

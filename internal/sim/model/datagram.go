@@ -19,7 +19,7 @@ func (e *end) oversize(s *sent) bool {
 // that its queue pair has dropped, or work on keys.
 func (e *end) vanished(s *sent) bool {
 	r := &e.requester
-	if !e.oversize(s) && !s.op.IsLocal() || s.first > r.una || e.cause != "" || e.broken != "" {
+	if !e.oversize(s) && !s.op.IsLocal() || s.first > r.una || (e.cause != "" || e.broken != "") && !e.worked {
 		return false
 	}
 	if !s.signaled && e.qp.SQ.Len() >= len(e.sends)-e.oldest {

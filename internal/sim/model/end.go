@@ -79,6 +79,7 @@ type end struct {
 	want   []qp.WC   // completions of receives that this step must bring
 	cause  string    // why the queue pair may be in ERR
 	broken string    // why it may be in SQE
+	worked bool      // its turn to send began before cause and broken: work on keys is done before packets leave
 	events events
 	nextID uint64
 

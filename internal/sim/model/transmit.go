@@ -54,6 +54,7 @@ func (e *end) transmit() {
 	e.turn = false
 	net := e.net
 	ends := e.endings()
+	e.worked = e.cause == "" && e.broken == ""
 	more := e.m.Transmit(net.Now, &e.path, net.batch, 1+net.RNG.IntN(net.batch.Cap()))
 	l := net.Link(e.node.index, e.peer().node.index)
 	for i := range net.batch.Len() {
@@ -71,6 +72,7 @@ func (e *end) transmit() {
 		e.requester.una = e.requester.cursor
 	}
 	e.settle()
+	e.worked = false
 	e.checkEndings(ends)
 	if r := &e.responder; !more && e.alive() && (r.owesACK || r.owesNAK || r.refused != 0) {
 		e.fail("the peer is owed an acknowledgement (%t), a NAK (%t) or an error NAK (%v) and gets none", r.owesACK, r.owesNAK, r.refused)

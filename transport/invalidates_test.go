@@ -1,0 +1,66 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+)
+
+// Only a packet that takes a key away may keep other queue pairs from looking keys up.
+func TestInvalidatesIsTrueOnlyOfAPacketThatTakesAKeyAway(t *testing.T) {
+	const fast = `
+		post reg id=9 key=fast va=0x400000 n=64
+		wc 9 SUCCESS REG_MR
+		`
+	const receive = "recv id=1 len=4\n"
+	const lost = "< SEND_ONLY_WITH_INVALIDATE psn=101 len=4 inv=%\n> ACKNOWLEDGE psn=100 syn=seq msn=0\n"
+	kept := func(key string) string { return strings.Replace(lost, "%", key, 1) }
+	for _, c := range []struct {
+		name, before, packet string
+		want                 bool
+	}{
+		{"a fast region", fast + receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", true},
+		{"a window bound here", bound + receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=w2", true},
+		{"the last packet of a SEND", fast + "recv id=1 len=260\n< SEND_FIRST psn=100 len=256\n", "SEND_LAST_WITH_INVALIDATE psn=101 len=4 inv=fast", true},
+		{"no receive", fast, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"a fast region that is not registered", receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"a window that is not bound", receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=w2", false},
+		{"a window bound on another queue pair", "qpn 0x12 bind w2\n" + receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=w2", false},
+		{"an ordinary region", receive, "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=rw", false},
+		{"a last packet without a first", fast + receive, "SEND_LAST_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"a SEND", fast + receive, "SEND_ONLY psn=100 len=4", false},
+		{"a packet that comes early", fast + receive, "SEND_ONLY_WITH_INVALIDATE psn=101 len=4 inv=fast", false},
+		{"a packet that comes again", fast + receive, "SEND_ONLY_WITH_INVALIDATE psn=99 len=4 inv=fast", false},
+		{"a state that receives nothing", fast + receive + "modify ERR\nwc 1 WR_FLUSH_ERR\n", "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"what is kept behind the packet", fast + kept("fast"), "RDMA_WRITE_ONLY psn=100 len=0", true},
+		{"what is kept behind a READ", fast + "< SEND_ONLY_WITH_INVALIDATE psn=102 len=4 inv=fast\n> ACKNOWLEDGE psn=100 syn=seq msn=0\n",
+			"RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw", true},
+		{"what is kept behind another gap", fast + "< SEND_ONLY_WITH_INVALIDATE psn=102 len=4 inv=fast\n> ACKNOWLEDGE psn=100 syn=seq msn=0\n",
+			"RDMA_WRITE_ONLY psn=100 len=0", false},
+		{"what is kept with a key of nothing", kept("fast"), "RDMA_WRITE_ONLY psn=100 len=0", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScript(t, nil)
+			s.run(c.before)
+			if got := s.rc.(*RC).Invalidates(s.parse(strings.Fields(c.packet))); got != c.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// A receive that another process posts between Invalidates and Receive is not seen by that.
+func TestReceiveTakesNoKeyAwayThatInvalidatesHasNotAnnounced(t *testing.T) {
+	s := newScript(t, nil)
+	s.run(bound)
+	p := s.parse(strings.Fields("SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=w2"))
+	if s.rc.(*RC).Invalidates(p) {
+		t.Fatal("it is announced without a receive")
+	}
+	s.recv(fields([]string{"id=1", "len=4"}))
+	if v := s.rc.Receive(s.now, p); v != NoReceive || s.keys.Lookup(s.windows["w2"].RKey()) == nil {
+		t.Errorf("the verdict is %v", v)
+	}
+	if v := s.rc.Receive(s.now, p); v != Accepted {
+		t.Errorf("when it comes again, the verdict is %v", v)
+	}
+}
