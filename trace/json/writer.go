@@ -8,7 +8,7 @@ import (
 )
 
 // Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them. It is an
-// output of a [trace.Pipeline].
+// output of a [trace.Pipeline]. Characters that are not graphic are escaped: what a capture says is no command to a terminal.
 type Writer struct {
 	// Payload adds the bytes of payloads, and of the private data of the connection manager, to packets.
 	Payload bool
@@ -20,7 +20,7 @@ type Writer struct {
 // NewWriter returns a Writer to w. Writes are small: give it a buffered writer where speed matters more than that each line is there
 // at once.
 func NewWriter(w io.Writer) *Writer {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(&escaper{w: w})
 	enc.SetEscapeHTML(false)
 	return &Writer{w: w, enc: enc}
 }

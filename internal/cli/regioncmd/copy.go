@@ -1,7 +1,6 @@
 package regioncmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +21,8 @@ func readCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read HOST/NAME",
 		Short: "Read a region, or a part of it",
-		Long: `Reads a region, or a part of it, to standard output or a file. What is not text is not written
-to a terminal unless -o - says so.`,
+		Long: `Reads a region, or a part of it, to standard output or a file. What is not UTF-8 text
+is not written to a terminal unless -o - says so.`,
 		Example: `  gorxe region read 192.0.2.7/scratch -o scratch.img
   gorxe region read 192.0.2.7/scratch --offset 4K --length 16 | hexdump -C`,
 		Args: oneRegion(0),
@@ -35,11 +34,14 @@ to a terminal unless -o - says so.`,
 				}
 				switch out {
 				case "":
-					w := a.Stdout
-					if a.Terminal(w) {
-						w = &textOnly{w: w}
+					if !a.Terminal(a.Stdout) {
+						return r.Read(ctx, a.Stdout, off, n)
 					}
-					return r.Read(ctx, w, off, n)
+					t := &textOnly{w: a.Stdout}
+					if err := r.Read(ctx, t, off, n); err != nil {
+						return err
+					}
+					return t.end()
 				case "-":
 					return r.Read(ctx, a.Stdout, off, n)
 				}
@@ -62,19 +64,6 @@ func toFile(name string, fill func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(fill(file), file.Close())
-}
-
-// textOnly refuses what would disturb a terminal.
-type textOnly struct{ w io.Writer }
-
-var errBinary = errors.New("it is not text and standard output is a terminal: write it to a file with -o FILE, or send it through a pipe; -o - prints it all the same")
-
-func (t *textOnly) Write(p []byte) (int, error) {
-	disturbs := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 }
-	if bytes.ContainsFunc(p, disturbs) {
-		return 0, errBinary
-	}
-	return t.w.Write(p)
 }
 
 func writeCommand(a *app.App) *cobra.Command {

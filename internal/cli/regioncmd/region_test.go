@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,6 +108,36 @@ func TestATerminalGetsTextOnly(t *testing.T) {
 		}
 		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8 -o -"); r.Code != 0 || r.Stdout.Len() != 8 {
 			t.Error(r)
+		}
+	})
+}
+
+// A region is read in pieces of 128 KiB; a control character may lie across the edge of two.
+func TestAControlCharacterAcrossTwoPiecesDoesNotReachATerminal(t *testing.T) {
+	const piece = 128 << 10
+	withDaemon(t, exporting, func(t *testing.T, w *clitest.World, s *testnet.Listener) {
+		for name, c := range map[string]struct {
+			text string
+			code int
+		}{
+			"CSI": {"\u009b2J", app.ExitFailure}, "CSI as a byte": {"x\x9b2J", app.ExitFailure}, "a character": {"ä2J", 0},
+		} {
+			text := strings.Repeat("x", piece-1) + c.text
+			w.Terminal, w.Stdin = false, strings.NewReader(text)
+			if r := runRegion(t, w, s, "write 192.0.2.1/scratch"); r.Code != 0 {
+				t.Fatal(r)
+			}
+			w.Terminal = true
+			r := runRegion(t, w, s, "read 192.0.2.1/scratch --length "+strconv.Itoa(len(text)))
+			if r.Code != c.code || c.code == 0 && r.Stdout.String() != text || !isText(r.Stdout.Bytes()) {
+				t.Errorf("%s: code %d, %d bytes, %s", name, r.Code, r.Stdout.Len(), r.Stderr.String())
+			}
+			if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length "+strconv.Itoa(piece+1)); (r.Code == 0) != (c.code == 0) {
+				t.Errorf("%s, cut: code %d", name, r.Code)
+			}
+			if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length "+strconv.Itoa(piece)); (r.Code == 0) != (name == "CSI as a byte") {
+				t.Errorf("%s, cut inside the character: code %d", name, r.Code)
+			}
 		}
 	})
 }

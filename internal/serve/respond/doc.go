@@ -20,9 +20,9 @@
 // a line of the log that says so.
 //
 // With [Limits.Payload] all clients of perftest are to bring that payload (their --payload_file_path).
-// Memory then begins as its complement; each SEND has a room of its own and is compared when it has
-// come, and what was written when the session is over. A wrong byte ends the session for that
-// reason. Atomics are refused.
+// Memory then reads as its complement until it is written to; each SEND has a room of its own and is
+// compared when it has come, and what was written when the session is over. A wrong byte ends the
+// session for that reason. Atomics are refused.
 //
 // Sessions are bounded in number, in all and for each peer, in memory, in queue pairs, and in time
 // without progress. One ends when its TCP connection does or, of a pingpong, whose tools hang up

@@ -24,9 +24,6 @@ func CheckPayload(p []byte) error {
 // client that does not wait, few enough for messages of 64 KiB in the default memory.
 const checkDepth = 16
 
-// chunk is how much memory is looked at in one piece, in bytes.
-const chunk = 32 << 10
-
 // pattern is a payload over and over, and its complement, with which memory begins: a byte that
 // nobody wrote differs from what it should be in every bit.
 type pattern struct {
@@ -55,7 +52,7 @@ func newPattern(l *Limits) *pattern {
 type check struct {
 	*pattern
 	count   *counters
-	mem     mr.Memory
+	mem     *blankMemory
 	answers *verbs.MR // of the payload: a message that is right is sent back from it
 	buf     []byte
 
@@ -79,10 +76,10 @@ func (w *wrong) Error() string {
 	return text
 }
 
-// newCheck makes all of mem blank.
-func (p *pattern) newCheck(count *counters, mem mr.Memory) (*check, error) {
-	c := &check{pattern: p, count: count, mem: mem, buf: make([]byte, chunk)}
-	return c, c.clear(0, mem.Size())
+// newCheck returns a check of mem, to which nothing has been written yet. Peers must reach mem through
+// the mem of the check, which makes it blank.
+func (p *pattern) newCheck(count *counters, mem mr.Memory) *check {
+	return &check{pattern: p, count: count, mem: newBlankMemory(mem, p.blank), buf: make([]byte, chunk)}
 }
 
 func (c *check) clear(off, n uint64) error {
@@ -153,14 +150,17 @@ func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 	c.counted(right)
 }
 
-// rest looks at all of the memory, in which what was written is and what was sent is no more.
+// rest compares what WRITEs left in the memory: message has made blank again what SENDs brought. Chunks
+// that were never written to are blank and are not read.
 func (c *check) rest() error {
 	var err error
 	if c.wrong == nil {
-		err = c.each(0, c.mem.Size(), func(at uint64, piece []byte) {
-			if !bytes.Equal(piece, c.blank[:len(piece)]) {
-				c.compare("the memory", at, piece, true)
-			}
+		err = c.mem.eachFilled(func(off, n uint64) error {
+			return c.each(off, n, func(at uint64, piece []byte) {
+				if !bytes.Equal(piece, c.blank[:len(piece)]) {
+					c.compare("the memory", at, piece, true)
+				}
+			})
 		})
 	}
 	if c.wrong != nil {

@@ -33,10 +33,7 @@ func checked(t *testing.T) (*check, *counters) {
 	}
 	t.Cleanup(func() { mem.Close() })
 	count := &counters{}
-	c, err := newPattern(&limits).newCheck(count, mem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newPattern(&limits).newCheck(count, mem)
 	if c.room != 8<<10 {
 		t.Fatalf("rooms have %d bytes", c.room)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -190,14 +191,14 @@ func (s *session) open() error {
 	if s.mem, err = newTouched(n, s.peer, s.r.memory, func(err error) { s.end(noMemory, err) }); err != nil {
 		return &ended{noMemory, err}
 	}
+	mem := mr.Memory(s.mem)
 	if s.kind == Perftest && s.r.pattern != nil {
-		if s.check, err = s.r.pattern.newCheck(&s.r.count, s.mem); err != nil {
-			return &ended{noMemory, err}
-		}
+		s.check = s.r.pattern.newCheck(&s.r.count, s.mem)
+		mem = s.check.mem
 	}
 	s.pd = s.dev.AllocPD()
 	// Perftest wants whole pages.
-	if s.mr, err = s.pd.RegMemory(s.mem, s.access(), verbs.WithRandomIOVA()); err != nil {
+	if s.mr, err = s.pd.RegMemory(mem, s.access(), verbs.WithRandomIOVA()); err != nil {
 		return &ended{refused, err}
 	}
 	if s.check != nil {
@@ -211,7 +212,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// close gives everything back, and looks through the memory when nothing reaches it any more. Errors of
+// close gives everything back, and compares the written memory when nothing reaches it any more. Errors of
 // what is in use are not looked at: nothing is.
 func (s *session) close() (wrong error) {
 	for _, q := range s.qps {

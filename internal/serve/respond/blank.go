@@ -1,0 +1,115 @@
+package respond
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/mr"
+)
+
+// chunk is how much memory is made blank, and compared, at a time, in bytes. It is far less than a
+// piece of [touched], because a packet that is the first in its chunk waits for all of it.
+const chunk = 32 << 10
+
+// blankMemory is the memory of a session whose payload is checked. All of it reads as the complement
+// of the payload until it is written to, but a chunk gets its complement only with the first write to
+// it: a client that only connects costs neither pages nor the time to fill them.
+//
+// It is [mr.Memory] and not [mr.Atomic], which has to store words in one piece for programs that look at
+// them: no program looks at this memory, and where payload is checked, CmpSwap and FetchAdd are refused.
+//
+// Shards call ReadAt and WriteAt at the same time, each under its own lock. WriteAt takes mu below
+// that lock, only for the first write to a chunk, and the lock of [shares] below mu. ReadAt takes none.
+type blankMemory struct {
+	mem   mr.Memory
+	blank []byte // complement of the payload, a chunk or more
+
+	mu sync.Mutex // held while a chunk is filled
+	// filled says for each chunk whether mem holds it. It is set under mu, after the complement was
+	// stored, and loaded without: a write that sees it set cannot be overwritten by the complement.
+	filled []atomic.Bool
+}
+
+var _ mr.Memory = (*blankMemory)(nil)
+
+// newBlankMemory returns mem as memory that reads as blank; nothing has been written to mem yet.
+func newBlankMemory(mem mr.Memory, blank []byte) *blankMemory {
+	return &blankMemory{mem: mem, blank: blank, filled: make([]atomic.Bool, (mem.Size()+chunk-1)/chunk)}
+}
+
+// Size implements [mr.Memory], as do ReadAt and WriteAt.
+func (b *blankMemory) Size() uint64 { return b.mem.Size() }
+
+// outside reports whether n bytes at off are not all inside the memory. The memory below refuses those.
+func (b *blankMemory) outside(off, n uint64) bool {
+	size := b.mem.Size()
+	return off >= size || n > size-off
+}
+
+// ReadAt fills p with the bytes at off. Reading fills no chunk.
+func (b *blankMemory) ReadAt(p []byte, off uint64) error {
+	if b.outside(off, uint64(len(p))) {
+		return b.mem.ReadAt(p, off)
+	}
+	for len(p) > 0 {
+		at := off % chunk
+		n := min(uint64(len(p)), chunk-at)
+		if !b.filled[off/chunk].Load() {
+			copy(p[:n], b.blank[at:])
+		} else if err := b.mem.ReadAt(p[:n], off); err != nil {
+			return err
+		}
+		p, off = p[n:], off+n
+	}
+	return nil
+}
+
+// WriteAt stores p at off, after the complement if p is the first write to a chunk.
+func (b *blankMemory) WriteAt(p []byte, off uint64) error {
+	n := uint64(len(p))
+	if n > 0 && !b.outside(off, n) {
+		for i := off / chunk; i <= (off+n-1)/chunk; i++ {
+			if b.filled[i].Load() {
+				continue
+			}
+			if err := b.fill(i); err != nil {
+				return err
+			}
+		}
+	}
+	return b.mem.WriteAt(p, off)
+}
+
+// fill stores the complement in chunk i, unless another shard did so first.
+func (b *blankMemory) fill(i uint64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.filled[i].Load() {
+		return nil
+	}
+	off, n := b.place(i)
+	if err := b.mem.WriteAt(b.blank[:n], off); err != nil {
+		return err
+	}
+	b.filled[i].Store(true)
+	return nil
+}
+
+// place returns the offset and the length of chunk i. The last may be shorter than the others.
+func (b *blankMemory) place(i uint64) (off, n uint64) {
+	off = i * chunk
+	return off, min(chunk, b.mem.Size()-off)
+}
+
+// eachFilled calls f with the place of each chunk that was written to, up to the first error.
+func (b *blankMemory) eachFilled(f func(off, n uint64) error) error {
+	for i := range b.filled {
+		if !b.filled[i].Load() {
+			continue
+		}
+		if err := f(b.place(uint64(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
