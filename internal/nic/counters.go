@@ -18,12 +18,13 @@ const (
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // came back to the queue pair that sent it
 	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
+	dropBusy                // a datagram for a shard that is busy, and has no room for more of them
 	numDrops
 )
 
 var dropNames = [numDrops]string{
 	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
-	dropOwnMulticast: "own_multicast", dropShare: "gsi_share",
+	dropOwnMulticast: "own_multicast", dropShare: "gsi_share", dropBusy: "shard_busy",
 }
 
 // received is what is counted of packets before the lock.

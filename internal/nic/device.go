@@ -61,6 +61,7 @@ type Device struct {
 	groups    groups
 
 	pollable pollable
+	senders  senders
 
 	events     *events
 	port       portState

@@ -30,8 +30,12 @@ type inbox struct {
 	rb      *packet.RecvBatch
 	seeds   seeds
 	good    []arrival // frames of this batch that passed the checks before the lock
-	strays  uint64    // the shards besides its own that these are for, a bit each
 	count   received  // what this batch adds to the counters
+	full    uint64    // datagrams of the batch before that another shard had no room for
+
+	// The shards besides its own that these are for, a bit each: of packets that queue pairs with a peer take, and of
+	// datagrams.
+	strays, datagrams uint64
 }
 
 // An arrival is a frame that was decoded and whose ICRC is right.
@@ -136,27 +140,45 @@ func (in *inbox) pause(failures int) bool {
 
 // deliver takes one batch: first what needs no lock, then all the rest under it.
 func (in *inbox) deliver() {
-	in.count, in.strays = received{}, 0
+	in.count, in.strays, in.datagrams = received{}, 0, 0
+	in.count.drops[dropBusy], in.full = in.full, 0
 	good := in.good[:in.check()]
 	if in.group != nil {
 		in.strays = in.group.shards.Load() &^ (1 << in.shard.index)
 	}
+	in.shard.lock()
 	in.hand(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
-		in.hand(in.shard.dev.shards[bits.TrailingZeros64(left)], good)
+		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
+		s.lock()
+		in.hand(s, good)
+	}
+	for left := in.datagrams &^ in.strays; left != 0; left &= left - 1 {
+		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
+		if s.tryLock() {
+			in.hand(s, good)
+		} else {
+			in.full += in.holdDatagrams(s, good)
+		}
 	}
 }
 
-// hand gives s the packets that are for it.
+const (
+	// handTime bounds the time that a receiver holds a lock before others get it, memory of a file may wait for a disk
+	// at each packet, and a batch may have thousands.
+	handTime = transport.Time(time.Millisecond)
+	// handPackets is how many packets it deals with before it looks at the time.
+	handPackets = 16
+)
+
+// hand gives s the packets that are for it, and releases its lock, which the caller took.
 func (in *inbox) hand(s *shard, good []arrival) {
-	s.lock()
 	defer s.unlock()
-	out := s.out[in.index]
 	if s == in.shard {
 		s.count.received.add(&in.count)
 		s.crowded = len(in.rb.Frames) >= crowd
 		if in.group == nil {
-			out.batches.Add(1)
+			s.out[in.index].batches.Add(1)
 		}
 	}
 	if len(good) == 0 || s.closed {
@@ -164,16 +186,30 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	}
 	now := s.dev.now()
 	for i := range good {
+		if i%handPackets == handPackets-1 && s.dev.now()-now > handTime {
+			if now = s.giveWay(now); s.closed {
+				return
+			}
+		}
 		a := &good[i]
 		switch {
 		case in.group != nil:
 			s.receiveGroup(now, in, a)
 		case !s.several || s.dev.shardOf(a.packet.DestQP) == s:
-			s.receive(now, out, a)
+			s.receive(now, s.out[in.index], a)
 		}
 	}
 	s.gather.Settle()
 	s.flushFresh(now)
+}
+
+// giveWay lets others have the lock after packets have been received, and returns the time after that.
+func (s *shard) giveWay(now transport.Time) transport.Time {
+	s.gather.Settle()
+	s.flushFresh(now)
+	s.unlock()
+	s.lock()
+	return s.dev.now()
 }
 
 // check decodes the frames of the batch into in.good and returns how many passed.
@@ -207,21 +243,12 @@ func (in *inbox) check() (n int) {
 			if a.packet.Opcode.Info().Service == bth.ServiceUD {
 				a.grh.Set(f)
 			}
-			in.stray(a.packet.DestQP)
-			n++
+			if in.stray(a) {
+				n++
+			}
 		}
 	}
 	return n
-}
-
-// stray takes note of a packet for a queue pair, if that is another shard's.
-func (in *inbox) stray(n bth.QPN) {
-	if !in.shard.several || in.group != nil {
-		return
-	}
-	if s := in.shard.dev.shardOf(n); s != in.shard {
-		in.strays |= 1 << s.index
-	}
 }
 
 // The only entry of the P_Key table is 0xffff, full member of the default partition.

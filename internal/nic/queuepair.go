@@ -138,6 +138,7 @@ func (s *shard) enter(q *QP) error {
 		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps.Has(n) || d.shardOf(n) != s })
 	}
 	s.qps.Put(q.attr.Num, q)
+	q.announce()
 	q.number, q.made = d.made.Add(1), d.now()
 	s.inOrder.Put(q.number, q)
 	return nil
@@ -201,6 +202,9 @@ func (q *QP) close() {
 		c.Close()
 	}
 	q.lead(nil, packet.Path{})
+	if s.several {
+		s.dev.senders.remove(q.attr.Num)
+	}
 	s.count.left(q)
 	q.sendCQ.release()
 	q.recvCQ.release()

@@ -33,6 +33,7 @@ type shard struct {
 	early   transport.EarlyPool
 	gather  transport.Gather
 	lost    lostCQs
+	held    held
 	crowded bool // the last batch received was large, so more packets wait probably
 
 	kick chan struct{} // wakes the pump: ready lists are not empty

@@ -83,6 +83,18 @@ func (s *shard) lock() {
 	}
 }
 
+// tryLock is lock where that need not wait.
+func (s *shard) tryLock() bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	if s.several && !s.keying.TryLock() {
+		s.mu.Unlock()
+		return false
+	}
+	return true
+}
+
 func (s *shard) unlock() {
 	if s.several {
 		s.keying.Unlock()

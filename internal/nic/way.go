@@ -16,6 +16,7 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 		q.heard = false
 	}
 	q.path, q.remote = path, path.Dst.WithZone("")
+	q.announce()
 	if q.out == out {
 		return
 	}
@@ -32,6 +33,13 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 		}
 	}
 	q.out = out
+}
+
+// announce tells the receivers of other shards who may send to q.
+func (q *QP) announce() {
+	if s := q.shard; s.several && !q.closed {
+		s.dev.senders.set(q.attr.Num, sender{addr: q.remote, anybody: q.dgram != nil})
+	}
 }
 
 // hear takes note of the first packet that q's peer has sent: from then on the link holds on to what

@@ -1,0 +1,132 @@
+package nic
+
+import (
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// qpElsewhere returns a queue pair that is not the first shard's.
+func (m *maker) qpElsewhere() *QP {
+	m.t.Helper()
+	for {
+		if q, shard := m.qp(); shard != 0 {
+			return q
+		}
+	}
+}
+
+func (m *maker) datagramQP() *QP {
+	m.t.Helper()
+	q, err := m.dev.CreateQP(QPInit{Type: qp.UD, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return q
+}
+
+func arrivalFor(q bth.QPN, src netip.Addr) *arrival {
+	return &arrival{packet: bth.Packet{DestQP: q, Payload: []byte("payload")}, src: src}
+}
+
+// A receiver waits for the lock of another shard: strangers must not make it.
+func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
+	m := newMaker(t, 1)
+	home := m.dev.home()
+	in := newInbox(home.out[0].gid, home)
+	connected, fresh, gone := m.qpElsewhere(), m.qpElsewhere(), m.qpElsewhere()
+	for _, q := range []*QP{connected, gone} {
+		q.remote = addrB
+		q.announce()
+	}
+	gone.Close()
+	var unknown bth.QPN = 2
+	for m.dev.shardOf(unknown) == home || m.dev.shardOf(unknown).qps.Has(unknown) {
+		unknown++
+	}
+	for _, c := range []struct {
+		name   string
+		to     bth.QPN
+		src    netip.Addr
+		taken  bool
+		drop   int
+		strays uint64
+	}{
+		{"its peer's", connected.Num(), addrB, true, -1, 1 << connected.shard.index},
+		{"a stranger's", connected.Num(), addrA, false, dropStranger, 0},
+		{"for a queue pair without a peer", fresh.Num(), addrB, false, dropStranger, 0},
+		{"for a queue pair that is closed", gone.Num(), addrB, false, dropUnknownQPN, 0},
+		{"for an unknown number", unknown, addrB, false, dropUnknownQPN, 0},
+	} {
+		in.count, in.strays, in.datagrams = received{}, 0, 0
+		if taken := in.stray(arrivalFor(c.to, c.src)); taken != c.taken || in.strays != c.strays || in.datagrams != 0 {
+			t.Errorf("%s: taken %v, shards %b and %b", c.name, taken, in.strays, in.datagrams)
+		}
+		if c.drop >= 0 && in.count.drops[c.drop] != 1 {
+			t.Errorf("%s: drops are %v", c.name, in.count.drops)
+		}
+	}
+}
+
+// Anybody may send datagrams: a receiver does not wait for the lock of the shard that they are for.
+func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
+	m := newMaker(t, 1)
+	q := m.datagramQP()
+	home, other := m.dev.home(), m.dev.shards[1]
+	in := newInbox(other.out[0].gid, other)
+	a := arrivalFor(q.Num(), addrB)
+	if !in.stray(a) || in.strays != 0 || in.datagrams != 1 {
+		t.Fatalf("shards %b and %b", in.strays, in.datagrams)
+	}
+	var good []arrival
+	for range maxHeld + 6 {
+		good = append(good, *a)
+	}
+	taken := func() (n uint64) {
+		home.lock()
+		defer home.unlock()
+		for _, v := range home.count.verdicts {
+			n += v
+		}
+		return n
+	}
+	before := taken()
+	home.lock()
+	if home.tryLock() {
+		t.Fatal("the lock is free")
+	}
+	if n := in.holdDatagrams(home, good); n != 6 {
+		t.Errorf("%d datagrams found no room", n)
+	}
+	good[0].packet.Payload[0] = '?' // it is borrowed from the receiver
+	for i := range home.held.list {
+		if p := string(home.held.list[i].packet.Payload); p != "payload" {
+			t.Errorf("datagram %d holds %q", i, p)
+		}
+	}
+	home.unlock()
+	for taken()-before < maxHeld {
+		runtime.Gosched()
+	}
+}
+
+// Memory of a file may wait for a disk at each packet of a batch.
+func TestAReceiverThatTakesLongGivesWay(t *testing.T) {
+	m := newMaker(t, 1)
+	s := m.dev.home()
+	var had atomic.Bool
+	s.lock()
+	defer s.unlock()
+	go func() {
+		s.lock()
+		had.Store(true)
+		s.unlock()
+	}()
+	for !had.Load() {
+		s.giveWay(s.dev.now())
+	}
+}
