@@ -138,8 +138,9 @@ func (in *inbox) pause(failures int) bool {
 	}
 }
 
-// deliver takes one batch: first what needs no lock, then all the rest under it.
-func (in *inbox) deliver() {
+// deliver takes one batch: first what needs no lock, then all the rest under it. It reports whether any packet passed the
+// checks before the lock.
+func (in *inbox) deliver() bool {
 	in.count, in.strays, in.datagrams = received{}, 0, 0
 	in.count.drops[dropBusy], in.full = in.full, 0
 	good := in.good[:in.check()]
@@ -161,6 +162,7 @@ func (in *inbox) deliver() {
 			in.full += in.holdDatagrams(s, good)
 		}
 	}
+	return len(good) > 0
 }
 
 const (

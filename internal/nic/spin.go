@@ -93,8 +93,8 @@ func (in *inbox) spin() error {
 		if err := in.shared.TryRecv(in.rb); err != nil {
 			return err
 		}
-		if len(in.rb.Frames) > 0 {
-			in.deliver()
+		// Packets that nobody takes do not keep the device looking.
+		if len(in.rb.Frames) > 0 && in.deliver() {
 			in.spinner.found()
 			in.spinner.asked.Store(0)
 			tries = -1

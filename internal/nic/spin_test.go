@@ -142,6 +142,45 @@ func TestLooksEndAndAreRareWhereTrafficIsSparse(t *testing.T) {
 	})
 }
 
+// A garbageLink brings a packet that fails all checks with each look that does not wait.
+type garbageLink struct {
+	packet.Link
+	packet.Shared
+	looks int
+}
+
+func (l *garbageLink) TryRecv(rb *packet.RecvBatch) error {
+	if l.looks++; l.looks > 1<<16 {
+		return l.Shared.TryRecv(rb)
+	}
+	rb.Frames = append(rb.Frames[:0], packet.Received{Src: addrA, Dst: addrB, Data: []byte("garbage")})
+	return nil
+}
+
+func TestPacketsThatNobodyTakesDoNotKeepTheDeviceLooking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 50 * time.Microsecond
+		var garbage *garbageLink
+		a, b := newPair(t, 4096, usualRetry, func(l packet.Link) packet.Link {
+			if l.Local() == addrA {
+				return l
+			}
+			garbage = &garbageLink{Link: l, Shared: l.(packet.Shared)}
+			return garbage
+		})
+		defer closeAll(t, a, b)
+		in := b.dev.pollable.all()[0]
+		in.mu.Lock()
+		in.spinner.most = most
+		in.mu.Unlock()
+		a.writeOne(b)
+		synctest.Wait()
+		if limit := int(most/leastTry) + 8; garbage.looks > limit {
+			t.Errorf("%d looks, want %d at most", garbage.looks, limit)
+		}
+	})
+}
+
 // The runtime's timers are late where everybody sleeps, so who looks anyway goes on until a timeout that is near.
 func TestATimeoutThatIsNearIsWaitedForAwake(t *testing.T) {
 	const most = 50 * time.Microsecond
