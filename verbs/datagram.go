@@ -35,6 +35,9 @@ func (p *PD) CreateAH(av AddressVector) (*AH, error) {
 // the address that the datagram was sent to; one sent to a multicast group is answered from
 // the first address of its family.
 func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
+	if wc == nil {
+		return nil, errors.New("address handle: the completion is nil: give that of the datagram's receive")
+	}
 	if wc.Status != WCSuccess || wc.Flags&qp.GRH == 0 {
 		return nil, errors.New("address handle: the completion is not that of a datagram received: it must be a success and have the flag GRH")
 	}
