@@ -208,6 +208,16 @@ func (d *Device) Close() error {
 	return err
 }
 
+// checkOpen returns [ErrClosed] if the device is closed.
+func (d *Device) checkOpen() error {
+	select {
+	case <-d.engine.Done():
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
 // Name returns the device's name.
 func (d *Device) Name() string { return d.name }
 

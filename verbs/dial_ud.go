@@ -38,6 +38,9 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.ctx.whileOpen(p.ctx.dev.checkOpen); err != nil {
+		return nil, err
+	}
 	d := p.ctx.dev
 	if len(private) > DialUDPrivateLen {
 		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(private), DialUDPrivateLen)
