@@ -43,6 +43,13 @@ func WithRandomIOVA() MROption {
 // RegMR registers buf in place: work requests and, as far as access allows, peers reach
 // its bytes under the region's keys, at addresses that begin with the buffer's own. The
 // region keeps buf alive until [MR.Dereg].
+//
+// If buf is a mapping, as of syscall.Mmap, it must stay mapped until Dereg returns, and its file must
+// not become shorter. Otherwise an access by a peer or a work request ends the process with SIGSEGV or
+// SIGBUS: the device accesses the memory in goroutines of its own, where the program cannot recover. For
+// memory that can go away use [PD.RegMemory] with a [Memory] whose methods return an error then, as
+// internal/host/hostmem does for the regions of gorxe daemon: the error becomes the NAK remote
+// operational error for a peer, and LOC_PROT_ERR for a work request of this device.
 func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 	iova := addressOf(buf)
 	if access&ZeroBased != 0 {
@@ -53,7 +60,7 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 
 func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
-// RegMemory registers memory that is not a slice of this process. Its addresses begin at 0
+// RegMemory registers memory that is not a slice of this process, or that can go away. Its addresses begin at 0
 // without [WithIOVA] or [WithRandomIOVA]; where peers are not trusted, take the latter.
 func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
 	if mem == nil {
