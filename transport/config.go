@@ -46,8 +46,8 @@ type Config struct {
 	// sent once more, before its timeout and without spending a retry, to a peer that was
 	// seen to keep what came after a gap. It is longer where answers take longer.
 	ProbeAfter Time
-	// Congestion makes the congestion control of a queue pair. nil stands for the rules of Window
-	// and MaxWindow above.
+	// Congestion makes the congestion control of a queue pair. nil, of the field or as what it
+	// returns, stands for the rules of Window and MaxWindow above.
 	Congestion func() Congestion
 }
 

@@ -34,7 +34,9 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 	c.cfg = c.cfg.withDefaults()
 	c.req.cc = &c.own
 	if c.cfg.Congestion != nil {
-		c.req.cc = c.cfg.Congestion()
+		if cc := c.cfg.Congestion(); cc != nil {
+			c.req.cc = cc
+		}
 	}
 	return c
 }

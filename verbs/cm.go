@@ -255,6 +255,9 @@ func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error
 // Drain ends what the connection manager has in order: listeners close, every connection is
 // disconnected, and it returns when the peers have answered, or with the cause of ctx.
 func (d *Device) Drain(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return fmt.Errorf("drain: %w", err)
+	}
 	c := &d.connections
 	c.mu.Lock()
 	listeners := slices.Collect(maps.Values(c.listeners))

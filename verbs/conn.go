@@ -67,8 +67,11 @@ func (c *Conn) Err() error {
 // Disconnect ends the connection as rdma_disconnect: the queue pair goes to ERR, where
 // outstanding work completes with WR_FLUSH_ERR, and the peer is told. It returns when the
 // peer has answered, or does not for about four seconds, or with the cause of ctx; the
-// connection is over in any case. Calling it again does nothing.
+// connection is over in any case, except that a nil ctx is refused. Calling it again does nothing.
 func (c *Conn) Disconnect(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return fmt.Errorf("disconnect: %w", err)
+	}
 	c.leave()
 	select {
 	case <-c.over:

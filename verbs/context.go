@@ -112,20 +112,27 @@ func (c *Context) all(k objectKind) []*owned {
 // add makes an object by create and enters it. The object gives itself up when end, which Close
 // calls, has ended it.
 func (c *Context) add(k objectKind, o *owned, end, create func() error) error {
+	return c.whileOpen(func() error {
+		*o = owned{ctx: c, kind: k, end: end}
+		if err := c.enter(o); err != nil {
+			return err
+		}
+		if err := create(); err != nil {
+			o.giveUp()
+			return err
+		}
+		return nil
+	})
+}
+
+// whileOpen calls f unless the context is closed. Close waits until f returns.
+func (c *Context) whileOpen(f func() error) error {
 	c.creating.RLock()
 	defer c.creating.RUnlock()
 	if c.closed {
 		return fmt.Errorf("context: %w", nic.ErrClosed)
 	}
-	*o = owned{ctx: c, kind: k, end: end}
-	if err := c.enter(o); err != nil {
-		return err
-	}
-	if err := create(); err != nil {
-		o.giveUp()
-		return err
-	}
-	return nil
+	return f()
 }
 
 func (c *Context) enter(o *owned) error {

@@ -27,7 +27,8 @@ type CQOption func(*cqOptions)
 
 type cqOptions struct{ channel *CompChannel }
 
-// OnChannel lets the queue tell of completions on ch, when [CQ.ReqNotify] asks for it.
+// OnChannel lets the queue tell of completions on ch, when [CQ.ReqNotify] asks for it. With a nil ch the
+// queue has no channel.
 func OnChannel(ch *CompChannel) CQOption {
 	return func(o *cqOptions) { o.channel = ch }
 }
@@ -50,8 +51,8 @@ func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 		return nil, fmt.Errorf("a completion queue of depth %d: it must be 1 to %d", depth, maxCQE)
 	}
 	var o cqOptions
-	for _, opt := range opts {
-		opt(&o)
+	if err := apply(&o, opts); err != nil {
+		return nil, fmt.Errorf("completion queue: %w", err)
 	}
 	create := c.dev.engine.CreateCQ
 	if ch := o.channel; ch != nil {
@@ -83,7 +84,12 @@ func (c *CQ) Poll(wc []WC) int { return c.cq.Poll(wc) }
 
 // Wait is Poll that sleeps until there is at least one completion. With none it returns
 // the cause of ctx, [ErrCQOverflow], or [ErrClosed].
-func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) { return c.cq.Wait(ctx, wc) }
+func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
+	if err := checkContext(ctx); err != nil {
+		return 0, fmt.Errorf("wait for completions: %w", err)
+	}
+	return c.cq.Wait(ctx, wc)
+}
 
 // Resize changes how many completions the queue holds: 1 to 2^20, not fewer than are in it.
 func (c *CQ) Resize(depth int) error { return c.cq.Resize(depth) }
@@ -134,6 +140,9 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 // ctx, or [ErrClosed]. Events need no acknowledgement: a queue can be closed at any time and
 // takes its events along.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, fmt.Errorf("wait on the completion channel: %w", err)
+	}
 	c, err := ch.ch.Wait(ctx)
 	if err != nil {
 		return nil, err

@@ -20,9 +20,17 @@ const GRHLen = transport.GRHLen
 // send requests in the domain may name in SendWR.AH, at once and again. The vector's SGIDIndex
 // is the entry of the GID table to send from, its DGID the receiver's GID or that of a
 // multicast group. A HopLimit of 0 or 1 means 64. There is nothing to destroy: a handle
-// that nobody names is gone.
+// that nobody names is gone. The error is [ErrClosed] once the context or the device is closed.
 func (p *PD) CreateAH(av AddressVector) (*AH, error) {
-	ah, err := p.ctx.dev.engine.CreateAH(p.pd, av)
+	var ah *AH
+	err := p.ctx.whileOpen(func() error {
+		err := p.ctx.dev.checkOpen()
+		if err != nil {
+			return err
+		}
+		ah, err = p.ctx.dev.engine.CreateAH(p.pd, av)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("address handle: %w", err)
 	}
@@ -35,6 +43,9 @@ func (p *PD) CreateAH(av AddressVector) (*AH, error) {
 // the address that the datagram was sent to; one sent to a multicast group is answered from
 // the first address of its family.
 func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
+	if wc == nil {
+		return nil, errors.New("address handle: the completion is nil: give that of the datagram's receive")
+	}
 	if wc.Status != WCSuccess || wc.Flags&qp.GRH == 0 {
 		return nil, errors.New("address handle: the completion is not that of a datagram received: it must be a success and have the flag GRH")
 	}

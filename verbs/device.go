@@ -128,16 +128,13 @@ func Open(cfg Config) (*Device, error) {
 		return nil, err
 	}
 	d.name = cmp.Or(d.name, d.NetDev(), "gorxe0")
-	if cfg.Wrap != nil {
-		for i, l := range links {
-			links[i] = cfg.Wrap(l)
-		}
+	if err = wrapLinks(&cfg, links); err == nil {
+		d.engine, err = nic.Open(nic.Config{
+			Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
+			MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
+			MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
+		})
 	}
-	d.engine, err = nic.Open(nic.Config{
-		Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
-		MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
-		MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
-	})
 	if err != nil {
 		closeLinks(links)
 		if follow != nil {
@@ -209,6 +206,16 @@ func (d *Device) Close() error {
 		}
 	})
 	return err
+}
+
+// checkOpen returns [ErrClosed] if the device is closed.
+func (d *Device) checkOpen() error {
+	select {
+	case <-d.engine.Done():
+		return ErrClosed
+	default:
+		return nil
+	}
 }
 
 // Name returns the device's name.

@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -33,8 +32,11 @@ func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnP
 }
 
 func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *ConnParam) (*Conn, error) {
-	if q.ctx.dev != d {
-		return nil, errors.New("the queue pair is on another device")
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := q.checkOn(d); err != nil {
+		return nil, err
 	}
 	if q.qp.Type() != RC {
 		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)

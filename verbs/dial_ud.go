@@ -35,6 +35,12 @@ func (p *PD) DialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 }
 
 func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) (*UDPeer, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.ctx.whileOpen(p.ctx.dev.checkOpen); err != nil {
+		return nil, err
+	}
 	d := p.ctx.dev
 	if len(private) > DialUDPrivateLen {
 		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(private), DialUDPrivateLen)
@@ -130,6 +136,9 @@ func (r *ConnRequest) AcceptUD(q *QP, private []byte) error {
 func (r *ConnRequest) acceptUD(q *QP, private []byte) error {
 	if r.sidr == nil {
 		return errors.New("the peer asks for a connection: use Accept")
+	}
+	if err := q.checkOn(r.cm.dev); err != nil {
+		return err
 	}
 	if q.qp.Type() != UD {
 		return fmt.Errorf("the queue pair is of type %v: datagrams need %v", q.qp.Type(), UD)

@@ -36,6 +36,9 @@ func (e AsyncEvent) String() string {
 // the same object, in the place of the latest, and those about an object that is closed
 // are dropped; so they never take more memory than the objects they are about.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
+	if err := checkContext(ctx); err != nil {
+		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
+	}
 	e, err := d.engine.Event(ctx)
 	if err != nil {
 		return AsyncEvent{}, err

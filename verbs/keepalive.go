@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -24,6 +25,12 @@ import (
 // It takes a place in the send queue for as long as the peer needs to answer. The peer must have
 // given this end [RemoteWrite], as rdma_cm does. What fails adds a completion with the ID 0.
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
+	if err := checkContext(ctx); err != nil {
+		return fmt.Errorf("keep alive: %w", err)
+	}
+	if every <= 0 {
+		return fmt.Errorf("keep alive every %v: give a time above 0", every)
+	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	quiet := quietness{since: time.Now()}

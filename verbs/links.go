@@ -83,10 +83,30 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	return links, nil
 }
 
+// wrapLinks puts Config.Wrap around each of the links, and refuses nil ones.
+func wrapLinks(cfg *Config, links []packet.Link) error {
+	for i, l := range links {
+		if l == nil {
+			return fmt.Errorf("Config.Links: number %d is nil: give a link or leave it out", i)
+		}
+		if cfg.Wrap == nil {
+			continue
+		}
+		outer := cfg.Wrap(l)
+		if outer == nil {
+			return fmt.Errorf("Config.Wrap returned nil for the link on %v: return the link itself to leave it as it is", l.Local())
+		}
+		links[i] = outer
+	}
+	return nil
+}
+
 func closeLinks(links []packet.Link) {
 	for _, l := range links {
-		// What failed before is what the caller has to hear of.
-		_ = l.Close()
+		if l != nil {
+			// What failed before is what the caller has to hear of.
+			_ = l.Close()
+		}
 	}
 }
 

@@ -93,6 +93,9 @@ func (l *Listener) Addr() netip.AddrPort { return l.local }
 // Next waits for a request. Without one it returns the cause of ctx, or [ErrClosed] once the
 // listener or the device is closed.
 func (l *Listener) Next(ctx context.Context) (*ConnRequest, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, fmt.Errorf("wait for a request: %w", err)
+	}
 	for {
 		if r := l.take(); r != nil {
 			return r, nil

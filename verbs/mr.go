@@ -43,6 +43,13 @@ func WithRandomIOVA() MROption {
 // RegMR registers buf in place: work requests and, as far as access allows, peers reach
 // its bytes under the region's keys, at addresses that begin with the buffer's own. The
 // region keeps buf alive until [MR.Dereg].
+//
+// If buf is a mapping, as of syscall.Mmap, it must stay mapped until Dereg returns, and its file must
+// not become shorter. Otherwise an access by a peer or a work request ends the process with SIGSEGV or
+// SIGBUS: the device accesses the memory in goroutines of its own, where the program cannot recover. For
+// memory that can go away use [PD.RegMemory] with a [Memory] whose methods return an error then, as
+// internal/host/hostmem does for the regions of gorxe daemon: the error becomes the NAK remote
+// operational error for a peer, and LOC_PROT_ERR for a work request of this device.
 func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 	iova := addressOf(buf)
 	if access&ZeroBased != 0 {
@@ -53,19 +60,19 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 
 func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
-// RegMemory registers memory that is not a slice of this process. Its addresses begin at 0
+// RegMemory registers memory that is not a slice of this process, or that can go away. Its addresses begin at 0
 // without [WithIOVA] or [WithRandomIOVA]; where peers are not trusted, take the latter.
 func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
 	if mem == nil {
-		return nil, fmt.Errorf("register: no memory given")
+		return nil, errors.New("register: the memory is nil: give one, or use RegMR for a slice")
 	}
 	return p.register(mem, 0, mem.Size(), access, opts)
 }
 
 func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MROption) (*MR, error) {
 	var o mrOptions
-	for _, opt := range opts {
-		opt(&o)
+	if err := apply(&o, opts); err != nil {
+		return nil, fmt.Errorf("register: %w", err)
 	}
 	switch {
 	case o.hasIOVA:
@@ -148,6 +155,7 @@ type rereg struct {
 	mr.Rereg
 	ctx  *Context // of the new domain
 	iova uint64   // of the new memory, where not zero-based
+	err  error    // why an option cannot be followed
 }
 
 // ReregAccess gives the region other rights (IBV_REREG_MR_CHANGE_ACCESS).
@@ -157,7 +165,13 @@ func ReregAccess(access Access) ReregOption {
 
 // ReregPD moves the region to another protection domain (IBV_REREG_MR_CHANGE_PD).
 func ReregPD(p *PD) ReregOption {
-	return func(r *rereg) { r.Change, r.PD, r.ctx = r.Change|mr.ChangePD, p.pd, p.ctx }
+	return func(r *rereg) {
+		if p == nil {
+			r.err = errors.New("the protection domain of ReregPD is nil: make one with Context.AllocPD")
+			return
+		}
+		r.Change, r.PD, r.ctx = r.Change|mr.ChangePD, p.pd, p.ctx
+	}
 }
 
 // ReregBuf gives the region another buffer, with the buffer's addresses unless the region is
@@ -175,8 +189,12 @@ func ReregBuf(buf []byte) ReregOption {
 // error. A region that memory windows are bound to is refused.
 func (m *MR) Rereg(opts ...ReregOption) error {
 	var r rereg
-	for _, opt := range opts {
-		opt(&r)
+	err := apply(&r, opts)
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return fmt.Errorf("reregister: %w", err)
 	}
 	if r.Change&mr.ChangePD != 0 && r.ctx != m.ctx {
 		return errors.New("reregister: the protection domain is on another device or in another context")

@@ -46,10 +46,14 @@ func (w *MW) Bound() bool {
 // addr of m, a region registered with [MWBind]. The key for the peer will be the NewKey of
 // the result, from the moment in which the request is executed: a SEND posted after it may
 // already carry the key. access are the peer's rights; with ZeroBased it counts addresses
-// from 0.
+// from 0. Without a region the result has LKey 0, which [QP.PostSend] refuses.
 func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 	key := w.RKey()
-	return &Bind{Key: key, NewKey: mr.IncRKey(key), LKey: m.LKey(), Addr: addr, Length: length, Access: access}
+	b := &Bind{Key: key, NewKey: mr.IncRKey(key), Addr: addr, Length: length, Access: access}
+	if m != nil && m.ctx != nil {
+		b.LKey = m.LKey()
+	}
+	return b
 }
 
 // Dealloc ends the window. When it returns no peer reaches memory through it.
@@ -74,6 +78,8 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 		Bind: &Bind{Addr: info.Addr, Length: info.Length, Access: info.Access},
 	}
 	switch {
+	case w == nil:
+		return 0, &PostError{Err: errors.New("bind: the memory window is nil: make one with PD.AllocMW")}
 	case w.ctx != q.ctx || info.MR != nil && info.MR.ctx != q.ctx:
 		return 0, &PostError{Err: errors.New("bind: window, region and queue pair are not on one device and in one context")}
 	case info.MR != nil:

@@ -112,6 +112,9 @@ func (q *QP) Counters() QPCounters { return q.qp.Counters() }
 // The address vector must name an entry of the GID table, the path MTU must fit its link.
 // After an error nothing is changed.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
+	if attr == nil {
+		return fmt.Errorf("queue pair %#06x: %w", uint32(q.QPN()), errNilAttr)
+	}
 	return q.qp.Modify(attr, mask)
 }
 
@@ -137,19 +140,17 @@ func (e *PostError) Unwrap() error { return e.Err }
 // cost less than one at a time. The requests are copied; the memory they name is not. The
 // error is a [*PostError].
 func (q *QP) PostSend(wrs ...*SendWR) error {
-	if n, err := q.qp.PostSend(wrs); err != nil {
-		return &PostError{Index: n, Err: err}
-	}
-	return nil
+	wrs, refused := postable(wrs)
+	n, err := q.qp.PostSend(wrs)
+	return posted(n, err, refused)
 }
 
 // PostRecv queues receive work requests; see PostSend. A queue pair that was made with an
 // SRQ refuses them: they go to [SRQ.PostRecv].
 func (q *QP) PostRecv(wrs ...*RecvWR) error {
-	if n, err := q.qp.PostRecv(wrs); err != nil {
-		return &PostError{Index: n, Err: err}
-	}
-	return nil
+	wrs, refused := postableRecvs(wrs)
+	n, err := q.qp.PostRecv(wrs)
+	return posted(n, err, refused)
 }
 
 // join makes the queue pair part of a connection.

@@ -109,11 +109,16 @@ func (r *ConnRequest) Accept(ctx context.Context, q *QP, p ConnParam) (*Conn, er
 }
 
 func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, error) {
-	switch {
-	case r.req == nil:
+	if r.req == nil {
 		return nil, errors.New("the peer asks for a datagram queue pair: use AcceptUD")
-	case q.ctx.dev != r.cm.dev:
-		return nil, errors.New("the queue pair is on another device")
+	}
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
+	if err := q.checkOn(r.cm.dev); err != nil {
+		return nil, err
+	}
+	switch {
 	case q.qp.Type() != RC:
 		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)
 	case len(p.PrivateData) > AcceptPrivateLen:

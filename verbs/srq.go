@@ -52,10 +52,9 @@ func (p *PD) CreateSRQ(init SRQInitAttr) (*SRQ, error) {
 // PostRecv queues receive work requests; see [QP.PostSend]. They may be posted in any state
 // of the queue pairs.
 func (s *SRQ) PostRecv(wrs ...*RecvWR) error {
-	if n, err := s.srq.PostRecv(wrs); err != nil {
-		return &PostError{Index: n, Err: err}
-	}
-	return nil
+	wrs, refused := postableRecvs(wrs)
+	n, err := s.srq.PostRecv(wrs)
+	return posted(n, err, refused)
 }
 
 // Modify changes the attributes that mask names, or with an error nothing, as

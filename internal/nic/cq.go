@@ -134,49 +134,55 @@ func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if c.queue == nil {
 		return 0, errors.New("another process takes the completions of this queue: there is nothing to wait for")
 	}
+	n, err := c.take(dst, false, false)
+	if n > 0 || err != nil {
+		return n, err
+	}
+	// The methods of ctx are the program's code. They run without the lock, and not between the
+	// takes that count this waiter and count it out: if one panics, the queue is as before.
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	done := ctx.Done()
 	for waited := false; ; waited = true {
-		c.mu.Lock()
-		if waited {
-			c.waiting--
-		}
-		n := c.queue.Poll(dst)
-		passOn := c.waiting > 0 && c.queue.Len() > 0
-		lost := n == 0 && c.queue.Overflowed()
-		var over error
-		if n == 0 && !lost {
-			if over = c.over(ctx); over == nil {
-				c.waiting++
-			}
-		}
-		c.mu.Unlock()
-		if passOn {
-			c.token.wake()
-		}
-		switch {
-		case n > 0:
-			return n, nil
-		case lost:
-			return 0, ErrCQOverflow
-		case over != nil:
-			return 0, over
+		if n, err = c.take(dst, waited, true); n > 0 || err != nil {
+			return n, err
 		}
 		select {
 		case <-c.token:
-		case <-ctx.Done():
 		case <-c.done:
+		case <-done:
+			if n, err = c.take(dst, true, false); n > 0 || err != nil {
+				return n, err
+			}
+			return 0, context.Cause(ctx)
 		}
 	}
 }
 
-// over says why waiting has come to its end, nil while it goes on. The lock is held.
-func (c *CQ) over(ctx context.Context) error {
-	if c.closed {
-		return ErrClosed
+// take polls. It counts the caller out of the waiters if it waited, and among them if it is to wait and
+// there is neither a completion nor an error: [ErrCQOverflow], or [ErrClosed] once the CQ is closed.
+func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
+	c.mu.Lock()
+	if waited {
+		c.waiting--
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	n = c.queue.Poll(dst)
+	passOn := c.waiting > 0 && c.queue.Len() > 0
+	switch {
+	case n > 0:
+	case c.queue.Overflowed():
+		err = ErrCQOverflow
+	case c.closed:
+		err = ErrClosed
+	case wait:
+		c.waiting++
 	}
-	return nil
+	c.mu.Unlock()
+	if passOn {
+		c.token.wake()
+	}
+	return n, err
 }
 
 // hold counts a queue pair that completes into c.

@@ -229,3 +229,56 @@ func TestCompleteAndWaitAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations per completion, want 0", n)
 	}
 }
+
+// hostileContext is a context whose methods panic or call the queue.
+type hostileContext struct {
+	context.Context
+	err  func() error
+	done func() <-chan struct{}
+}
+
+func (c hostileContext) Err() error            { return c.err() }
+func (c hostileContext) Done() <-chan struct{} { return c.done() }
+
+func TestWaitCallsItsContextWithoutTheLockAndCountsNoWaiterThatPanicked(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		ctx    func(c *CQ) context.Context
+		panics bool
+	}{
+		{"nil", func(*CQ) context.Context { return nil }, true},
+		{"Err panics", func(*CQ) context.Context {
+			return hostileContext{t.Context(), func() error { panic("Err") }, t.Context().Done}
+		}, true},
+		{"Done panics", func(*CQ) context.Context {
+			return hostileContext{t.Context(), t.Context().Err, func() <-chan struct{} { panic("Done") }}
+		}, true},
+		{"Err uses the queue", func(c *CQ) context.Context {
+			return hostileContext{t.Context(), func() error { c.Depth(); return context.Canceled }, t.Context().Done}
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := testCQ(8)
+			ended := make(chan bool)
+			go func() {
+				defer func() { ended <- recover() != nil }()
+				_, _ = c.Wait(test.ctx(c), make([]qp.WC, 1))
+			}()
+			select {
+			case panicked := <-ended:
+				if panicked != test.panics {
+					t.Errorf("panicked: %v", panicked)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("Wait hangs")
+			}
+			if !c.mu.TryLock() {
+				t.Fatal("Wait left the queue locked")
+			}
+			if c.waiting != 0 {
+				t.Errorf("%d waiters are left", c.waiting)
+			}
+			c.mu.Unlock()
+		})
+	}
+}

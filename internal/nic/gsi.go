@@ -265,10 +265,14 @@ func (g *GSI) next(e *cm.Event) bool {
 	return ok
 }
 
-// Do calls f with the manager, which is f's alone for that time, and sends what f lets it say.
+// Do calls f with the manager, which is f's alone for that time, and sends what f lets it say. Once
+// the device closes it returns [ErrClosed] without calling f.
 func (g *GSI) Do(f func(now cm.Time, m *cm.Manager) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.dev.ending.Load() {
+		return ErrClosed
+	}
 	defer g.done()
 	return f(g.now(), g.manager)
 }

@@ -281,7 +281,9 @@ func (f *Follower) add(addr netip.Addr) error {
 	}
 	mtu, outer := l.Caps().MTU, l
 	if f.cfg.Wrap != nil {
-		outer = f.cfg.Wrap(l)
+		if outer = f.cfg.Wrap(l); outer == nil {
+			return errors.Join(errors.New("nil was returned by Config.Wrap: return the link itself to leave it as it is"), l.Close())
+		}
 	}
 	index, err := f.engine.AddLink(outer)
 	if err != nil {
