@@ -16,7 +16,7 @@ type Limits struct {
 
 	Hello time.Duration // for the first item, and for each that has begun: 5 s
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
-	Quiet time.Duration // without an item or a packet, of perftest: 30 s
+	Quiet time.Duration // without progress, of perftest, and from the first bytes to the first packet: 30 s
 	Over  time.Duration // without a packet, of a pingpong: 10 s
 
 	// ForeignGIDs are the networks of GIDs that a client may name although its TCP connection comes from another address.

@@ -30,11 +30,14 @@ type source struct {
 // host can have for itself.
 const networkBits = 64
 
+// isNetwork reports whether s is a network.
+func (s source) isNetwork() bool { return s.bits != s.addr.BitLen() }
+
 func (s source) rate() pace.Rate {
-	if s.bits == s.addr.BitLen() {
-		return addressClients
+	if s.isNetwork() {
+		return networkClients
 	}
-	return networkClients
+	return addressClients
 }
 
 // sources returns the source of an address, and that of its network for IPv6. Link-local addresses
@@ -70,7 +73,7 @@ func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Du
 			return false, p.closed.Wait(allClosedAtOnce, now, 1)
 		}
 	}
-	p.forget(now)
+	forget(p.of, maxPaces, now)
 	for _, s := range from {
 		bucket := p.of[s]
 		bucket.Take(s.rate(), now, 1)
@@ -83,14 +86,14 @@ func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Du
 	return true, p.accepted.Wait(allClients, now, 1)
 }
 
-// forget makes room for two more sources.
-func (p *paces) forget(now time.Time) {
-	if len(p.of) < maxPaces-1 {
+// forget makes room for two more sources among at most most.
+func forget(of map[source]pace.Bucket, most int, now time.Time) {
+	if len(of) < most-1 {
 		return
 	}
-	for s, bucket := range p.of {
+	for s, bucket := range of {
 		if bucket.Refill(now) == 0 {
-			delete(p.of, s)
+			delete(of, s)
 		}
 	}
 }

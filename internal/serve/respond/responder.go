@@ -23,6 +23,7 @@ type Responder struct {
 	limits  Limits
 	pattern *pattern // nil: nothing is looked at
 	memory  *shares  // of all sessions
+	items   itemPaces
 	count   counters
 	// hostAddrs is exchange.HostAddrs, but for tests.
 	hostAddrs func(zones ...string) []exchange.HostAddr
@@ -39,6 +40,7 @@ func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Respo
 	return &Responder{
 		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs,
 		memory: &shares{total: limits.TotalMemory, hosts: map[netip.Addr]uint64{}}, sessions: map[*session]struct{}{},
+		items: itemPaces{of: map[source]pace.Bucket{}},
 	}
 }
 
