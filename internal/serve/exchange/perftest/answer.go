@@ -3,7 +3,6 @@ package perftest
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -137,6 +136,9 @@ func (a *answerer) mtu() error {
 // begins with the most significant bytes of a message size.
 const tellLen = len(Done)
 
+// errNoItem does not quote what came, which may be the middle of a key.
+var errNoItem = errors.New("what came begins neither a key nor a report: is the peer perftest?")
+
 // item answers a key, a report, or "done".
 func (a *answerer) item() (done bool, err error) {
 	tell, err := a.R.Peek(tellLen)
@@ -151,7 +153,7 @@ func (a *answerer) item() (done bool, err error) {
 	case tell[0] == 0:
 		return false, a.report()
 	}
-	return false, decodeError("item", fmt.Errorf("%q begins neither a key nor a report: is the peer perftest?", tell))
+	return false, decodeError("item", errNoItem)
 }
 
 func (a *answerer) key() error {
