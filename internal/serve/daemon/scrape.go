@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // Bounds on the clients of /metrics: each connection costs a descriptor and some 20 KB of memory.
@@ -45,18 +47,12 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf is where a connection comes from: an address, or the IPv6 /64 that one host can have for
-// itself.
+// hostOf is where a connection comes from: an address, or the first of the IPv6 network that one
+// host can have for itself.
 func hostOf(a net.Addr) netip.Addr {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	addr := t.AddrPort().Addr().Unmap()
-	if addr.Is6() && !addr.IsLinkLocalUnicast() {
-		// The error is of a length that the address does not have.
-		network, _ := addr.Prefix(64)
-		return network.Addr()
+	addr := exchange.Address(a)
+	if n := exchange.NetworkOf(addr); n.IsValid() {
+		return n.Addr
 	}
 	return addr
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,12 +19,14 @@ type from struct {
 	addr string
 }
 
-func (c from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.addr), Port: 1} }
+func (c from) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.addr), 1))
+}
 
 func TestConnectionsToMetricsAreBoundedInAllAndOfAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := testnet.Listen()
-		l := newBoundedListener(calls, 5, 2)
+		l := newBoundedListener(calls, 7, 2)
 		defer l.Close()
 		accepted := make(chan net.Conn, 100)
 		go func() {
@@ -57,8 +60,11 @@ func TestConnectionsToMetricsAreBoundedInAllAndOfAHost(t *testing.T) {
 		call("2001:db8::1", true)
 		call("2001:db8::2", true)
 		call("2001:db8::3", false) // of the same network
-		call("192.0.2.2", true)
-		call("192.0.2.3", false) // there are five
+		call("fe80::1%eth0", true)
+		call("fe80::2%eth0", true)
+		call("fe80::3%eth0", false) // of the same link
+		call("fe80::3%eth1", true)
+		call("192.0.2.3", false) // there are seven
 		first.Close()
 		first.Close() // counts once
 		call("192.0.2.3", true)

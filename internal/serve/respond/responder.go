@@ -192,19 +192,11 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 
 // networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
 // loopback addresses. All others have none.
-func networkOf(peer netip.Addr) netip.Prefix {
-	bits := 0
-	switch {
-	case peer.Is6() && !peer.IsLinkLocalUnicast():
-		bits = networkBits
-	case peer.IsLoopback():
-		bits = 8
-	default:
-		return netip.Prefix{}
+func networkOf(peer netip.Addr) exchange.Network {
+	if peer.Is4() && peer.IsLoopback() {
+		return exchange.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
 	}
-	// The error is of a length that the address does not have.
-	network, _ := peer.Prefix(bits)
-	return network
+	return exchange.NetworkOf(peer)
 }
 
 // leave forgets a session that is over.
