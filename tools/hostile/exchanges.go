@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -34,6 +35,8 @@ var exchanges = []Pattern{
 	{Name: "tcp-slow", Does: "connections that say nothing and stay, up to 512", By: Stranger, Call: slow(nil)},
 	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512",
 		By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
+	{Name: "tcp-keys", Does: "16 connections that send perftest's key again and again, as fast as it is taken",
+		By: Stranger, Call: repeatKeys()},
 }
 
 // reflections are of queue pairs that the responder to perftest has connected to the host that the
@@ -59,6 +62,14 @@ func reflectedRead(f *Flood, i uint64) Datagram {
 	return d
 }
 
+// opening is what a client of perftest says before its keys.
+func opening() [][]byte {
+	return [][]byte{
+		perftest.AppendVersion(nil, perftest.Announced), perftest.AppendWord(nil, 4096), perftest.AppendWord(nil, 64),
+		perftest.AppendMTU(nil, 5),
+	}
+}
+
 // session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it
 // until hangUp.
 func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err error) {
@@ -69,10 +80,7 @@ func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err e
 	c.SetDeadline(time.Now().Add(callTime))
 	mine := perftest.Key{OutReads: 16, QPN: floodQPN, PSN: floodPSN, GID: qp.GIDFromAddr(f.Flooder[names])}
 	answer := make([]byte, perftest.KeyLen)
-	for _, item := range [][]byte{
-		perftest.AppendVersion(nil, perftest.Announced), perftest.AppendWord(nil, 4096), perftest.AppendWord(nil, 64),
-		perftest.AppendMTU(nil, 5), mine.Append(nil),
-	} {
+	for _, item := range append(opening(), mine.Append(nil)) {
 		if _, err = c.Write(item); err == nil {
 			_, err = io.ReadFull(c, answer[:len(item)])
 		}
@@ -119,14 +127,47 @@ func (f *Flood) call(ctx context.Context, say []byte) error {
 	return err
 }
 
-// slow keeps connections open: the first 512 calls make one each, later ones replace those that the
-// victim closed.
+// slow keeps connections open that say something and then nothing any more.
 func slow(say []byte) func(context.Context, *Flood, uint64) error {
+	return keepOpen(512, func(_ *Flood, c net.Conn) {
+		if _, err := c.Write(say); err == nil {
+			// Until the victim has had enough.
+			_, _ = io.Copy(io.Discard, c)
+		}
+	})
+}
+
+// repeatKeys keeps as many connections open as an address may have, each of which repeats a key
+// until the victim has had enough.
+func repeatKeys() func(context.Context, *Flood, uint64) error {
+	return keepOpen(16, func(f *Flood, c net.Conn) {
+		for _, item := range opening() {
+			if _, err := c.Write(item); err != nil {
+				return
+			}
+			if _, err := io.ReadFull(c, make([]byte, len(item))); err != nil {
+				return
+			}
+		}
+		mine := perftest.Key{OutReads: 1, QPN: floodQPN, PSN: floodPSN, GID: qp.GIDFromAddr(f.Flooder[FromSelf])}
+		keys := bytes.Repeat(mine.Append(nil), 300)
+		go io.Copy(io.Discard, c)
+		for {
+			if _, err := c.Write(keys); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// keepOpen keeps n connections open, with each of which it calls do: the first n calls make one
+// each, later ones replace those that have ended.
+func keepOpen(n int, do func(*Flood, net.Conn)) func(context.Context, *Flood, uint64) error {
 	var mu sync.Mutex
 	open := 0
 	return func(ctx context.Context, f *Flood, _ uint64) error {
 		mu.Lock()
-		full := open >= 512
+		full := open >= n
 		if !full {
 			open++
 		}
@@ -146,10 +187,7 @@ func slow(say []byte) func(context.Context, *Flood, uint64) error {
 			defer left()
 			defer stop()
 			defer c.Close()
-			if _, err := c.Write(say); err == nil {
-				// Until the victim has had enough.
-				_, _ = io.Copy(io.Discard, c)
-			}
+			do(f, c)
 		}()
 		return nil
 	}

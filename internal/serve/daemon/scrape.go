@@ -1,12 +1,12 @@
 package daemon
 
 import (
-	"bytes"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // Bounds on the clients of /metrics: each connection costs a descriptor and some 20 KB of memory.
@@ -37,7 +37,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(c.RemoteAddr())
+		host := hostOf(exchange.Address(c.RemoteAddr()))
 		if l.enter(host) {
 			return &boundedConn{Conn: c, leave: sync.OnceFunc(func() { l.leave(host) })}, nil
 		}
@@ -45,18 +45,11 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf is where a connection comes from: an address, or the IPv6 /64 that one host can have for
-// itself.
-func hostOf(a net.Addr) netip.Addr {
-	t, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	addr := t.AddrPort().Addr().Unmap()
-	if addr.Is6() && !addr.IsLinkLocalUnicast() {
-		// The error is of a length that the address does not have.
-		network, _ := addr.Prefix(64)
-		return network.Addr()
+// hostOf is where a connection comes from: an address, or the first of the IPv6 network that one
+// host can have for itself.
+func hostOf(addr netip.Addr) netip.Addr {
+	if n := exchange.NetworkOf(addr); n.IsValid() {
+		return n.Addr
 	}
 	return addr
 }
@@ -90,29 +83,3 @@ func (c *boundedConn) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
 }
-
-// gathered answers each request at once: what h writes is kept until it is whole, so that a client
-// that reads slowly holds nobody up. One answer is made at a time.
-func gathered(h http.Handler) http.Handler {
-	var mu sync.Mutex
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := &answer{header: w.Header(), code: http.StatusOK}
-		mu.Lock()
-		h.ServeHTTP(a, r)
-		mu.Unlock()
-		w.WriteHeader(a.code)
-		// The error is of a client that has gone.
-		_, _ = w.Write(a.body.Bytes())
-	})
-}
-
-// An answer is a response that is kept.
-type answer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(code int)        { a.code = code }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }

@@ -90,9 +90,14 @@ func (d *Daemon) serveMetrics() (stop func(), err error) {
 	mux := http.NewServeMux()
 	errorLog := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
 	mux.Handle("GET /metrics", gathered(promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: errorLog})))
-	s := d.server(mux)
+	over := make(chan struct{})
+	s := d.server(paced(mux, over))
 	s.ReadTimeout, s.WriteTimeout = scrapeTimeout, scrapeTimeout
-	return d.serve(newBoundedListener(l, maxScrapers, maxScrapersOfHost), s), nil
+	end := d.serve(newBoundedListener(l, maxScrapers, maxScrapersOfHost), s)
+	return func() {
+		close(over)
+		end()
+	}, nil
 }
 
 func (d *Daemon) registry() *prometheus.Registry {

@@ -14,6 +14,7 @@ const (
 	unknown                    // first bytes that no tool writes
 	switchedOff                // of a tool that is not answered on this port
 	badItem                    // of the exchange
+	tooManyItems               // of the exchange: more than any client sends
 	foreignGID                 // of another host than the client's
 	refused                    // what a queue pair needs could not be had
 	slow                       // an item that took too long
@@ -29,7 +30,7 @@ const (
 
 var reasonNames = [reasons]string{
 	"refused_not_here", "refused_not_admitted", "refused_too_many", "refused_too_fast", "refused_no_memory", "refused_unknown", "refused_switched_off",
-	"bad_item", "refused_foreign_gid", "refused_queue_pair", "slow", "no_packet", "silent", "failed", "hung_up", "displaced", "stopped",
+	"bad_item", "too_many_items", "refused_foreign_gid", "refused_queue_pair", "slow", "no_packet", "silent", "failed", "hung_up", "displaced", "stopped",
 	"wrong_payload",
 }
 

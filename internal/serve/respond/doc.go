@@ -24,7 +24,7 @@
 // compared when it has come, and what was written when the session is over. A wrong byte ends the
 // session for that reason. Atomics are refused.
 //
-// Sessions are bounded in number, in all and for each peer, in memory, in queue pairs, and in time
-// without progress. One ends when its TCP connection does or, of a pingpong, whose tools hang up
+// Sessions are bounded in number, in all and for each peer, in memory, in queue pairs, in items of
+// the exchange, and in time without progress. Connections and items have a pace. One ends when its TCP connection does or, of a pingpong, whose tools hang up
 // when they begin, when nothing comes any more.
 package respond

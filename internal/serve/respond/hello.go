@@ -1,8 +1,6 @@
 package respond
 
 import (
-	"fmt"
-
 	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 )
@@ -33,7 +31,7 @@ func tell(b []byte) (Kind, error) {
 	}
 	v, err := perftest.DecodeVersion(b)
 	if err == nil && v.Number() == 0 {
-		err = fmt.Errorf("%q is not a version: is the peer a perftest tool?", b)
+		err = perftest.ErrNoVersion
 	}
 	return Perftest, err
 }

@@ -77,6 +77,7 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 		{"fe80::2", "fe80::1"}, {"fe80::3", "fe80::1"},
 	}
 	network := source{netip.MustParseAddr("2001:db8::"), 64}
+	link := func(zone string) source { return source{netip.MustParseAddr("fe80::" + zone), 64} }
 	for _, c := range []struct {
 		held []source
 		out  map[string]bool // clients that are dropped
@@ -85,6 +86,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 		{[]source{whole("2001:db8::2")}, map[string]bool{"2001:db8::2": true}},
 		{[]source{network}, map[string]bool{"2001:db8::2": true, "2001:db8::3": true}},
 		{[]source{whole("fe80::2" + zone)}, map[string]bool{"fe80::2": true}},
+		{[]source{link(zone)}, map[string]bool{"fe80::2": true, "fe80::3": true}},
+		{[]source{link("%lo")}, nil},
 		{[]source{whole("fe80::2%lo"), whole("fe80::2%none")}, nil},
 		{[]source{whole("192.0.2.9"), whole("192.0.2.3"), whole("2001:db8:0:1::2"), network, whole("fe80::3" + zone)},
 			map[string]bool{"192.0.2.3": true, "2001:db8::2": true, "2001:db8::3": true, "2001:db8:0:1::2": true, "fe80::3": true}},

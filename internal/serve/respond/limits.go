@@ -9,14 +9,14 @@ import (
 type Limits struct {
 	Sessions    int    // at one time, in all: 64
 	PerPeer     int    // at one time, of one address: 16
-	PerNetwork  int    // at one time, of one IPv6 /64 or 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more
+	PerNetwork  int    // at one time, of one IPv6 /64 (of one link, if link-local) or 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more
 	QPs         int    // of one session: 64
 	Memory      uint64 // of one session, in bytes: 64 MiB; the longest message, too
 	TotalMemory uint64 // that all sessions have written to, in bytes: 1 GiB, and that of two sessions at least
 
 	Hello time.Duration // for the first item, and for each that has begun: 5 s
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
-	Quiet time.Duration // without an item or a packet, of perftest: 30 s
+	Quiet time.Duration // without progress, of perftest, and from the first bytes to the first packet: 30 s
 	Over  time.Duration // without a packet, of a pingpong: 10 s
 
 	// ForeignGIDs are the networks of GIDs that a client may name although its TCP connection comes from another address.

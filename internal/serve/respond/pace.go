@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
 // How often connections are accepted or closed. A TCP connection costs the host some sixty times
@@ -20,29 +21,27 @@ var (
 	allClosedAtOnce = pace.Rate{Burst: 1000, Interval: 100 * time.Microsecond}
 )
 
-// source is where clients come from: an address with the zone of a link-local one, or a network.
+// source is where clients come from: an address or a network, link-local ones with their zones.
 type source struct {
 	addr netip.Addr
 	bits int
 }
 
-// networkBits is the length of the IPv6 networks that have a rate: the least part of one that a
-// host can have for itself.
-const networkBits = 64
+// isNetwork reports whether s is a network.
+func (s source) isNetwork() bool { return s.bits != s.addr.BitLen() }
 
 func (s source) rate() pace.Rate {
-	if s.bits == s.addr.BitLen() {
-		return addressClients
+	if s.isNetwork() {
+		return networkClients
 	}
-	return networkClients
+	return addressClients
 }
 
-// sources returns the source of an address, and that of its network for IPv6. Link-local addresses
-// have no network of their own.
+// sources returns the source of an address, and that of its network for IPv6.
 func sources(peer netip.Addr) []source {
 	all := []source{{peer, peer.BitLen()}}
-	if network, err := peer.Prefix(networkBits); err == nil && peer.Is6() && !peer.IsLinkLocalUnicast() {
-		all = append(all, source{network.Addr(), networkBits})
+	if n := exchange.NetworkOf(peer); n.IsValid() {
+		all = append(all, source{n.Addr, n.Bits})
 	}
 	return all
 }
@@ -70,7 +69,7 @@ func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Du
 			return false, p.closed.Wait(allClosedAtOnce, now, 1)
 		}
 	}
-	p.forget(now)
+	forget(p.of, maxPaces, now)
 	for _, s := range from {
 		bucket := p.of[s]
 		bucket.Take(s.rate(), now, 1)
@@ -83,14 +82,14 @@ func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Du
 	return true, p.accepted.Wait(allClients, now, 1)
 }
 
-// forget makes room for two more sources.
-func (p *paces) forget(now time.Time) {
-	if len(p.of) < maxPaces-1 {
+// forget makes room for two more sources among at most most.
+func forget(of map[source]pace.Bucket, most int, now time.Time) {
+	if len(of) < most-1 {
 		return
 	}
-	for s, bucket := range p.of {
+	for s, bucket := range of {
 		if bucket.Refill(now) == 0 {
-			delete(p.of, s)
+			delete(of, s)
 		}
 	}
 }

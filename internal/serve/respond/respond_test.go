@@ -342,6 +342,23 @@ func TestSessionsOfANetworkAreBounded(t *testing.T) {
 	}
 }
 
+// A link's addresses are as many as a neighbour wants, as are those of a /64.
+func TestSessionsOfALinkAreBounded(t *testing.T) {
+	r := alone(openAt(t, deviceAddr), Limits{Sessions: 8, PerPeer: 2})
+	served := func(from string, want bool) {
+		t.Helper()
+		_, _, err := r.admit(t.Context(), call{local: at(deviceAddr), remote: at(from)})
+		if (err == nil) != want {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	for i := range 8 {
+		served(fmt.Sprintf("fe80::%x%%eth0", i+2), i < 6)
+	}
+	served("fe80::2%eth1", true)
+	served("192.0.2.7", true)
+}
+
 // Clients that connect and say nothing keep nobody out for longer than half a second.
 func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
 	limits := Limits{Sessions: 4, PerPeer: 2, Memory: 1 << 16}

@@ -23,6 +23,7 @@ type Responder struct {
 	limits  Limits
 	pattern *pattern // nil: nothing is looked at
 	memory  *shares  // of all sessions
+	items   itemPaces
 	count   counters
 	// hostAddrs is exchange.HostAddrs, but for tests.
 	hostAddrs func(zones ...string) []exchange.HostAddr
@@ -39,6 +40,7 @@ func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Respo
 	return &Responder{
 		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs,
 		memory: &shares{total: limits.TotalMemory, hosts: map[netip.Addr]uint64{}}, sessions: map[*session]struct{}{},
+		items: itemPaces{of: map[source]pace.Bucket{}},
 	}
 }
 
@@ -190,19 +192,11 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 
 // networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
 // loopback addresses. All others have none.
-func networkOf(peer netip.Addr) netip.Prefix {
-	bits := 0
-	switch {
-	case peer.Is6() && !peer.IsLinkLocalUnicast():
-		bits = networkBits
-	case peer.IsLoopback():
-		bits = 8
-	default:
-		return netip.Prefix{}
+func networkOf(peer netip.Addr) exchange.Network {
+	if peer.Is4() && peer.IsLoopback() {
+		return exchange.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
 	}
-	// The error is of a length that the address does not have.
-	network, _ := peer.Prefix(bits)
-	return network
+	return exchange.NetworkOf(peer)
 }
 
 // leave forgets a session that is over.

@@ -20,8 +20,9 @@ func (s *session) errNothing() error {
 
 // watch ends the session when nothing moves any more.
 func (s *session) watch() {
+	begun := time.Now()
 	s.mu.Lock()
-	s.moved = time.Now()
+	s.moved = begun
 	s.mu.Unlock()
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
@@ -32,15 +33,16 @@ func (s *session) watch() {
 		case <-tick.C:
 		}
 		items := s.items.Load()
-		if s.look(time.Now(), items != seen) {
+		if s.look(time.Now(), begun, items != seen) {
 			return
 		}
 		seen = items
 	}
 }
 
-// look ends the session if it is time to.
-func (s *session) look(now time.Time, item bool) (over bool) {
+// look ends the session if it is time to. item says that the client has gone on with the exchange.
+// That is no reason to wait longer than Quiet since the session has begun for the first packet.
+func (s *session) look(now, begun time.Time, item bool) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	packets := s.answers()
@@ -53,9 +55,13 @@ func (s *session) look(now time.Time, item bool) (over bool) {
 	if s.parted.Load() {
 		limit = s.r.limits.Over
 	}
+	none := packets == 0 && len(s.qps) > 0
+	late := now.Sub(begun) >= s.r.limits.Quiet
 	switch {
-	case packets == 0 && len(s.qps) > 0 && now.Sub(s.since) >= s.r.limits.First && quiet >= s.r.limits.First:
+	case none && (late || now.Sub(s.since) >= s.r.limits.First && quiet >= s.r.limits.First):
 		s.end(nothing, s.errNothing())
+	case packets == 0 && late:
+		s.end(silent, errSilent)
 	case quiet < limit:
 		return false
 	case s.parted.Load() && packets > 0:

@@ -60,7 +60,7 @@ const maxSocketPath = 100
 // appears with both: nobody else gets in before. A socket file that nobody answers at, left
 // by a process that was killed, is replaced; otherwise the error is [ErrInUse]. A directory
 // that is missing is made: /run/gorxe open to all, others for this user only. Closing the
-// listener removes the file.
+// listener removes the file. Meanwhile a file beside it, with .lock behind its name, is locked: see lock.
 func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("control socket %s: its path has %d bytes, sockets can have %d: choose a shorter one", path, len(path), maxSocketPath)
@@ -69,7 +69,7 @@ func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
-	unlock, err := lockDir(dir)
+	unlock, err := lock(path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}

@@ -3,7 +3,6 @@ package perftest
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -13,6 +12,9 @@ import (
 
 // Responder is a server that does not know which test its client runs, nor its parameters.
 type Responder interface {
+	// Items is called before n items of the client are read. It returns when they may be, or with
+	// why they are not.
+	Items(n int) error
 	MTU() uint8 // path MTU number 1..5 of this end
 	PeerMTU(enum uint8) error
 	// Key is told each key of the client, and returns that of the queue pair that answers it. The client tells the key of each queue
@@ -58,6 +60,11 @@ type answerer struct {
 	buf [KeyLen]byte
 }
 
+// MostItems returns a number of items that no client with qps queue pairs sends, opening and
+// fields of reports included. A client tells the key of each queue pair twice. Besides, the longest
+// tests (-a -b) have two syncs and a report for each of 23 sizes: 161 items.
+func MostItems(qps int) int { return 4*qps + 256 }
+
 // begin waits for an item. What has begun must go on.
 func (a *answerer) begin() error {
 	a.SetDeadline(time.Time{})
@@ -66,6 +73,14 @@ func (a *answerer) begin() error {
 			err = exchange.ErrPeerClosed
 		}
 		return &exchange.ItemError{Item: "item", Op: "receive", Err: err}
+	}
+	return a.admit(1)
+}
+
+// admit waits until n items may be read, and gives them their time.
+func (a *answerer) admit(n int) error {
+	if err := a.to.Items(n); err != nil {
+		return err
 	}
 	a.SetDeadline(time.Now().Add(a.ItemTime))
 	return nil
@@ -121,6 +136,9 @@ func (a *answerer) mtu() error {
 // begins with the most significant bytes of a message size.
 const tellLen = len(Done)
 
+// errNoItem does not quote what came, which may be the middle of a key.
+var errNoItem = errors.New("what came begins neither a key nor a report: is the peer perftest?")
+
 // item answers a key, a report, or "done".
 func (a *answerer) item() (done bool, err error) {
 	tell, err := a.R.Peek(tellLen)
@@ -135,7 +153,7 @@ func (a *answerer) item() (done bool, err error) {
 	case tell[0] == 0:
 		return false, a.report()
 	}
-	return false, decodeError("item", fmt.Errorf("%q begins neither a key nor a report: is the peer perftest?", tell))
+	return false, decodeError("item", errNoItem)
 }
 
 func (a *answerer) key() error {
@@ -155,6 +173,9 @@ func (a *answerer) key() error {
 
 // report answers with a report of nothing: this end has measured nothing.
 func (a *answerer) report() error {
+	if err := a.admit(ReportFields - 1); err != nil {
+		return err
+	}
 	var mine, peer Report
 	for i := range ReportFields {
 		item := "report: " + ReportField(i)

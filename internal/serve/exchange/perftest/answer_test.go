@@ -19,6 +19,17 @@ type knowing struct {
 	peers   []Key
 	reports []Report
 	peerMTU uint8
+	items   int
+	most    int // items that are admitted; 0: all
+}
+
+var errTooMany = errors.New("too many items")
+
+func (k *knowing) Items(n int) error {
+	if k.items += n; k.most > 0 && k.items > k.most {
+		return errTooMany
+	}
+	return nil
 }
 
 func (k *knowing) MTU() uint8                { return k.mtu }
@@ -56,6 +67,54 @@ func TestAnswerWritesWhatTheRealServerWrote(t *testing.T) {
 		}
 		if k.peerMTU != c.mtu {
 			t.Errorf("%s: path MTU %d, want %d", c.file, k.peerMTU, c.mtu)
+		}
+	}
+}
+
+// No test has as many items as bound a session, by far: a client that has more is none.
+func TestNoTestHasAsManyItemsAsAreTooMany(t *testing.T) {
+	for _, test := range Tests {
+		for _, qps := range []int{1, 2, 64} {
+			for _, p := range []Params{
+				{Sizes: []uint64{8}}, {Sizes: AllSizes(), All: true}, {Sizes: AllSizes(), All: true, Bidirectional: true},
+				{Sizes: AllSizes(), All: true, Bidirectional: true, Immediate: true}, {Sizes: []uint64{8}, Duration: true, Bidirectional: true},
+			} {
+				p.QPs, p.Role = qps, exchange.Client
+				items := 0
+				for _, s := range whole(test, p) {
+					switch {
+					case s.Kind == ReportItem:
+						items += ReportFields
+					case s.Kind == CloseItem:
+						items += 2 // a key and "done"
+					case s.Kind.Wire():
+						items++
+					}
+				}
+				if most := MostItems(qps); items*4 > most*3 {
+					t.Errorf("%v %+v has %d items, and %d are too many", test, p, items, most)
+				}
+			}
+		}
+	}
+}
+
+// Each field of a report is an item, and nothing of an item that is not admitted is answered.
+func TestAnswerReadsNoMoreItemsThanAreAdmitted(t *testing.T) {
+	client := golden(t, "ib_write_bw.client")
+	conn := &replay{peer: bytes.NewReader(client), role: exchange.Server}
+	all := &knowing{mine: Key{QPN: 9}, mtu: 5}
+	if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, all); err != nil {
+		t.Fatal(err)
+	}
+	if want := 4 + 2 + 1 + 1 + ReportFields + 1 + 1; all.items < want-2 || all.items > want+2 {
+		t.Errorf("%d items are counted, want about %d", all.items, want)
+	}
+	for most := 1; most < all.items; most++ {
+		conn := &replay{peer: bytes.NewReader(client), role: exchange.Server}
+		k := &knowing{mine: Key{QPN: 9}, mtu: 5, most: most}
+		if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, k); !errors.Is(err, errTooMany) {
+			t.Errorf("with %d of %d items: %v", most, all.items, err)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (d *driver) version() error {
 func checkVersion(in []byte) error {
 	v, err := DecodeVersion(in)
 	if err == nil && v.Number() < OldestPeer {
-		err = fmt.Errorf("peer speaks version %s, %.2f or newer is needed", v, OldestPeer)
+		err = fmt.Errorf("peer speaks version %.2f, %.2f or newer is needed", v.Number(), OldestPeer)
 	}
 	return decodeError("version", err)
 }

@@ -3,6 +3,7 @@ package perftest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -37,6 +38,9 @@ func AppendVersion(dst []byte, v Version) []byte {
 	return append(dst, b[:]...)
 }
 
+// ErrNoVersion does not quote what came instead, which may be of a key: errors get into logs.
+var ErrNoVersion = fmt.Errorf("what came is not a version, %d bytes of text that ends with a NUL: is the peer a perftest tool?", VersionLen)
+
 // DecodeVersion reads the wire form: printable text up to the first NUL. What stands behind the NUL is ignored, as
 // peers send what happened to be in memory there.
 func DecodeVersion(b []byte) (Version, error) {
@@ -45,11 +49,11 @@ func DecodeVersion(b []byte) (Version, error) {
 	}
 	text, _, ok := bytes.Cut(b, []byte{0})
 	if !ok || len(text) == 0 {
-		return "", fmt.Errorf("%q is not a version: is the peer a perftest tool?", b)
+		return "", ErrNoVersion
 	}
 	for _, c := range text {
 		if c < ' ' || c > '~' {
-			return "", fmt.Errorf("%q is not a version: is the peer a perftest tool?", b)
+			return "", ErrNoVersion
 		}
 	}
 	return Version(text), nil
@@ -87,7 +91,7 @@ func AppendMTU(dst []byte, enum uint8) []byte { return append(dst, '0'+enum, 0) 
 // DecodeMTU reads a path MTU number, which must be 1..5.
 func DecodeMTU(b []byte) (uint8, error) {
 	if len(b) != MTULen || b[0] < '1' || b[0] > '5' || b[1] != 0 {
-		return 0, fmt.Errorf("%q is not a path MTU: want a digit 1..5 (256..4096 bytes) and a NUL", b)
+		return 0, errors.New("what came is not a path MTU: want a digit 1..5 (256..4096 bytes) and a NUL")
 	}
 	return b[0] - '0', nil
 }

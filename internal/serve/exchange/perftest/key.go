@@ -33,14 +33,17 @@ func (k *Key) Append(dst []byte) []byte {
 	return fmt.Appendf(dst, "%08x:\x00", k.SRQN)
 }
 
-// KeyError says what in a peer's key is not as perftest writes it.
+// KeyError says what in a peer's key is not as perftest writes it. It has nothing of the key's
+// text, which has the key of the peer's memory: errors get into logs.
 type KeyError struct {
 	Field string
-	Got   []byte
+	Len   int // of the text, in bytes
 }
 
-// Error quotes the text.
-func (e *KeyError) Error() string { return fmt.Sprintf("bad %s in key %.120q", e.Field, e.Got) }
+// Error names the field and the length.
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("bad %s in a key of %d bytes", e.Field, e.Len)
+}
 
 var keyFields = [...]struct {
 	name  string
@@ -50,10 +53,10 @@ var keyFields = [...]struct {
 // Decode reads the wire form, which must be exactly KeyLen bytes of fixed fields; hex digits may be of either case.
 func (k *Key) Decode(b []byte) error {
 	if len(b) == keyLenNoGID {
-		return &KeyError{"GID (none there: give the peer a GID index with -x)", b}
+		return &KeyError{"GID (none there: give the peer a GID index with -x)", len(b)}
 	}
 	if len(b) != KeyLen || b[KeyLen-1] != 0 {
-		return &KeyError{"length", b}
+		return &KeyError{"length", len(b)}
 	}
 	rest := b
 	field := func(width int) (uint64, bool) {
@@ -71,20 +74,20 @@ func (k *Key) Decode(b []byte) error {
 	for i, f := range keyFields {
 		var ok bool
 		if v[i], ok = field(f.width); !ok {
-			return &KeyError{f.name, b}
+			return &KeyError{f.name, len(b)}
 		}
 	}
 	var gid [16]byte
 	for i := range gid {
 		x, ok := field(2)
 		if !ok {
-			return &KeyError{"GID", b}
+			return &KeyError{"GID", len(b)}
 		}
 		gid[i] = byte(x)
 	}
 	srqn, ok := field(8)
 	if !ok {
-		return &KeyError{"SRQN", b}
+		return &KeyError{"SRQN", len(b)}
 	}
 	*k = Key{LID: uint16(v[0]), OutReads: uint16(v[1]), QPN: uint32(v[2]), PSN: uint32(v[3]), RKey: uint32(v[4]), VAddr: v[5],
 		GID: gid, SRQN: uint32(srqn)}

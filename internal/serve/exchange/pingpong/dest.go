@@ -25,40 +25,41 @@ func (d *Dest) Append(dst []byte) []byte {
 	return fmt.Appendf(dst, "%04x:%06x:%06x:%x\x00", d.LID, d.QPN&0xffffff, d.PSN&0xffffff, d.GID[:])
 }
 
-// DecodeError says what in a peer's text is not as the tools write it.
+// DecodeError says what in a peer's text is not as the tools write it. It has nothing of the text:
+// whoever knows QPN and PSN can forge packets, and errors get into logs.
 type DecodeError struct {
 	Field string
-	Got   []byte // the whole text, for the reader
+	Len   int // of the text, in bytes
 }
 
-// Error quotes the text.
+// Error names the field and the length.
 func (e *DecodeError) Error() string {
-	return fmt.Sprintf("bad %s in %.60q: an ibv_*_pingpong peer sends LID:QPN:PSN:GID", e.Field, e.Got)
+	return fmt.Sprintf("bad %s in an address of %d bytes: an ibv_*_pingpong peer sends LID:QPN:PSN:GID", e.Field, e.Len)
 }
 
 // Decode reads the wire form, which must be exactly Len bytes: fixed fields, hex digits of either case, one NUL at the end.
 func (d *Dest) Decode(b []byte) error {
 	if len(b) != Len || b[Len-1] != 0 {
-		return &DecodeError{"length", b}
+		return &DecodeError{"length", len(b)}
 	}
 	if b[4] != ':' || b[11] != ':' || b[18] != ':' {
-		return &DecodeError{"layout", b}
+		return &DecodeError{"layout", len(b)}
 	}
 	lid, ok := hexField(b[0:4])
 	if !ok {
-		return &DecodeError{"LID", b}
+		return &DecodeError{"LID", len(b)}
 	}
 	qpn, ok := hexField(b[5:11])
 	if !ok {
-		return &DecodeError{"QPN", b}
+		return &DecodeError{"QPN", len(b)}
 	}
 	psn, ok := hexField(b[12:18])
 	if !ok {
-		return &DecodeError{"PSN", b}
+		return &DecodeError{"PSN", len(b)}
 	}
 	var gid [16]byte
 	if _, err := hex.Decode(gid[:], b[19:51]); err != nil {
-		return &DecodeError{"GID", b}
+		return &DecodeError{"GID", len(b)}
 	}
 	*d = Dest{LID: uint16(lid), QPN: qpn, PSN: psn, GID: gid}
 	return nil
