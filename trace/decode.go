@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Decoder finds the RoCEv2 packets in frames. The zero value is ready. In steady state it allocates nothing, but for
@@ -23,7 +24,7 @@ type Decoder struct {
 //
 // RoCEv2 is what goes to UDP port 4791. Other programs may use that port as well: where neither the ICRC is right nor the
 // headers make sense, the packet is shown with an error and Doubt set.
-func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
+func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	d.Counts.Frames++
 	at, dir, skip := network(f)
 	if skip == taken {
@@ -33,7 +34,7 @@ func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
 		d.Counts.Skipped[skip]++
 		return
 	}
-	if f.Direction != Unknown {
+	if f.Direction != capture.Unknown {
 		dir = f.Direction
 	}
 	p := &d.packet
@@ -50,7 +51,7 @@ func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
 }
 
 // parts shows the packets of a datagram whose headers are right.
-func (d *Decoder) parts(f *Frame, g *datagram, p *Packet, show func(*Packet)) {
+func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Packet)) {
 	if len(g.payload) == g.n {
 		p.ICRC = g.icrc(0, g.payload)
 	}

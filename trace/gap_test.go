@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func TestWhatTheCaptureItselfLeftOutIsNoFinding(t *testing.T) {
@@ -48,7 +49,7 @@ func findingsWithout(t *testing.T, path string, from, n int) (out []numbered) {
 	defer file.Close()
 	a := trace.NewAnalyzer(trace.Options{})
 	lacks := false
-	readAll(t, file, func(_ *trace.Frame, p *trace.Packet) {
+	readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
 		if p.Number >= from && p.Number < from+n {
 			lacks = true
 			return

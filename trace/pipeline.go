@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/gorxe/gorxe/trace/capture"
 	"io"
 	"time"
 )
 
 // Source gives frames, io.EOF after the last. [Reader] is one, and so is what package live captures.
 type Source interface {
-	Next(*Frame) error
+	Next(*capture.Frame) error
 }
 
 // Output is shown the packets that a [Pipeline] chooses, each borrowed for the call. It may implement more:
@@ -28,7 +29,7 @@ type Output interface {
 
 type (
 	beginner      interface{ Begin(time.Time) }
-	frameOutput   interface{ Frame(*Frame) error }
+	frameOutput   interface{ Frame(*capture.Frame) error }
 	messageOutput interface{ Message(*Message) error }
 	flowOutput    interface{ Flow(*Flow) error }
 	flusher       interface{ Flush() error }
@@ -46,7 +47,7 @@ type Pipeline struct {
 
 	decoder  Decoder
 	analyzer *Analyzer
-	frame    Frame
+	frame    capture.Frame
 	ended    endings
 	shown    uint64
 	missing  uint64
