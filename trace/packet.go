@@ -19,7 +19,7 @@ type Packet struct {
 	Direction   capture.Direction
 	Src, Dst    netip.AddrPort
 	IP          IP
-	Comments    []string // of its frame, see Frame
+	Comments    []string // of its frame, see [capture.Frame]
 
 	BTH   bth.Packet // its Payload is borrowed as Bytes is
 	Bytes []byte     // from the BTH to the ICRC, as far as they were captured; borrowed until the next frame

@@ -16,8 +16,8 @@ const (
 	LinkIPv6      LinkType = 229
 	LinkLinuxSLL2 LinkType = 276 // the same with the interface's index
 
-	// LinkRawBSD and LinkRawOpenBSD are raw IP as well: some systems write the number of their own
-	// DLT_RAW instead of 101.
+	// LinkRawBSD and LinkRawOpenBSD are raw IP too: some programs write the number of DLT_RAW, 14 on
+	// OpenBSD and 12 elsewhere, instead of 101.
 	LinkRawBSD     LinkType = 12
 	LinkRawOpenBSD LinkType = 14
 )

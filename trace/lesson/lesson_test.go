@@ -44,7 +44,7 @@ func taught(list []entry, p *trace.Packet) (keys []string) {
 }
 
 func TestEveryKindOfFindingHasItsLesson(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../finding.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../findings.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func FuzzTrace(f *testing.F) {
 	page := filepath.Join(f.TempDir(), "page.html")
 	scripts := -1
 	f.Fuzz(func(t *testing.T, view uint8, b []byte) {
-		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader has those of gzip
+		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader of package capture has those of gzip
 			return
 		}
 		frames, whole := framesOf(b)
