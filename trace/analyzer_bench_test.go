@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // stream is an endless conversation: WRITEs of eight packets, each acknowledged.
@@ -108,19 +109,19 @@ func BenchmarkAddLosses(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	capture, err := io.ReadAll(z)
+	whole, err := io.ReadAll(z)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	n := 0
 	for n < b.N {
-		r, err := trace.Open(bytes.NewReader(capture))
+		r, err := capture.Open(bytes.NewReader(whole))
 		if err != nil {
 			b.Fatal(err)
 		}
 		a := trace.NewAnalyzer(trace.Options{})
-		var f trace.Frame
+		var f capture.Frame
 		var d trace.Decoder
 		for {
 			if err := r.Next(&f); errors.Is(err, io.EOF) {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // What went wrong in a capture: its findings that cost time, and what the connections add up to.
@@ -15,7 +16,7 @@ func ExampleAnalyzer() {
 		return
 	}
 	defer file.Close()
-	capture, err := trace.Open(file)
+	r, err := capture.Open(file)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -26,7 +27,7 @@ func ExampleAnalyzer() {
 		},
 	})
 	var decoder trace.Decoder
-	for frame, err := range capture.Frames() {
+	for frame, err := range r.Frames() {
 		if err != nil {
 			fmt.Println(err)
 			return

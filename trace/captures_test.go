@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // captures lies beside the repository where the project's shared files are at hand; it is not part of the repository.
@@ -26,9 +27,9 @@ func captureFiles(t *testing.T) []string {
 }
 
 // readAll shows every packet of a capture and returns what was counted.
-func readAll(t testing.TB, r io.Reader, show func(*trace.Frame, *trace.Packet)) trace.Counts {
+func readAll(t testing.TB, r io.Reader, show func(*capture.Frame, *trace.Packet)) trace.Counts {
 	t.Helper()
-	c, err := trace.Open(r)
+	c, err := capture.Open(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			c := readAll(t, file, func(f *trace.Frame, p *trace.Packet) {
+			c := readAll(t, file, func(f *capture.Frame, p *trace.Packet) {
 				if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Doubt {
 					t.Errorf("frame %d: %v, ICRC %v, doubt %v", f.Number, p.Err, p.ICRC, p.Doubt)
 				}

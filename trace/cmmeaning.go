@@ -1,6 +1,9 @@
 package trace
 
 import (
+	"fmt"
+	"net/netip"
+
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
@@ -49,5 +52,116 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	}
 	if e == nil && m.Attribute != mad.AttrSIDRREQ && m.Attribute != mad.AttrSIDRREP {
 		l.s(" (of a connection that the capture does not show)")
+	}
+}
+
+// seenBefore notes a message that was sent before.
+func (a *Analyzer) seenBefore(e *exchange) {
+	p := a.p
+	attr := p.MAD.Attribute
+	s := &e.times[attr-mad.AttrREQ]
+	if s.count > 0 && s.src == p.Src.Addr() {
+		p.Again = true
+		e.c.Again++
+		e.c.Managed.Retries++
+		why := "no answer came in that time"
+		switch {
+		case attr == mad.AttrRTU || attr == mad.AttrDREP || attr == mad.AttrMRA:
+			why = "the other side asked again"
+		case e.times[mad.AttrMRA-mad.AttrREQ].count > 0:
+			why = "the answer took longer than the MRA said"
+		}
+		a.note(CMRetry, Warning, fmt.Sprintf("%s is sent again %s after frame %d: %s", attr, lasting(int64(p.Time.Sub(s.at))), s.frame, why),
+			s.frame, p.Number)
+	}
+	s.count++
+	s.frame, s.at, s.src = p.Number, p.Time, p.Src.Addr()
+}
+
+// resolves notes a SIDR_REQ that was sent before, if it is one of the latest between the two hosts.
+func (a *Analyzer) resolves(c *conn, id mad.CommID) {
+	p := a.p
+	now := asking{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
+	for i := range c.asking {
+		if s := &c.asking[i]; s.frame > 0 && s.id == id && s.src == now.src {
+			p.Again = true
+			c.Again++
+			a.note(CMRetry, Warning, fmt.Sprintf("SIDR_REQ is sent again %s after frame %d: no answer came in that time",
+				lasting(int64(p.Time.Sub(s.at))), s.frame), s.frame, p.Number)
+			s.sighting = now.sighting
+			return
+		}
+	}
+	if len(c.asking) < maxAsking {
+		c.asking = append(c.asking, now)
+	} else {
+		c.asking[c.asked%maxAsking] = now
+	}
+	c.asked++
+}
+
+// maxAsking is how many SIDR_REQs between two hosts are remembered.
+const maxAsking = 8
+
+// asking is a SIDR_REQ.
+type asking struct {
+	id mad.CommID
+	sighting
+}
+
+// rejected takes a REJ.
+func (a *Analyzer) rejected(e *exchange) {
+	p, r := a.p, &a.p.MAD.REJ
+	why := r.Reason.String() + a.ari(r)
+	e.c.Managed.Rejected = why
+	if e.c.Err == "" {
+		e.c.Err = "rejected: " + why
+	}
+	frames := []int{p.Number}
+	what := r.MessageRejected.String()
+	if s := e.times[0]; r.MessageRejected == mad.AnsweredREQ && s.frame > 0 {
+		frames = []int{s.frame, p.Number}
+		what = fmt.Sprintf("the REQ of frame %d", s.frame)
+	} else if r.MessageRejected == mad.AnsweredOther {
+		what = "the connection"
+	}
+	text := fmt.Sprintf("%s is rejected with reason %d: %s", what, r.Reason, why)
+	if more := rejectMeanings[r.Reason]; more != "" {
+		text += " (" + more + ")"
+	}
+	a.note(CMRejected, Error, text, frames...)
+}
+
+// ari says what the additional information of a REJ is, where its reason defines that.
+func (a *Analyzer) ari(r *mad.REJ) string {
+	switch {
+	case r.Reason == mad.RejectInvalidGID && len(r.ARI) == 16:
+		return ", use " + netip.AddrFrom16([16]byte(r.ARI)).Unmap().String()
+	case r.Reason == mad.RejectInvalidMTU && len(r.ARI) == 1 && r.ARI[0] >= 1 && r.ARI[0] <= 5:
+		return fmt.Sprintf(", use %d bytes", 128<<r.ARI[0])
+	}
+	return ""
+}
+
+// rejectMeanings says more of the reasons that people meet.
+var rejectMeanings = map[mad.RejectReason]string{
+	mad.RejectInvalidServiceID: "nobody listens at this port",
+	mad.RejectStaleConn:        "the queue pair belongs to another connection there, or did until a moment ago",
+	mad.RejectConsumerDefined:  "the program, or Linux on behalf of it, refused; its private data may say why",
+	mad.RejectTimeout:          "it gave up waiting for an answer",
+	mad.RejectInvalidGID:       "the address is not one of the receiver's, or it has no way back to the sender",
+}
+
+// unanswered notes what has no answer when the connection ends.
+func (a *Analyzer) unanswered(c *conn) {
+	for i := range c.dir {
+		q := &c.dir[i].works
+		for j := q.done; j < q.n; j++ {
+			if w := q.get(j); !w.over {
+				a.note(Unanswered, Warning, fmt.Sprintf("the connection ends before the %s of frame %d was answered", w.m.Verb, w.m.Frames[0]),
+					w.m.Frames[0], a.p.Number)
+				break
+			}
+		}
 	}
 }

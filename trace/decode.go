@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Decoder finds the RoCEv2 packets in frames. The zero value is ready. In steady state it allocates nothing, but for
@@ -19,11 +20,11 @@ type Decoder struct {
 	mad      mad.Message
 }
 
-// Decode shows the RoCEv2 packets of a frame in their order; The packet is borrowed until show returns, and what it points to until the next frame.
+// Decode shows the RoCEv2 packets of a frame in their order. The packet is borrowed until show returns, and what it points to until the next frame.
 //
 // RoCEv2 is what goes to UDP port 4791. Other programs may use that port as well: where neither the ICRC is right nor the
 // headers make sense, the packet is shown with an error and Doubt set.
-func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
+func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	d.Counts.Frames++
 	at, dir, skip := network(f)
 	if skip == taken {
@@ -33,7 +34,7 @@ func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
 		d.Counts.Skipped[skip]++
 		return
 	}
-	if f.Direction != Unknown {
+	if f.Direction != capture.Unknown {
 		dir = f.Direction
 	}
 	p := &d.packet
@@ -50,7 +51,7 @@ func (d *Decoder) Decode(f *Frame, show func(*Packet)) {
 }
 
 // parts shows the packets of a datagram whose headers are right.
-func (d *Decoder) parts(f *Frame, g *datagram, p *Packet, show func(*Packet)) {
+func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Packet)) {
 	if len(g.payload) == g.n {
 		p.ICRC = g.icrc(0, g.payload)
 	}
@@ -168,4 +169,51 @@ func (d *Decoder) broken(p *Packet, why error) {
 	p.BTH.Payload = nil
 	p.Err = why
 	p.Doubt = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
+}
+
+// Skip says why a frame has no packet.
+type Skip uint8
+
+const (
+	SkipLinkType  Skip = iota // of a link type that is not known: see [capture.LinkType.Known]
+	SkipNotIP                 // ARP, LLDP and others
+	SkipOther                 // TCP, ICMP, UDP to other ports
+	SkipFragment              // a fragment of an IP datagram, not the first: it does not say what it belongs to
+	SkipCut                   // too little of it was captured to tell
+	SkipMalformed             // it ends inside its headers, or they contradict each other
+
+	// NumSkips is the number of reasons.
+	NumSkips = int(iota)
+
+	taken = Skip(NumSkips)
+)
+
+var skipNames = [NumSkips]string{
+	SkipLinkType:  "of a link type that gorxe does not know",
+	SkipNotIP:     "not IP",
+	SkipOther:     "not UDP to port 4791",
+	SkipFragment:  "fragments of IP datagrams",
+	SkipCut:       "captured too short to tell",
+	SkipMalformed: "with broken headers",
+}
+
+// String says it of several frames, such as "not IP".
+func (s Skip) String() string {
+	if int(s) < NumSkips {
+		return skipNames[s]
+	}
+	return "unknown"
+}
+
+// Counts is what a [Decoder] found.
+type Counts struct {
+	Frames  uint64
+	Packets uint64 // RoCEv2 packets in them
+	Merged  uint64 // frames that held several packets
+	Cut     uint64 // packets that were not captured whole
+	Wrong   uint64 // packets with a wrong ICRC
+	Doubt   uint64 // packets that may be something else: see Packet.Doubt
+	Failed  uint64 // packets that could not be decoded, with those in doubt
+
+	Skipped [NumSkips]uint64 // frames without a packet
 }

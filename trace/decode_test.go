@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func TestPacketsAreFoundOnEveryLink(t *testing.T) {
@@ -27,32 +28,32 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		link trace.LinkType
+		link capture.LinkType
 		data []byte
-		dir  trace.Direction
+		dir  capture.Direction
 	}{
-		{"Ethernet, IPv4", trace.LinkEthernet, ether(0x0800, v4), trace.Unknown},
-		{"Ethernet, IPv6", trace.LinkEthernet, ether(0x86dd, v6), trace.Unknown},
-		{"Ethernet, padded", trace.LinkEthernet, append(ether(0x0800, v4), 1, 2, 3, 4), trace.Unknown},
-		{"802.1Q", trace.LinkEthernet, ether(0x8100, vlan(0x0800, v4)), trace.Unknown},
-		{"802.1ad with 802.1Q", trace.LinkEthernet, ether(0x88a8, vlan(0x8100, vlan(0x86dd, v6))), trace.Unknown},
-		{"cooked, received", trace.LinkLinuxSLL, sll(0, 0x0800, v4), trace.Inbound},
-		{"cooked, sent, VLAN", trace.LinkLinuxSLL, sll(4, 0x8100, vlan(0x86dd, v6)), trace.Outbound},
-		{"cooked v2, sent", trace.LinkLinuxSLL2, sll2(4, 0x0800, v4), trace.Outbound},
-		{"cooked v2, of others", trace.LinkLinuxSLL2, sll2(3, 0x86dd, v6), trace.Unknown},
-		{"raw, IPv4", trace.LinkRaw, v4, trace.Unknown},
-		{"raw, IPv6", trace.LinkRaw, v6, trace.Unknown},
-		{"IPv4", trace.LinkIPv4, v4, trace.Unknown},
-		{"IPv6", trace.LinkIPv6, v6, trace.Unknown},
-		{"null, little-endian", trace.LinkNull, append([]byte{2, 0, 0, 0}, v4...), trace.Unknown},
-		{"null, big-endian", trace.LinkNull, append([]byte{0, 0, 0, 30}, v6...), trace.Unknown},
-		{"loop", trace.LinkLoop, append([]byte{0, 0, 0, 24}, v6...), trace.Unknown},
+		{"Ethernet, IPv4", capture.LinkEthernet, ether(0x0800, v4), capture.Unknown},
+		{"Ethernet, IPv6", capture.LinkEthernet, ether(0x86dd, v6), capture.Unknown},
+		{"Ethernet, padded", capture.LinkEthernet, append(ether(0x0800, v4), 1, 2, 3, 4), capture.Unknown},
+		{"802.1Q", capture.LinkEthernet, ether(0x8100, vlan(0x0800, v4)), capture.Unknown},
+		{"802.1ad with 802.1Q", capture.LinkEthernet, ether(0x88a8, vlan(0x8100, vlan(0x86dd, v6))), capture.Unknown},
+		{"cooked, received", capture.LinkLinuxSLL, sll(0, 0x0800, v4), capture.Inbound},
+		{"cooked, sent, VLAN", capture.LinkLinuxSLL, sll(4, 0x8100, vlan(0x86dd, v6)), capture.Outbound},
+		{"cooked v2, sent", capture.LinkLinuxSLL2, sll2(4, 0x0800, v4), capture.Outbound},
+		{"cooked v2, of others", capture.LinkLinuxSLL2, sll2(3, 0x86dd, v6), capture.Unknown},
+		{"raw, IPv4", capture.LinkRaw, v4, capture.Unknown},
+		{"raw, IPv6", capture.LinkRaw, v6, capture.Unknown},
+		{"IPv4", capture.LinkIPv4, v4, capture.Unknown},
+		{"IPv6", capture.LinkIPv6, v6, capture.Unknown},
+		{"null, little-endian", capture.LinkNull, append([]byte{2, 0, 0, 0}, v4...), capture.Unknown},
+		{"null, big-endian", capture.LinkNull, append([]byte{0, 0, 0, 30}, v6...), capture.Unknown},
+		{"loop", capture.LinkLoop, append([]byte{0, 0, 0, 24}, v6...), capture.Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder
 			n := 0
-			d.Decode(&trace.Frame{Number: 8, Link: tt.link, Data: tt.data, Length: len(tt.data)}, func(p *trace.Packet) {
+			d.Decode(&capture.Frame{Number: 8, Link: tt.link, Data: tt.data, Length: len(tt.data)}, func(p *trace.Packet) {
 				n++
 				if p.Err != nil || p.ICRC.Verdict != trace.Right || p.BTH.PSN != 5 || p.Number != 8 || len(p.BTH.Payload) != 99 {
 					t.Errorf("%+v", p)
@@ -75,8 +76,8 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 func TestDirectionOfTheCaptureIsTaken(t *testing.T) {
 	b := append([]byte{0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0}, ip4(nil, udp(roce4(0, write(bth.RCWriteOnly, 5, 9))))...)
 	var d trace.Decoder
-	d.Decode(&trace.Frame{Link: trace.LinkLinuxSLL, Data: b, Length: len(b), Direction: trace.Inbound}, func(p *trace.Packet) {
-		if p.Direction != trace.Inbound {
+	d.Decode(&capture.Frame{Link: capture.LinkLinuxSLL, Data: b, Length: len(b), Direction: capture.Inbound}, func(p *trace.Packet) {
+		if p.Direction != capture.Inbound {
 			t.Errorf("direction %v", p.Direction)
 		}
 	})
@@ -90,10 +91,10 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		return b
 	}
 	six := ip6(17, nil, udp(roce6(write(bth.RCWriteOnly, 5, 9))))
-	raw, eth := trace.LinkRaw, trace.LinkEthernet
+	raw, eth := capture.LinkRaw, capture.LinkEthernet
 	tests := []struct {
 		name   string
-		link   trace.LinkType
+		link   capture.LinkType
 		data   []byte
 		length int // on the wire, if it is another
 		want   trace.Skip
@@ -101,7 +102,7 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		{"radio", 127, good, 0, trace.SkipLinkType},
 		{"ARP", eth, ether(0x0806, make([]byte, 28)), 0, trace.SkipNotIP},
 		{"raw, IP version 5", raw, []byte{0x55}, 0, trace.SkipNotIP},
-		{"family of AppleTalk", trace.LinkNull, []byte{16, 0, 0, 0, 0x45}, 0, trace.SkipNotIP},
+		{"family of AppleTalk", capture.LinkNull, []byte{16, 0, 0, 0, 0x45}, 0, trace.SkipNotIP},
 		{"TCP", raw, set(good, 9, 6), 0, trace.SkipOther},
 		{"port 4792", raw, set(good, 23, 0xb8), 0, trace.SkipOther},
 		{"from port 4791 to another", raw, set(good, 20, 0x12, 0xb7, 0x30, 0x39), 0, trace.SkipOther},
@@ -127,7 +128,7 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		seen[tt.want] = true
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder
-			got := decode(&d, &trace.Frame{Link: tt.link, Data: tt.data, Length: max(tt.length, len(tt.data))})
+			got := decode(&d, &capture.Frame{Link: tt.link, Data: tt.data, Length: max(tt.length, len(tt.data))})
 			want := trace.Counts{Frames: 1}
 			want.Skipped[tt.want] = 1
 			if len(got) != 0 || d.Counts != want {
@@ -149,7 +150,7 @@ func TestPacketsThatAreNotWhatTheyShouldBe(t *testing.T) {
 		copy(b[at:], v)
 		return b
 	}
-	raw := func(b []byte) *trace.Frame { return &trace.Frame{Link: trace.LinkRaw, Data: b, Length: len(b)} }
+	raw := func(b []byte) *capture.Frame { return &capture.Frame{Link: capture.LinkRaw, Data: b, Length: len(b)} }
 	lie := ip4(nil, udp(good))
 	lie[25] -= 4
 	long := ip4(nil, udp(good))
@@ -160,7 +161,7 @@ func TestPacketsThatAreNotWhatTheyShouldBe(t *testing.T) {
 	copy(other[28:], "hello world, this is long")
 	tests := []struct {
 		name  string
-		frame *trace.Frame
+		frame *capture.Frame
 		want  shown
 	}{
 		{"payload changed", frameOf(with(40, 9)), shown{ICRC: trace.Wrong, Payload: 100}},
@@ -259,14 +260,14 @@ func TestMessagesOfTheConnectionManagerAreDecoded(t *testing.T) {
 	if err := m.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
-	mad := func(qpn bth.QPN, change func([]byte)) *trace.Frame {
+	mad := func(qpn bth.QPN, change func([]byte)) *capture.Frame {
 		c := bytes.Clone(b[:])
 		change(c)
 		return frameOf(roce4(0, bth.Packet{Opcode: bth.UDSendOnly, DestQP: qpn, Payload: c}))
 	}
 	for _, tt := range []struct {
 		name  string
-		frame *trace.Frame
+		frame *capture.Frame
 		mad   bool
 		err   string
 	}{
@@ -299,14 +300,14 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 	if err := (&mad.Message{Attribute: mad.AttrRTU}).Encode(&rtu); err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range map[string]*trace.Frame{
+	for name, f := range map[string]*capture.Frame{
 		"one packet": frameOf(roce4(0, write(bth.RCWriteOnly, 5, 1024))),
 		"20 in one":  frameOf(many),
 		"wrong ICRC": frameOf(roce4(1, write(bth.RCWriteOnly, 5, 1024))),
 		"cut":        snap(frameOf(roce4(0, write(bth.RCWriteOnly, 5, 1024))), 64),
 		"20, cut":    snap(frameOf(many), 3000),
-		"not RoCE":   {Link: trace.LinkEthernet, Data: make([]byte, 60), Length: 60},
-		"over IPv6":  {Link: trace.LinkEthernet, Data: six, Length: len(six)},
+		"not RoCE":   {Link: capture.LinkEthernet, Data: make([]byte, 60), Length: 60},
+		"over IPv6":  {Link: capture.LinkEthernet, Data: six, Length: len(six)},
 		"of the CM":  frameOf(roce4(0, bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, Payload: rtu[:]})),
 	} {
 		t.Run(name, func(t *testing.T) {

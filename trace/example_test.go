@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // The packets of a capture with their verdicts. The file has the beginning of an rping between two Linux hosts.
@@ -15,7 +16,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer file.Close()
-	r, err := trace.Open(file)
+	r, err := capture.Open(file)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // The captures in testdata are those of Linux rxe beside the repository, see testdata/README.md. What is asserted here was found
@@ -33,7 +34,7 @@ func analyse(t *testing.T, name string) analysed {
 		Message: func(m *trace.Message) { r.messages = append(r.messages, m) },
 		Flow:    func(f *trace.Flow) { r.flows = append(r.flows, f) },
 	})
-	readAll(t, file, func(_ *trace.Frame, p *trace.Packet) {
+	readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
 		a.Add(p)
 		r.packets[p.Number] = *p
 	})

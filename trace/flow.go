@@ -52,6 +52,20 @@ type RTT struct {
 	Min, Max, Sum time.Duration
 }
 
+// add counts a round trip of ns nanoseconds.
+func (r *RTT) add(ns int64) {
+	d := time.Duration(ns)
+	if d < 0 {
+		return
+	}
+	if r.Count == 0 || d < r.Min {
+		r.Min = d
+	}
+	r.Max = max(r.Max, d)
+	r.Sum += d
+	r.Count++
+}
+
 // Managed is what the connection manager's exchange of a flow says.
 type Managed struct {
 	ServiceID uint64

@@ -1,52 +1,12 @@
 package trace_test
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"io"
 	"testing"
-	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
-
-// FuzzReader: any file is read to its end or to an error that says where; frames are numbered, and no longer than they were.
-func FuzzReader(f *testing.F) {
-	pcap, _, _ := pcapOf(binary.BigEndian, 0xa1b23c4d, time.Nanosecond, 1)
-	section, _, _ := sectionOf(binary.LittleEndian, 1)
-	big, _, _ := sectionOf(binary.BigEndian, 1)
-	for _, b := range [][]byte{pcap, section, append(big, section...), zipped(pcap), section[:len(section)-7]} {
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := trace.Open(bytes.NewReader(b))
-		if err != nil {
-			return
-		}
-		var frame trace.Frame
-		for n := 1; ; n++ {
-			err := c.Next(&frame)
-			var at *trace.ReadError
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if errors.As(err, &at) {
-				if at.Frame != n || at.Offset < 0 {
-					t.Fatalf("frame %d: %+v", n, at)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatalf("frame %d: an error without its place: %v", n, err)
-			}
-			if frame.Number != n || frame.Length < len(frame.Data) {
-				t.Fatalf("frame %d: %+v", n, frame)
-			}
-		}
-	})
-}
 
 // FuzzDecoder: of any frame each byte belongs to one packet at most, and what is said of the packets agrees.
 func FuzzDecoder(f *testing.F) {
@@ -57,20 +17,20 @@ func FuzzDecoder(f *testing.F) {
 	one := roce4(0, write(bth.RCWriteOnlyImm, 5, 19))
 	six := ip6(60, []byte{17, 0, 1, 4, 0, 0, 0, 0}, udp(roce6(write(bth.RCReadRequest, 5, 0))))
 	for _, s := range []struct {
-		link trace.LinkType
+		link capture.LinkType
 		b    []byte
 		more int
 	}{
-		{trace.LinkRaw, ip4(nil, udp(one)), 0}, {trace.LinkEthernet, ether(0x0800, ip4(nil, udp(many))), 0},
-		{trace.LinkEthernet, ether(0x8100, append([]byte{0, 1, 0x86, 0xdd}, six...)), 0},
-		{trace.LinkIPv4, ip4([]byte{1, 1, 1, 1}, udp(many[:300])), 772},
-		{trace.LinkNull, append([]byte{2, 0, 0, 0}, ip4(nil, udp(one))...), 0},
-		{trace.LinkLinuxSLL2, append([]byte{8, 0, 18: 0, 19: 0}, ip4(nil, udp(one))...), 0},
+		{capture.LinkRaw, ip4(nil, udp(one)), 0}, {capture.LinkEthernet, ether(0x0800, ip4(nil, udp(many))), 0},
+		{capture.LinkEthernet, ether(0x8100, append([]byte{0, 1, 0x86, 0xdd}, six...)), 0},
+		{capture.LinkIPv4, ip4([]byte{1, 1, 1, 1}, udp(many[:300])), 772},
+		{capture.LinkNull, append([]byte{2, 0, 0, 0}, ip4(nil, udp(one))...), 0},
+		{capture.LinkLinuxSLL2, append([]byte{8, 0, 18: 0, 19: 0}, ip4(nil, udp(one))...), 0},
 	} {
 		f.Add(uint16(s.link), s.b, uint16(s.more))
 	}
 	f.Fuzz(func(t *testing.T, link uint16, b []byte, more uint16) {
-		frame := &trace.Frame{Number: 3, Link: trace.LinkType(link), Data: b, Length: len(b) + int(more)}
+		frame := &capture.Frame{Number: 3, Link: capture.LinkType(link), Data: b, Length: len(b) + int(more)}
 		var d trace.Decoder
 		n, length := 0, 0
 		d.Decode(frame, func(p *trace.Packet) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 var update = goflag.Bool("update", false, "write the golden files anew")
@@ -28,7 +29,7 @@ func analysis(t *testing.T, path string) string {
 		Message: func(m *trace.Message) { messages.WriteString(describeMessage(m)) },
 		Flow:    func(f *trace.Flow) { flows.WriteString(describeFlow(f)) },
 	})
-	readAll(t, file, func(f *trace.Frame, p *trace.Packet) {
+	readAll(t, file, func(f *capture.Frame, p *trace.Packet) {
 		a.Add(p)
 		b.WriteString(describePacket(p))
 	})

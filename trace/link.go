@@ -2,43 +2,8 @@ package trace
 
 import (
 	"encoding/binary"
-	"fmt"
+	"github.com/gorxe/gorxe/trace/capture"
 )
-
-// LinkType is what the frames of a capture begin with, by its number in tcpdump's registry (LINKTYPE_...). The LinkType of
-// gopacket has eight bits and no place for LINUX_SLL2.
-type LinkType uint16
-
-const (
-	LinkNull      LinkType = 0   // loopback of BSD: the address family in the byte order of the host
-	LinkEthernet  LinkType = 1   // with or without VLAN tags
-	LinkRaw       LinkType = 101 // an IP header, version 4 or 6
-	LinkLoop      LinkType = 108 // loopback of OpenBSD: the address family in network byte order
-	LinkLinuxSLL  LinkType = 113 // "cooked" capture on the interface any
-	LinkIPv4      LinkType = 228
-	LinkIPv6      LinkType = 229
-	LinkLinuxSLL2 LinkType = 276 // the same with the interface's index
-
-	// Numbers of raw IP that some systems write instead of 101: those of their own DLT_RAW.
-	linkRawBSD     LinkType = 12
-	linkRawOpenBSD LinkType = 14
-)
-
-var linkNames = map[LinkType]string{
-	LinkNull: "NULL", LinkEthernet: "Ethernet", LinkRaw: "raw IP", LinkLoop: "LOOP", LinkLinuxSLL: "Linux cooked v1",
-	LinkIPv4: "IPv4", LinkIPv6: "IPv6", LinkLinuxSLL2: "Linux cooked v2", linkRawBSD: "raw IP", linkRawOpenBSD: "raw IP",
-}
-
-// String returns the name of a type that [Decoder] knows, and the number of others.
-func (l LinkType) String() string {
-	if s := linkNames[l]; s != "" {
-		return s
-	}
-	return fmt.Sprintf("link type %d", uint16(l))
-}
-
-// Known reports whether [Decoder] finds IP in frames of the type.
-func (l LinkType) Known() bool { return linkNames[l] != "" }
 
 const (
 	etherLen  = 14
@@ -54,32 +19,32 @@ const (
 
 // network finds the IP datagram in a frame: where it begins, or why there is none. dir is what the link header says of the
 // frame's way.
-func network(f *Frame) (at int, dir Direction, skip Skip) {
+func network(f *capture.Frame) (at int, dir capture.Direction, skip Skip) {
 	b := f.Data
 	be := binary.BigEndian
 	var kind uint16
 	switch f.Link {
-	case LinkEthernet:
+	case capture.LinkEthernet:
 		if len(b) < etherLen {
 			return 0, dir, short(f)
 		}
 		at, kind = etherLen, be.Uint16(b[12:])
-	case LinkLinuxSLL:
+	case capture.LinkLinuxSLL:
 		if len(b) < sllLen {
 			return 0, dir, short(f)
 		}
 		at, kind, dir = sllLen, be.Uint16(b[14:]), cookedDirection(be.Uint16(b))
-	case LinkLinuxSLL2:
+	case capture.LinkLinuxSLL2:
 		if len(b) < sll2Len {
 			return 0, dir, short(f)
 		}
 		at, kind, dir = sll2Len, be.Uint16(b), cookedDirection(uint16(b[10]))
-	case LinkNull, LinkLoop:
+	case capture.LinkNull, capture.LinkLoop:
 		if len(b) < familyLen {
 			return 0, dir, short(f)
 		}
 		at, kind = familyLen, familyType(b)
-	case LinkRaw, linkRawBSD, linkRawOpenBSD, LinkIPv4, LinkIPv6:
+	case capture.LinkRaw, capture.LinkRawBSD, capture.LinkRawOpenBSD, capture.LinkIPv4, capture.LinkIPv6:
 		if len(b) == 0 {
 			return 0, dir, short(f)
 		}
@@ -110,7 +75,7 @@ func network(f *Frame) (at int, dir Direction, skip Skip) {
 }
 
 // short says of a frame that ends too early whether the capture is to blame.
-func short(f *Frame) Skip {
+func short(f *capture.Frame) Skip {
 	if len(f.Data) < f.Length {
 		return SkipCut
 	}
@@ -124,14 +89,14 @@ func isVLAN(kind uint16) bool {
 
 // cookedDirection is the packet type of Linux cooked headers: 0 for this host, 1 and 2 for all or several, 3 for another
 // host, 4 sent by this one.
-func cookedDirection(packetType uint16) Direction {
+func cookedDirection(packetType uint16) capture.Direction {
 	switch packetType {
 	case 0, 1, 2:
-		return Inbound
+		return capture.Inbound
 	case 4:
-		return Outbound
+		return capture.Outbound
 	}
-	return Unknown
+	return capture.Unknown
 }
 
 // familyType is the Ethernet type that stands for an address family: 2 is IPv4 everywhere, IPv6 is 10 on Linux, 24 on NetBSD

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // A capture that begins in the middle of its conversations shows less, but nothing that is not so.
@@ -47,7 +48,7 @@ func findingsFrom(t *testing.T, path string, from int) (out []numbered) {
 	var flows []*trace.Flow
 	a := trace.NewAnalyzer(trace.Options{Flow: func(f *trace.Flow) { flows = append(flows, f) }})
 	answered := 0
-	readAll(t, file, func(_ *trace.Frame, p *trace.Packet) {
+	readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
 		if p.Number < from {
 			return
 		}

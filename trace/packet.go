@@ -6,19 +6,20 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Packet is one RoCEv2 packet of a capture. The first part is what stands in it, by [Decoder]; the second what it means, by
 // [Analyzer].
 type Packet struct {
-	Frame       *Frame // that it was in; borrowed as Bytes is
-	Number      int    // of its frame
-	Part, Parts int    // a frame of a sender with segmentation offload holds several packets; else 1 of 1
+	Frame       *capture.Frame // that it was in; borrowed as Bytes is
+	Number      int            // of its frame
+	Part, Parts int            // a frame of a sender with segmentation offload holds several packets; else 1 of 1
 	Time        time.Time
-	Direction   Direction
+	Direction   capture.Direction
 	Src, Dst    netip.AddrPort
 	IP          IP
-	Comments    []string // of its frame, see Frame
+	Comments    []string // of its frame, see [capture.Frame]
 
 	BTH   bth.Packet // its Payload is borrowed as Bytes is
 	Bytes []byte     // from the BTH to the ICRC, as far as they were captured; borrowed until the next frame

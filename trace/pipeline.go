@@ -6,20 +6,22 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Source gives frames, io.EOF after the last. [Reader] is one, and so is what package live captures.
+// Source gives frames, io.EOF after the last. [capture.Reader] is one, and so is what package live captures.
 type Source interface {
-	Next(*Frame) error
+	Next(*capture.Frame) error
 }
 
 // Output is shown the packets that a [Pipeline] chooses, each borrowed for the call. It may implement more:
 //
-//	Begin(time.Time)          gets the time of the first frame before anything else
-//	Frame(*Frame) error       gets the frames without packets, unless there is a Filter
-//	Message(*Message) error   gets each message of which a packet was chosen when it ends
-//	Flow(*Flow) error         the same for flows
-//	Flush() error             writes what is held back; see Pipeline.Flush
+//	Begin(time.Time)              gets the time of the first frame before anything else
+//	Frame(*capture.Frame) error   gets the frames without packets, unless there is a Filter
+//	Message(*Message) error       gets each message of which a packet was chosen when it ends
+//	Flow(*Flow) error             the same for flows
+//	Flush() error                 writes what is held back; see Pipeline.Flush
 //
 // The writers of packages text, json, pcapng and html are Outputs.
 type Output interface {
@@ -28,7 +30,7 @@ type Output interface {
 
 type (
 	beginner      interface{ Begin(time.Time) }
-	frameOutput   interface{ Frame(*Frame) error }
+	frameOutput   interface{ Frame(*capture.Frame) error }
 	messageOutput interface{ Message(*Message) error }
 	flowOutput    interface{ Flow(*Flow) error }
 	flusher       interface{ Flush() error }
@@ -46,7 +48,7 @@ type Pipeline struct {
 
 	decoder  Decoder
 	analyzer *Analyzer
-	frame    Frame
+	frame    capture.Frame
 	ended    endings
 	shown    uint64
 	missing  uint64
@@ -63,7 +65,7 @@ func (e *OutputError) Error() string { return fmt.Sprintf("writing: %v", e.Err) 
 func (e *OutputError) Unwrap() error { return e.Err }
 
 // Run takes the frames of src through the pipeline, until src ends, ctx does, or an output fails; then it
-// flushes the outputs. A [*ReadError] says that the capture cannot be read on; what is before that has been
+// flushes the outputs. A [*capture.ReadError] says that the capture cannot be read on; what is before that has been
 // shown. An [*OutputError] comes from an output. ctx is looked at between frames.
 func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	o := p.Options
@@ -159,4 +161,59 @@ func (p *Pipeline) failed(err error) {
 	if p.err == nil && err != nil {
 		p.err = &OutputError{err}
 	}
+}
+
+// endings are the messages and flows of which a [Pipeline] chose a packet, until they end: outputs are told then.
+type endings struct {
+	of       Options // of the pipeline: its functions are called, too
+	messages map[*Message]bool
+	flows    map[*Flow]bool
+
+	endedMessages []*Message // by the packet in hand, in their order
+	endedFlows    []*Flow
+}
+
+func (e *endings) message(m *Message) {
+	e.endedMessages = append(e.endedMessages, m)
+	if e.of.Message != nil {
+		e.of.Message(m)
+	}
+}
+
+func (e *endings) flow(f *Flow) {
+	e.endedFlows = append(e.endedFlows, f)
+	if e.of.Flow != nil {
+		e.of.Flow(f)
+	}
+}
+
+// choose notes that k is shown.
+func (e *endings) choose(k *Packet) {
+	if e.messages == nil {
+		e.messages, e.flows = map[*Message]bool{}, map[*Flow]bool{}
+	}
+	if k.Message != nil {
+		e.messages[k.Message] = true
+	}
+	if k.Flow != nil {
+		e.flows[k.Flow] = true
+	}
+}
+
+// tellEnded hands what has ended since the last call to the outputs.
+func (p *Pipeline) tellEnded() {
+	e := &p.ended
+	for _, m := range e.endedMessages {
+		if e.messages[m] {
+			each(p, func(o messageOutput) error { return o.Message(m) })
+		}
+		delete(e.messages, m)
+	}
+	for _, f := range e.endedFlows {
+		if e.flows[f] {
+			each(p, func(o flowOutput) error { return o.Flow(f) })
+		}
+		delete(e.flows, f)
+	}
+	e.endedMessages, e.endedFlows = e.endedMessages[:0], e.endedFlows[:0]
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // A recorder notes what it is shown. It fails at the call that failAt names.
@@ -30,7 +31,7 @@ func (r *recorder) note(call string) error {
 }
 
 func (r *recorder) Begin(t time.Time)              { _ = r.note(fmt.Sprint("begin ", t.Unix())) }
-func (r *recorder) Frame(f *trace.Frame) error     { return r.note(fmt.Sprint("frame ", f.Number)) }
+func (r *recorder) Frame(f *capture.Frame) error   { return r.note(fmt.Sprint("frame ", f.Number)) }
 func (r *recorder) Packet(p *trace.Packet) error   { return r.note(fmt.Sprint("packet ", p.BTH.PSN)) }
 func (r *recorder) Message(m *trace.Message) error { return r.note(fmt.Sprint("message ", m.Number)) }
 func (r *recorder) Flow(f *trace.Flow) error       { return r.note(fmt.Sprint("flow ", f.Packets)) }
@@ -38,11 +39,11 @@ func (r *recorder) Flush() error                   { return r.note("flush") }
 
 // scripted gives frames, and then err.
 type scripted struct {
-	frames []trace.Frame
+	frames []capture.Frame
 	err    error
 }
 
-func (s *scripted) Next(f *trace.Frame) error {
+func (s *scripted) Next(f *capture.Frame) error {
 	if len(s.frames) == 0 {
 		return s.err
 	}
@@ -59,8 +60,8 @@ func conversation() *scripted {
 	data := [][]byte{packet(bth.RCSendOnly, 5), {1, 2, 3}, packet(bth.RCSendOnly, 6)}
 	s := &scripted{err: io.EOF}
 	for i, b := range data {
-		s.frames = append(s.frames, trace.Frame{
-			Number: i + 1, Time: time.Unix(int64(100+i), 0), Link: trace.LinkRaw, Length: len(b), Data: b,
+		s.frames = append(s.frames, capture.Frame{
+			Number: i + 1, Time: time.Unix(int64(100+i), 0), Link: capture.LinkRaw, Length: len(b), Data: b,
 		})
 	}
 	s.frames[1].Comments = []string{trace.MissingNote(3)}
@@ -132,7 +133,7 @@ func TestPipelineEndsAtTheFirstErrorOfAnOutput(t *testing.T) {
 
 func TestPipelineShowsWhatIsBeforeAnError(t *testing.T) {
 	src := conversation()
-	src.err = &trace.ReadError{Frame: 4, Err: io.ErrUnexpectedEOF}
+	src.err = &capture.ReadError{Frame: 4, Err: io.ErrUnexpectedEOF}
 	out := &recorder{}
 	p := trace.Pipeline{Outputs: []trace.Output{out}}
 	if err := p.Run(t.Context(), src); !errors.Is(err, io.ErrUnexpectedEOF) {

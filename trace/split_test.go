@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // part is what becomes of one packet of a long datagram.
@@ -19,7 +20,7 @@ type part struct {
 	whole bool // it was captured to its end
 }
 
-func check(t *testing.T, f *trace.Frame, want []part, parts int) {
+func check(t *testing.T, f *capture.Frame, want []part, parts int) {
 	t.Helper()
 	var d trace.Decoder
 	got := decode(&d, f)
@@ -142,7 +143,7 @@ func TestPacketsOverIPv6AreSplit(t *testing.T) {
 	}
 	six := ip6(17, nil, udp(b))
 	var d trace.Decoder
-	for i, g := range decode(&d, &trace.Frame{Link: trace.LinkIPv6, Data: six, Length: len(six)}) {
+	for i, g := range decode(&d, &capture.Frame{Link: capture.LinkIPv6, Data: six, Length: len(six)}) {
 		if g.Parts != 5 || g.ICRC != trace.Right || g.PSN != bth.PSN(i) {
 			t.Errorf("%+v", g)
 		}
@@ -244,7 +245,7 @@ func TestARealDatagramOfSegmentsIsSplit(t *testing.T) {
 	}
 	defer file.Close()
 	var got []string
-	c := readAll(t, file, func(_ *trace.Frame, p *trace.Packet) {
+	c := readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
 		got = append(got, fmt.Sprintf("%d.%d of %d: %v, %d bytes, ICRC %v", p.Number, p.Part, p.Parts, p.BTH.Opcode, p.Len, p.ICRC.Verdict))
 	})
 	want := []string{

@@ -13,6 +13,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // sharkFields are fields of Wireshark and what they are in a packet, as tshark writes them: "" where the packet has none.
@@ -157,7 +158,7 @@ func TestEachFieldAgreesWithTshark(t *testing.T) {
 			}
 			defer file.Close()
 			n := 0
-			readAll(t, file, func(_ *trace.Frame, p *trace.Packet) {
+			readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
 				if n++; n > len(lines) {
 					return
 				}

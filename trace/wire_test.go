@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Ends of the packets that tests make.
@@ -72,13 +73,13 @@ func ether(kind uint16, b []byte) []byte {
 }
 
 // frameOf is an Ethernet frame with an IPv4 datagram of that UDP payload, captured whole.
-func frameOf(payload []byte) *trace.Frame {
+func frameOf(payload []byte) *capture.Frame {
 	b := ether(0x0800, ip4(nil, udp(payload)))
-	return &trace.Frame{Number: 1, Time: time.Unix(1, 0).UTC(), Link: trace.LinkEthernet, Length: len(b), Data: b}
+	return &capture.Frame{Number: 1, Time: time.Unix(1, 0).UTC(), Link: capture.LinkEthernet, Length: len(b), Data: b}
 }
 
 // snap keeps n bytes of the UDP payload.
-func snap(f *trace.Frame, n int) *trace.Frame {
+func snap(f *capture.Frame, n int) *capture.Frame {
 	f.Data = f.Data[:14+20+8+n]
 	return f
 }
@@ -104,7 +105,7 @@ type shown struct {
 	Doubt       bool
 }
 
-func decode(d *trace.Decoder, f *trace.Frame) (out []shown) {
+func decode(d *trace.Decoder, f *capture.Frame) (out []shown) {
 	d.Decode(f, func(p *trace.Packet) {
 		s := shown{p.Part, p.Parts, p.Len, len(p.Bytes), p.BTH.PSN, p.BTH.Opcode, p.ICRC.Verdict, len(p.BTH.Payload), "", p.Doubt}
 		if p.Err != nil {

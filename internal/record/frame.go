@@ -5,16 +5,17 @@ import (
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/encap"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // framer makes frames of a capture. What it returns is valid until the next.
 type framer struct {
-	frame trace.Frame
+	frame capture.Frame
 	data  []byte
 }
 
 // make returns the frame of e, and what there is to say of it.
-func (m *framer) make(b *buffer, e *entry) (f *trace.Frame, comment string) {
+func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	payload, t := b.data[e.off:e.off+e.len], &e.frame
 	h := encap.Header{
 		Src: t.Src, Dst: t.Dst, SrcPort: t.SrcPort, ID: t.ID, FlagsFragment: t.FlagsFragment,
@@ -31,11 +32,11 @@ func (m *framer) make(b *buffer, e *entry) (f *trace.Frame, comment string) {
 	h.Put(m.data, len(payload))
 	copy(m.data[n:], payload)
 
-	m.frame = trace.Frame{
-		Time: e.at, Link: trace.LinkRaw, Direction: trace.Outbound, Interface: e.name, Data: m.data[encap.EthernetLen:],
+	m.frame = capture.Frame{
+		Time: e.at, Link: capture.LinkRaw, Direction: capture.Outbound, Interface: e.name, Data: m.data[encap.EthernetLen:],
 	}
 	if e.dir == packet.Incoming {
-		m.frame.Direction = trace.Inbound
+		m.frame.Direction = capture.Inbound
 	}
 	m.frame.Length = len(m.frame.Data)
 	if e.lost > 0 {

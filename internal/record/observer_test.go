@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Notes stand on the frame that they come of, whatever came in between.
@@ -73,11 +73,11 @@ func TestFramesDoNotWaitForNotesForEver(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		in, err := trace.Open(bytes.NewReader(file.Bytes()))
+		in, err := capture.Open(bytes.NewReader(file.Bytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f trace.Frame
+		var f capture.Frame
 		n := 0
 		for in.Next(&f) == nil {
 			n++

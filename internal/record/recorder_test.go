@@ -14,6 +14,7 @@ import (
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 var (
@@ -82,7 +83,7 @@ func send(t *testing.T, l packet.Link, dst netip.Addr, id uint16, psn bth.PSN) {
 // packets reads a capture.
 func packets(t *testing.T, r io.Reader) (all []trace.Packet) {
 	t.Helper()
-	in, err := trace.Open(r)
+	in, err := capture.Open(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +125,10 @@ func TestWhatIsSentAndReceivedIsInTheTrace(t *testing.T) {
 			t.Fatalf("%s: %d packets, %+v", test.rule, len(all), r.Stats())
 		}
 		for i, want := range []struct {
-			dir      trace.Direction
+			dir      capture.Direction
 			src, dst netip.Addr
 			psn      bth.PSN
-		}{{trace.Outbound, test.here, test.there, 2}, {trace.Inbound, test.there, test.here, 3}} {
+		}{{capture.Outbound, test.here, test.there, 2}, {capture.Inbound, test.there, test.here, 3}} {
 			p := &all[i]
 			if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Direction != want.dir || p.Src.Addr() != want.src || p.Dst.Addr() != want.dst ||
 				p.BTH.PSN != want.psn || p.IP.HopLimit != 64 {

@@ -8,6 +8,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
@@ -37,7 +38,7 @@ var (
 func init() {
 	asks.MAD = &mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{Reason: 8}}
 	six.Src, six.Dst = netip.MustParseAddrPort("[fd00::2]:1"), netip.MustParseAddrPort("[fd00::3]:4791")
-	six.IP.Version, six.Direction = 6, trace.Inbound
+	six.IP.Version, six.Direction = 6, capture.Inbound
 	wrong.ICRC.Verdict = trace.Wrong
 	cut.Bytes = cut.Bytes[:20]
 	writes.Flow = &trace.Flow{Number: 2, Ends: [2]trace.End{{QPN: 0x77}, {QPN: 0x11}}}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // role asks for a role, or for what the opcode says of a packet whose role nobody has found out.
@@ -67,6 +68,6 @@ var own = []field{
 	{names: []string{"datagram"}, what: "of an unreliable service", is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD })},
 	{names: []string{"cm"}, what: "messages of the connection manager", is: func(p *trace.Packet) bool { return p.MAD != nil }},
 	{names: []string{"cnp"}, what: "congestion notifications", is: func(p *trace.Packet) bool { return p.BTH.Opcode == bth.CNP }},
-	{names: []string{"inbound"}, what: "arrived where it was captured", is: func(p *trace.Packet) bool { return p.Direction == trace.Inbound }},
-	{names: []string{"outbound"}, what: "sent from there", is: func(p *trace.Packet) bool { return p.Direction == trace.Outbound }},
+	{names: []string{"inbound"}, what: "arrived where it was captured", is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
+	{names: []string{"outbound"}, what: "sent from there", is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
@@ -64,7 +65,7 @@ func chosen(t *testing.T, path string, f *filter.Filter) (numbers []string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := trace.Open(file)
+	r, err := capture.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

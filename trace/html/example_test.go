@@ -9,18 +9,19 @@ import (
 	"os"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/html"
 )
 
 // renderPage writes a page of a capture.
 func renderPage(out io.Writer, in io.Reader, title string) error {
-	capture, err := trace.Open(in)
+	r, err := capture.Open(in)
 	if err != nil {
 		return err
 	}
 	page := html.New(html.Options{Title: title})
 	p := trace.Pipeline{Outputs: []trace.Output{page}}
-	if err := p.Run(context.Background(), capture); err != nil {
+	if err := p.Run(context.Background(), r); err != nil {
 		return err
 	}
 	_, err = page.WriteTo(out)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/json"
 )
 
@@ -46,7 +47,7 @@ func TestCapturesObeyTheSchema(t *testing.T) {
 }
 
 // describe is a capture as JSON.
-func describe(t *testing.T, capture io.Reader) []byte {
+func describe(t *testing.T, in io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := json.NewWriter(&b)
@@ -63,7 +64,7 @@ func describe(t *testing.T, capture io.Reader) []byte {
 			}
 		},
 	})
-	r, err := trace.Open(capture)
+	r, err := capture.Open(in)
 	if err != nil {
 		t.Fatal(err)
 	}

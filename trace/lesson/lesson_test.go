@@ -17,6 +17,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func TestLessonsAreShortAndSayTheirRule(t *testing.T) {
@@ -43,7 +44,7 @@ func taught(list []entry, p *trace.Packet) (keys []string) {
 }
 
 func TestEveryKindOfFindingHasItsLesson(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../finding.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../findings.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestLessonsOfACaptureComeOnceAndWhereTheyBelong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := trace.Open(file)
+	r, err := capture.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

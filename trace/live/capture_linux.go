@@ -15,7 +15,7 @@ import (
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
 
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 const (
@@ -94,7 +94,7 @@ func interfaces() string {
 }
 
 // Next waits for a frame and reads it into f. It returns io.EOF once the capture is closed.
-func (c *Capture) Next(f *trace.Frame) error {
+func (c *Capture) Next(f *capture.Frame) error {
 	for {
 		n, oobn, from, err := c.receive()
 		switch {
@@ -106,14 +106,14 @@ func (c *Capture) Next(f *trace.Frame) error {
 			return fmt.Errorf("capturing on %s: %w", c.name, err)
 		}
 		c.frames++
-		*f = trace.Frame{
-			Number: c.frames, Time: timestamp(c.oob[:oobn]), Link: trace.LinkRaw, Interface: c.name,
+		*f = capture.Frame{
+			Number: c.frames, Time: timestamp(c.oob[:oobn]), Link: capture.LinkRaw, Interface: c.name,
 			Length: n, Data: c.buf[:min(n, len(c.buf))],
 		}
 		if l, ok := from.(*unix.SockaddrLinklayer); ok && !c.loopback {
-			f.Direction = trace.Inbound
+			f.Direction = capture.Inbound
 			if l.Pkttype == unix.PACKET_OUTGOING {
-				f.Direction = trace.Outbound
+				f.Direction = capture.Outbound
 			}
 		}
 		return nil

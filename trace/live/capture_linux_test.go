@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gorxe/gorxe/internal/testnet"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// capture opens one, and skips the test if that is not allowed.
-func capture(t *testing.T, name string, idle func()) *Capture {
+// openLive opens a capture, and skips the test if that is not allowed.
+func openLive(t *testing.T, name string, idle func()) *Capture {
 	t.Helper()
 	c, err := Open(name, idle)
 	if err != nil && strings.Contains(err.Error(), "CAP_NET_RAW") {
@@ -46,9 +46,9 @@ func say(t *testing.T, from, to, text string) {
 }
 
 // next reads frames up to one that ends with text.
-func next(t *testing.T, c *Capture, text string) trace.Frame {
+func next(t *testing.T, c *Capture, text string) capture.Frame {
 	t.Helper()
-	var f trace.Frame
+	var f capture.Frame
 	for {
 		if err := c.Next(&f); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func next(t *testing.T, c *Capture, text string) trace.Frame {
 
 func TestWhatPassesTheLoopbackIsSeenOnce(t *testing.T) {
 	waited := make(chan bool, 1)
-	c := capture(t, "lo", func() {
+	c := openLive(t, "lo", func() {
 		select {
 		case waited <- true:
 		default:
@@ -71,7 +71,7 @@ func TestWhatPassesTheLoopbackIsSeenOnce(t *testing.T) {
 	say(t, "127.66.9.1", "127.66.9.2", "first of live")
 	say(t, "127.66.9.1", "127.66.9.2", "second of live")
 	f := next(t, c, "first of live")
-	if f.Link != trace.LinkRaw || f.Interface != "lo" || f.Direction != trace.Unknown || f.Length != 20+8+13 || f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
+	if f.Link != capture.LinkRaw || f.Interface != "lo" || f.Direction != capture.Unknown || f.Length != 20+8+13 || f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
 		t.Errorf("%+v", f)
 	}
 	// Between the two there is what others say, but not the first again.
@@ -124,24 +124,24 @@ func TestBothDirectionsAndVLANs(t *testing.T) {
 		})
 	}
 	testnet.In(t, h.Left, func() error {
-		c := capture(t, testnet.Interface, nil)
+		c := openLive(t, testnet.Interface, nil)
 		for _, test := range []struct {
 			from, to string
-			dir      trace.Direction
+			dir      capture.Direction
 			len      int
 		}{
-			{"198.18.0.1", "198.18.0.2", trace.Outbound, 28},
-			{"2001:db8::1", "2001:db8::2", trace.Outbound, 48},
-			{"198.18.7.1", "198.18.7.2", trace.Outbound, 28},
-			{"198.18.0.2", "198.18.0.1", trace.Inbound, 28},
-			{"2001:db8::2", "2001:db8::1", trace.Inbound, 48},
-			{"198.18.7.2", "198.18.7.1", trace.Inbound, 28},
+			{"198.18.0.1", "198.18.0.2", capture.Outbound, 28},
+			{"2001:db8::1", "2001:db8::2", capture.Outbound, 48},
+			{"198.18.7.1", "198.18.7.2", capture.Outbound, 28},
+			{"198.18.0.2", "198.18.0.1", capture.Inbound, 28},
+			{"2001:db8::2", "2001:db8::1", capture.Inbound, 48},
+			{"198.18.7.2", "198.18.7.1", capture.Inbound, 28},
 		} {
 			if !vlans && strings.HasPrefix(test.from, "198.18.7.") {
 				continue
 			}
 			text := "from " + test.from
-			if test.dir == trace.Outbound {
+			if test.dir == capture.Outbound {
 				say(t, test.from, test.to, text)
 			} else {
 				testnet.In(t, h.Right, func() error { say(t, test.from, test.to, text); return nil })

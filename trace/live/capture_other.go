@@ -5,7 +5,7 @@ package live
 import (
 	"errors"
 
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 var errSystem = errors.New("capturing needs Linux; elsewhere: tcpdump -i INTERFACE -w - udp port 4791 | gorxe trace")
@@ -17,7 +17,7 @@ type Capture struct{}
 func Open(string, func()) (*Capture, error) { return nil, errSystem }
 
 // Next returns an error on this system.
-func (c *Capture) Next(*trace.Frame) error { return errSystem }
+func (c *Capture) Next(*capture.Frame) error { return errSystem }
 
 // Missed is 0 on this system.
 func (c *Capture) Missed() uint64 { return 0 }

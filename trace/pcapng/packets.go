@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Packets writes the frames of packets with what was found of those as comments: their meaning, and a comment for each finding.
@@ -14,7 +15,7 @@ import (
 type Packets struct {
 	w       *Writer
 	written int
-	frame   trace.Frame // the one whose packets come in
+	frame   capture.Frame // the one whose packets come in
 	data    []byte
 	notes   []string
 }
@@ -42,7 +43,7 @@ func (w *Packets) Packet(p *trace.Packet) error {
 }
 
 // Frame adds a frame, which need not have packets.
-func (w *Packets) Frame(f *trace.Frame) error {
+func (w *Packets) Frame(f *capture.Frame) error {
 	if w.frame.Number == f.Number {
 		return nil
 	}

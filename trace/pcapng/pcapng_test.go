@@ -14,20 +14,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
-var frames = []trace.Frame{
-	{Number: 1, Time: time.Unix(1700000000, 123456789).UTC(), Link: trace.LinkEthernet, Interface: "eth0", Length: 1500, Data: []byte("first")},
-	{Number: 2, Time: time.Unix(1700000001, 0).UTC(), Link: trace.LinkEthernet, Interface: "eth0", Direction: trace.Inbound, Length: 4, Data: []byte("2222"),
+var frames = []capture.Frame{
+	{Number: 1, Time: time.Unix(1700000000, 123456789).UTC(), Link: capture.LinkEthernet, Interface: "eth0", Length: 1500, Data: []byte("first")},
+	{Number: 2, Time: time.Unix(1700000001, 0).UTC(), Link: capture.LinkEthernet, Interface: "eth0", Direction: capture.Inbound, Length: 4, Data: []byte("2222"),
 		Comments: []string{"was there before"}},
-	{Number: 3, Time: time.Unix(1700000002, 0).UTC(), Link: trace.LinkLinuxSLL2, Interface: "any", Direction: trace.Outbound, Data: []byte{}},
-	{Number: 4, Time: time.Unix(0, 0).UTC(), Link: trace.LinkRaw, Length: 3, Data: []byte("raw")},
+	{Number: 3, Time: time.Unix(1700000002, 0).UTC(), Link: capture.LinkLinuxSLL2, Interface: "any", Direction: capture.Outbound, Data: []byte{}},
+	{Number: 4, Time: time.Unix(0, 0).UTC(), Link: capture.LinkRaw, Length: 3, Data: []byte("raw")},
 }
 
-func read(t *testing.T, file []byte) (out []trace.Frame) {
+func read(t *testing.T, file []byte) (out []capture.Frame) {
 	t.Helper()
-	r, err := trace.Open(bytes.NewReader(file))
+	r, err := capture.Open(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	want := append([]trace.Frame(nil), frames...)
+	want := append([]capture.Frame(nil), frames...)
 	for i := range want {
 		want[i].Comments = append(append([]string(nil), want[i].Comments...), "one", "two \ufffd")
 	}
@@ -86,7 +87,7 @@ func TestALongCommentIsCut(t *testing.T) {
 func annotated(t *testing.T, file io.Writer) {
 	t.Helper()
 	w := pcapng.NewPackets(file, pcapng.Options{Application: "gorxe 1", Description: "RoCEv2, with findings of gorxe"})
-	p := func(f *trace.Frame, part, parts int, meaning string, findings ...trace.Finding) *trace.Packet {
+	p := func(f *capture.Frame, part, parts int, meaning string, findings ...trace.Finding) *trace.Packet {
 		return &trace.Packet{Frame: f, Part: part, Parts: parts, Meaning: meaning, Findings: findings}
 	}
 	again := trace.Finding{Kind: trace.AfterTimeout, Level: trace.Warning, Text: "sent again after 3 ms"}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Options are what stands at the beginning of a file.
@@ -29,7 +29,7 @@ type Writer struct {
 // iface is an interface of the file: there is one for each name and link type.
 type iface struct {
 	name string
-	link trace.LinkType
+	link capture.LinkType
 }
 
 const (
@@ -65,7 +65,7 @@ func NewWriter(w io.Writer, o Options) *Writer {
 }
 
 // Frame writes f with its own comments and with more, in this order. It keeps nothing of f.
-func (w *Writer) Frame(f *trace.Frame, more ...string) error {
+func (w *Writer) Frame(f *capture.Frame, more ...string) error {
 	id := w.iface(f)
 	at := w.begin(blockFrame)
 	ts := uint64(0)
@@ -84,7 +84,7 @@ func (w *Writer) Frame(f *trace.Frame, more ...string) error {
 	for _, c := range more {
 		w.option(optComment, c)
 	}
-	if f.Direction != trace.Unknown {
+	if f.Direction != capture.Unknown {
 		w.b = append(w.b, optFlags, 0, 4, 0, byte(f.Direction), 0, 0, 0) // inbound is 1, outbound 2
 	}
 	if len(w.b) > start {
@@ -98,7 +98,7 @@ func (w *Writer) Frame(f *trace.Frame, more ...string) error {
 }
 
 // iface is the number of the frame's interface, which is described before its first frame.
-func (w *Writer) iface(f *trace.Frame) uint32 {
+func (w *Writer) iface(f *capture.Frame) uint32 {
 	key := iface{f.Interface, f.Link}
 	id, ok := w.ifaces[key]
 	if ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -30,7 +31,7 @@ func newGrowing(turns, payload int) *growing {
 	g := &growing{left: turns, payload: make([]byte, payload)}
 	g.block = binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	g.block = append(g.block, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0)
-	g.block = binary.LittleEndian.AppendUint32(g.block, uint32(trace.LinkRaw))
+	g.block = binary.LittleEndian.AppendUint32(g.block, uint32(capture.LinkRaw))
 	return g
 }
 
@@ -88,11 +89,11 @@ func datagram(src, dst netip.Addr, p bth.Packet) []byte {
 // analysed reads a capture, analyses it and writes it as lines; look is called now and then.
 func analysed(t testing.TB, in io.Reader, out io.Writer, look func(packets int)) (packets int) {
 	t.Helper()
-	r, err := trace.Open(in)
+	r, err := capture.Open(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f trace.Frame
+	var f capture.Frame
 	var d trace.Decoder
 	w := text.NewWriter(out, text.Options{})
 	a := trace.NewAnalyzer(trace.Options{})
@@ -149,7 +150,7 @@ func BenchmarkAnalysisToFile(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer out.Close()
-			capture, err := io.ReadAll(newGrowing(2000, tt.payload))
+			whole, err := io.ReadAll(newGrowing(2000, tt.payload))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func BenchmarkAnalysisToFile(b *testing.B) {
 			b.ResetTimer()
 			n := 0
 			for n < b.N {
-				n += analysed(b, bytes.NewReader(capture), out, func(int) {})
+				n += analysed(b, bytes.NewReader(whole), out, func(int) {})
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "packets/s")
 		})

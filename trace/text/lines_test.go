@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -27,7 +28,7 @@ func lines(t *testing.T, name string, color bool) string {
 	defer file.Close()
 	var b, flows bytes.Buffer
 	m, f := text.NewMessages(&b, color), text.NewFlows(&flows, color)
-	r, err := trace.Open(file)
+	r, err := capture.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

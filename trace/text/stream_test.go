@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -36,7 +37,7 @@ func newStream(frames, payload int) *stream {
 	s := &stream{left: frames}
 	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	head = append(head, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0)
-	head = binary.LittleEndian.AppendUint32(head, uint32(trace.LinkRaw))
+	head = binary.LittleEndian.AppendUint32(head, uint32(capture.LinkRaw))
 	s.block = head
 	add := func(p bth.Packet) {
 		f := frameOf(1, time.Duration(s.turn)*time.Millisecond, p)
@@ -77,11 +78,11 @@ func (s *stream) Read(b []byte) (int, error) {
 
 // run reads a capture and writes it as lines, with what packets mean if there is an Analyzer.
 func run(t testing.TB, in io.Reader, out io.Writer, a *trace.Analyzer) trace.Counts {
-	r, err := trace.Open(in)
+	r, err := capture.Open(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f trace.Frame
+	var f capture.Frame
 	var d trace.Decoder
 	w := text.NewWriter(out, text.Options{})
 	show := func(p *trace.Packet) {

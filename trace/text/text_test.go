@@ -16,6 +16,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -28,7 +29,7 @@ var (
 )
 
 // frameOf is a raw IPv4 frame with packets that have their ICRCs.
-func frameOf(number int, at time.Duration, packets ...bth.Packet) *trace.Frame {
+func frameOf(number int, at time.Duration, packets ...bth.Packet) *capture.Frame {
 	var payload []byte
 	for i, p := range packets {
 		b := p.Append(nil)
@@ -40,7 +41,7 @@ func frameOf(number int, at time.Duration, packets ...bth.Packet) *trace.Frame {
 	b := []byte{0x45, 3, byte(n >> 8), byte(n), 0, 7, 0x40, 0, 64, 17, 0, 0}
 	b = append(append(append(b, near.AsSlice()...), far.AsSlice()...), 0xc3, 0x50, 0x12, 0xb7, byte((n-20)>>8), byte(n-20), 0, 0)
 	b = append(b, payload...)
-	return &trace.Frame{Number: number, Time: time.Unix(1700000000, 0).Add(at), Link: trace.LinkRaw, Data: b, Length: len(b)}
+	return &capture.Frame{Number: number, Time: time.Unix(1700000000, 0).Add(at), Link: capture.LinkRaw, Data: b, Length: len(b)}
 }
 
 // conversation shows packets of all kinds.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
@@ -84,16 +84,16 @@ func TestTraceSaysAtOnceThatAPageCannotBeWritten(t *testing.T) {
 }
 
 func TestThePageOfACaptureIsNotWrittenOverIt(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	path := filepath.Join(t.TempDir(), "a.pcap")
-	if err := os.WriteFile(path, capture, 0o600); err != nil {
+	if err := os.WriteFile(path, captured, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := newWorld().Run(t.Context(), "trace --html "+path+" "+path)
 	if r.Code == 0 || !strings.Contains(r.Stderr.String(), "that is the capture itself") {
 		t.Errorf("code %d, error %q", r.Code, &r.Stderr)
 	}
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, capture) {
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, captured) {
 		t.Errorf("the capture is not what it was: %d bytes, %v", len(now), err)
 	}
 }
@@ -104,12 +104,12 @@ func TestTraceSaysWhatATraceHasNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := trace.Open(bytes.NewReader(aConversation(t)))
+	in, err := capture.Open(bytes.NewReader(aConversation(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := pcapng.NewWriter(f, pcapng.Options{})
-	var frame trace.Frame
+	var frame capture.Frame
 	for _, comment := range []string{"7 packets before this one are missing: they came faster than the trace could be written", "something else", "7 packets"} {
 		if err := in.Next(&frame); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
@@ -48,7 +48,7 @@ func FuzzTrace(f *testing.F) {
 	page := filepath.Join(f.TempDir(), "page.html")
 	scripts := -1
 	f.Fuzz(func(t *testing.T, view uint8, b []byte) {
-		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader has those of gzip
+		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader of package capture has those of gzip
 			return
 		}
 		frames, whole := framesOf(b)
@@ -73,7 +73,7 @@ func FuzzTrace(f *testing.F) {
 }
 
 // checkView traces a capture with one of the outputs that go to standard output.
-func checkView(t *testing.T, line string, b []byte, frames []trace.Frame, whole bool) {
+func checkView(t *testing.T, line string, b []byte, frames []capture.Frame, whole bool) {
 	r := traceOf(t, line, b)
 	if r.Code != 0 && r.Code != app.ExitFailure || (r.Code == 0) != whole {
 		t.Fatalf("%s: %v", line, r)
@@ -106,20 +106,20 @@ func elements(t testing.TB, path string) int {
 }
 
 // traceOf runs a command line on a capture.
-func traceOf(t testing.TB, line string, capture []byte) *clitest.Run {
+func traceOf(t testing.TB, line string, captured []byte) *clitest.Run {
 	w := newWorld()
-	w.Stdin = bytes.NewReader(capture)
+	w.Stdin = bytes.NewReader(captured)
 	return w.Run(t.Context(), line)
 }
 
 // framesOf reads a capture as far as it can be.
-func framesOf(b []byte) (all []trace.Frame, whole bool) {
-	in, err := trace.Open(bytes.NewReader(b))
+func framesOf(b []byte) (all []capture.Frame, whole bool) {
+	in, err := capture.Open(bytes.NewReader(b))
 	if err != nil {
 		return nil, false
 	}
 	for {
-		var f trace.Frame
+		var f capture.Frame
 		switch err := in.Next(&f); {
 		case errors.Is(err, io.EOF):
 			return all, true
@@ -153,7 +153,7 @@ func checkJSON(t *testing.T, line string, text []byte) {
 
 // checkPcapng fails the test unless a capture that was written has the frames of the one that was
 // read.
-func checkPcapng(t *testing.T, want []trace.Frame, b []byte) {
+func checkPcapng(t *testing.T, want []capture.Frame, b []byte) {
 	if len(want) == 0 && len(b) == 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // liveFlags choose a capture that goes on.
@@ -81,7 +82,7 @@ func runDaemonTrace(ctx context.Context, a *app.App, p *params, t *tracing) erro
 		return err
 	}
 	defer body.Close()
-	r, err := trace.Open(&flushing{body, t})
+	r, err := capture.Open(&flushing{body, t})
 	if err != nil {
 		return fmt.Errorf("the daemon: %w", err)
 	}
@@ -103,7 +104,7 @@ type untilEnd struct {
 	ctx context.Context
 }
 
-func (u *untilEnd) Next(f *trace.Frame) error {
+func (u *untilEnd) Next(f *capture.Frame) error {
 	err := u.Source.Next(f)
 	if err != nil && u.ctx.Err() != nil {
 		return io.EOF

@@ -11,17 +11,17 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // fakeLive is a capture of frames that a test hands over.
 type fakeLive struct {
-	frames  chan trace.Frame
+	frames  chan capture.Frame
 	closing sync.Once
 	idle    func()
 }
 
-func (f *fakeLive) Next(to *trace.Frame) error {
+func (f *fakeLive) Next(to *capture.Frame) error {
 	select {
 	case next, ok := <-f.frames:
 		return f.got(to, next, ok)
@@ -32,7 +32,7 @@ func (f *fakeLive) Next(to *trace.Frame) error {
 	return f.got(to, next, ok)
 }
 
-func (f *fakeLive) got(to *trace.Frame, next trace.Frame, ok bool) error {
+func (f *fakeLive) got(to *capture.Frame, next capture.Frame, ok bool) error {
 	if !ok {
 		return io.EOF
 	}
@@ -49,7 +49,7 @@ func (f *fakeLive) Close() error {
 
 // What passes is shown when it does, and messages and connections at the end, which an interruption is.
 func TestTraceCapturesUntilItIsInterrupted(t *testing.T) {
-	in, err := trace.Open(bytes.NewReader(aConversation(t)))
+	in, err := capture.Open(bytes.NewReader(aConversation(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +60,14 @@ func TestTraceCapturesUntilItIsInterrupted(t *testing.T) {
 			if iface != "eth7" {
 				t.Errorf("captures on %q", iface)
 			}
-			c = &fakeLive{frames: make(chan trace.Frame, 10), idle: idle}
+			c = &fakeLive{frames: make(chan capture.Frame, 10), idle: idle}
 			return c, nil
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		packets := w.Start(ctx, "trace -i eth7")
 		synctest.Wait()
-		var f trace.Frame
+		var f capture.Frame
 		if err := in.Next(&f); err != nil {
 			t.Fatal(err)
 		}

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // commentsOf are the comments of each frame of a capture.
 func commentsOf(t *testing.T, file []byte) (out []string) {
 	t.Helper()
-	r, err := trace.Open(bytes.NewReader(file))
+	r, err := capture.Open(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +28,10 @@ func commentsOf(t *testing.T, file []byte) (out []string) {
 }
 
 func TestTraceWritesACaptureWithComments(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	path := filepath.Join(t.TempDir(), "out.pcapng")
 	w := newWorld()
-	w.Stdin = bytes.NewReader(capture)
+	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace --pcapng "+path)
 	clitest.MustSucceed(t, "trace --pcapng", r)
 	if r.Stdout.Len() > 0 {
@@ -45,7 +45,7 @@ func TestTraceWritesACaptureWithComments(t *testing.T) {
 	if len(c) != 3 || !strings.Contains(c[0], "SEND #1") || !strings.Contains(c[2], "error: ") {
 		t.Errorf("%q", c)
 	}
-	w.Stdin = bytes.NewReader(capture)
+	w.Stdin = bytes.NewReader(captured)
 	r = w.Run(t.Context(), "trace --pcapng - --filter nak")
 	clitest.MustSucceed(t, "trace --pcapng -", r)
 	if c := commentsOf(t, r.Stdout.Bytes()); len(c) != 1 || !strings.Contains(c[0], "frame 3 of the capture") {
@@ -55,10 +55,10 @@ func TestTraceWritesACaptureWithComments(t *testing.T) {
 
 // Frames that are not RoCEv2 keep the numbers of those after them.
 func TestTraceKeepsFramesThatItLeavesOut(t *testing.T) {
-	capture := aConversation(t)
-	capture[24+16+9] = 6 // the first is TCP
+	captured := aConversation(t)
+	captured[24+16+9] = 6 // the first is TCP
 	w := newWorld()
-	w.Stdin = bytes.NewReader(capture)
+	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace --pcapng -")
 	if c := commentsOf(t, r.Stdout.Bytes()); len(c) != 3 || c[0] != "" || c[1] == "" || strings.Contains(c[1], "of the capture") {
 		t.Errorf("%q, %v", c, r)
@@ -67,13 +67,13 @@ func TestTraceKeepsFramesThatItLeavesOut(t *testing.T) {
 
 func TestTraceDoesNotOverwriteTheCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcap")
-	capture := aConversation(t)
-	if err := os.WriteFile(path, capture, 0o600); err != nil {
+	captured := aConversation(t)
+	if err := os.WriteFile(path, captured, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := newWorld().Run(t.Context(), "trace --pcapng "+path+" "+path)
 	now, err := os.ReadFile(path)
-	if r.Code != 1 || !strings.Contains(r.Stderr.String(), "that is the capture itself") || err != nil || !bytes.Equal(now, capture) {
+	if r.Code != 1 || !strings.Contains(r.Stderr.String(), "that is the capture itself") || err != nil || !bytes.Equal(now, captured) {
 		t.Errorf("%v, %v", r, err)
 	}
 }

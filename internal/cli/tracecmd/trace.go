@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
@@ -147,7 +148,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	read := func(ctx context.Context) error {
-		r, err := trace.Open(&flushing{in, t})
+		r, err := capture.Open(&flushing{in, t})
 		if err != nil {
 			return err
 		}

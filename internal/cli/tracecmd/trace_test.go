@@ -54,15 +54,15 @@ func aConversation(t *testing.T) []byte {
 }
 
 func TestTraceShowsTheCaptureOfAFileOrAPipe(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	path := filepath.Join(t.TempDir(), "a.pcap")
-	if err := os.WriteFile(path, capture, 0o600); err != nil {
+	if err := os.WriteFile(path, captured, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
 	for _, line := range []string{"trace " + path, "trace -", "trace"} {
 		w := newWorld()
-		w.Stdin = bytes.NewReader(capture)
+		w.Stdin = bytes.NewReader(captured)
 		r := w.Run(t.Context(), line)
 		clitest.MustSucceed(t, line, r)
 		texts = append(texts, r.Stdout.String())
@@ -103,8 +103,8 @@ func TestTraceShowsWhatIsAskedFor(t *testing.T) {
 }
 
 func TestTraceSaysWhatIsWrong(t *testing.T) {
-	capture := aConversation(t)
-	other := bytes.Clone(capture)
+	captured := aConversation(t)
+	other := bytes.Clone(captured)
 	other[24+16+22] = 9 // another port
 	for _, tt := range []struct {
 		name, line string
@@ -115,10 +115,10 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no capture", "trace", []byte("hello world"), 1, 0, "standard input: it begins with the bytes 68656c6c"},
 		{"no such file", "trace /nowhere/at/all", nil, 1, 0, "/nowhere/at/all"},
-		{"cut", "trace", capture[:len(capture)-5], 1, 2, "standard input: frame 3, at byte 156: the file ends inside a frame"},
+		{"cut", "trace", captured[:len(captured)-5], 1, 2, "standard input: frame 3, at byte 156: the file ends inside a frame"},
 		{"two files", "trace a b", nil, 2, 0, `takes one file, got "b" as well`},
 		{"filter", "trace --filter qpx==1", nil, 2, 0, `gorxe: --filter, at character 1: there is no field "qpx", did you mean "qp"?`},
-		{"nothing chosen", "trace --filter psn==99", capture, 0, 0, "the filter chooses none of 3 packets"},
+		{"nothing chosen", "trace --filter psn==99", captured, 0, 0, "the filter chooses none of 3 packets"},
 		{"nothing there", "trace", captureOf(t), 0, 0, "no RoCEv2 packets in 0 frames"},
 		{"something else", "trace --filter frame==1", other, 0, 0, "the filter chooses none of 2 packets"},
 	} {
@@ -134,10 +134,10 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestTraceCountsWhatItLeavesOut(t *testing.T) {
-	capture := captureOf(t, bth.Packet{Opcode: bth.RCSendOnly})
-	capture[24+16+9] = 6 // TCP
+	captured := captureOf(t, bth.Packet{Opcode: bth.RCSendOnly})
+	captured[24+16+9] = 6 // TCP
 	w := newWorld()
-	w.Stdin = bytes.NewReader(capture)
+	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace")
 	if want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: left out 1 frame not UDP to port 4791\n"; r.Code != 0 || r.Stderr.String() != want {
 		t.Errorf("%v", r)
@@ -155,18 +155,18 @@ func tracePipe(t *testing.T) (r *clitest.Run, in *io.PipeWriter, interrupt conte
 
 // What came is shown while more is waited for.
 func TestTraceShowsWhatAPipeHasSoFar(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {
 		r, in, _ := tracePipe(t)
 		defer in.Close()
-		if _, err := in.Write(capture[:len(capture)-5]); err != nil {
+		if _, err := in.Write(captured[:len(captured)-5]); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		if n := strings.Count(r.Stdout.String(), "\n"); n != 2 {
 			t.Errorf("%d lines so far: %v", n, r)
 		}
-		if _, err := in.Write(capture[len(capture)-5:]); err != nil {
+		if _, err := in.Write(captured[len(captured)-5:]); err != nil {
 			t.Fatal(err)
 		}
 		in.Close()
@@ -180,13 +180,13 @@ func TestTraceShowsWhatAPipeHasSoFar(t *testing.T) {
 
 // Whoever writes the pipe was interrupted too, and writes its last frames.
 func TestTraceReadsAPipeToItsEndWhenItIsInterrupted(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {
 		r, in, interrupt := tracePipe(t)
 		synctest.Wait() // for its first bytes
 		interrupt()
 		synctest.Wait()
-		if _, err := in.Write(capture); err != nil {
+		if _, err := in.Write(captured); err != nil {
 			t.Fatal(err)
 		}
 		in.Close()
@@ -199,10 +199,10 @@ func TestTraceReadsAPipeToItsEndWhenItIsInterrupted(t *testing.T) {
 
 // A pipe that nobody closes does not keep it.
 func TestTraceEndsWhenItIsInterruptedAndAPipeIsSilent(t *testing.T) {
-	capture := aConversation(t)
+	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {
 		r, in, interrupt := tracePipe(t)
-		if _, err := in.Write(capture); err != nil {
+		if _, err := in.Write(captured); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // failing is a test that fails, without failing this one.
@@ -60,12 +60,12 @@ func TestATestThatFailsLeavesItsPackets(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		r, err := trace.Open(file)
+		r, err := capture.Open(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var frame trace.Frame
-		if err := r.Next(&frame); err != nil || frame.Direction != trace.Outbound || len(frame.Data) != 20+8+16 {
+		var frame capture.Frame
+		if err := r.Next(&frame); err != nil || frame.Direction != capture.Outbound || len(frame.Data) != 20+8+16 {
 			t.Errorf("%+v, %v", frame, err)
 		}
 	}

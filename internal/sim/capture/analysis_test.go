@@ -7,6 +7,7 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // A capture of a simulated run has all packets as they leave, and those of gorxe keep the rules: whatever is lost, delayed and
@@ -25,7 +26,7 @@ func TestNothingIsMissingInACaptureThatHasEverything(t *testing.T) {
 		if _, err := Write(&file, scenario.Generate(seed+1)); err != nil {
 			t.Fatal(err)
 		}
-		r, err := trace.Open(&file)
+		r, err := capture.Open(&file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // What a run that failed leaves is for gorxe trace.
@@ -15,7 +16,7 @@ func TestCaptureIsReadAsATrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := trace.Open(&file)
+	r, err := capture.Open(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

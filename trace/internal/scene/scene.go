@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // Begin is the time of the first packet of every scene.
@@ -59,7 +60,7 @@ func (s *Script) Packet(f *trace.Flow, from int, role trace.Role, b bth.Packet, 
 	}
 	b.PKey, b.MigReq = 0xffff, true
 	p := &trace.Packet{
-		Number: len(s.Packets) + 1, Part: 1, Parts: 1, Time: s.now, Direction: trace.Outbound - trace.Direction(from),
+		Number: len(s.Packets) + 1, Part: 1, Parts: 1, Time: s.now, Direction: capture.Outbound - capture.Direction(from),
 		Src: netip.AddrPortFrom(src.Addr, 49152), Dst: netip.AddrPortFrom(dst.Addr, 4791),
 		IP: trace.IP{Version: 4, TrafficClass: 2, HopLimit: 64, ID: uint16(len(s.Packets))}, BTH: b,
 		Flow: f, Role: role, Meaning: meaning,

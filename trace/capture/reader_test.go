@@ -1,4 +1,4 @@
-package trace_test
+package capture_test
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // when is the time of the first frame of the captures that tests make; it needs nanoseconds.
 var when = time.Unix(1700000000, 123456789).UTC()
 
 // pcapOf is a capture of three frames in the older format.
-func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uint32) (b []byte, ends []int, want []trace.Frame) {
+func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uint32) (b []byte, ends []int, want []capture.Frame) {
 	b = o.AppendUint32(b, magic)
 	b = o.AppendUint16(b, 2)
 	b = o.AppendUint16(b, 4)
@@ -37,21 +37,21 @@ func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uin
 		b = o.AppendUint32(b, uint32(len(data)+i))
 		b = append(b, data...)
 		ends = append(ends, len(b))
-		want = append(want, trace.Frame{Number: i + 1, Time: at, Link: trace.LinkType(link), Length: len(data) + i, Data: []byte(data)})
+		want = append(want, capture.Frame{Number: i + 1, Time: at, Link: capture.LinkType(link), Length: len(data) + i, Data: []byte(data)})
 	}
 	return b, ends, want
 }
 
 // frames reads a capture to its end, or to where it cannot be read.
-func frames(t *testing.T, r io.Reader) ([]trace.Frame, error) {
+func frames(t *testing.T, r io.Reader) ([]capture.Frame, error) {
 	t.Helper()
-	c, err := trace.Open(r)
+	c, err := capture.Open(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := []trace.Frame{}
+	out := []capture.Frame{}
 	for {
-		var f trace.Frame
+		var f capture.Frame
 		if err := c.Next(&f); err != nil {
 			if again := c.Next(&f); again != err {
 				t.Errorf("%v, and then %v", err, again)
@@ -70,7 +70,7 @@ func frames(t *testing.T, r io.Reader) ([]trace.Frame, error) {
 func TestFramesAreThoseOfNext(t *testing.T) {
 	whole, _, want := pcapOf(binary.LittleEndian, 0xa1b2c3d4, time.Microsecond, 1)
 	for _, cut := range []int{0, 3} {
-		c, err := trace.Open(bytes.NewReader(whole[:len(whole)-cut]))
+		c, err := capture.Open(bytes.NewReader(whole[:len(whole)-cut]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,14 +92,14 @@ func TestFramesAreThoseOfNext(t *testing.T) {
 			t.Errorf("cut by %d: %d frames and %d errors", cut, count, failures)
 		}
 	}
-	c, err := trace.Open(bytes.NewReader(whole))
+	c, err := capture.Open(bytes.NewReader(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range c.Frames() {
 		break
 	}
-	var second trace.Frame
+	var second capture.Frame
 	if err := c.Next(&second); err != nil || second.Number != 2 {
 		t.Errorf("after a loop that was left the next frame is %d, %v", second.Number, err)
 	}
@@ -144,7 +144,7 @@ func TestPcapOfEveryKindIsRead(t *testing.T) {
 func TestLinkTypeOfPcapHasSixteenBits(t *testing.T) {
 	b, _, _ := pcapOf(binary.LittleEndian, 0xa1b2c3d4, time.Microsecond, 0x24000001)
 	got, err := frames(t, bytes.NewReader(b))
-	if err != nil || got[0].Link != trace.LinkEthernet {
+	if err != nil || got[0].Link != capture.LinkEthernet {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -176,7 +176,7 @@ func words(o binary.AppendByteOrder, w ...uint32) (b []byte) {
 func padded(data string) []byte { return append([]byte(data), make([]byte, -len(data)&3)...) }
 
 // sectionOf is a section of pcapng with two interfaces and frames in all kinds of blocks, between others that are of no use.
-func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want []trace.Frame) {
+func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want []capture.Frame) {
 	halves := func(v uint64) (uint32, uint32) { return uint32(v >> 32), uint32(v) }
 	end := option(o, 0)
 	b = append(b, block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d), o.AppendUint16(o.AppendUint16(nil, 1), 0), words(o, 0xffffffff, 0xffffffff),
@@ -195,17 +195,17 @@ func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want
 	hi, lo := halves(uint64(when.UnixNano()))
 	add(6, words(o, 0, hi, lo, 5, 1500), padded("first"), option(o, 1, []byte("it is \xff the first")...), option(o, 2, 0, 0, 0, 0),
 		option(o, 1, []byte("really")...), option(o, 2988, 1, 2, 3, 4), end, []byte("after the end mark, this is no option"))
-	want = append(want, trace.Frame{Time: when, Link: 1, Interface: "eth0", Length: 1500, Data: []byte("first"),
+	want = append(want, capture.Frame{Time: when, Link: 1, Interface: "eth0", Length: 1500, Data: []byte("first"),
 		Comments: []string{"it is \ufffd the first", "really"}})
 	flags := o.AppendUint32(nil, 0x1fe)
 	add(6, words(o, 1, 0, 1024*5+512, 4, 4), padded("2222"), option(o, 2, flags...))
-	want = append(want, trace.Frame{Time: time.Unix(1600000005, 5e8).UTC(), Link: 276, Interface: "any", Length: 4, Data: []byte("2222"),
-		Direction: trace.Outbound})
+	want = append(want, capture.Frame{Time: time.Unix(1600000005, 5e8).UTC(), Link: 276, Interface: "any", Length: 4, Data: []byte("2222"),
+		Direction: capture.Outbound})
 	add(0x40000bad, make([]byte, 20))
 	add(2, o.AppendUint16(o.AppendUint16(nil, 2), 77), words(o, 0, 1000001, 3, 2), padded("333"), option(o, 2, o.AppendUint32(nil, 1)...), end)
-	want = append(want, trace.Frame{Time: time.Unix(1, 1000).UTC(), Link: 101, Length: 3, Data: []byte("333"), Direction: trace.Inbound})
+	want = append(want, capture.Frame{Time: time.Unix(1, 1000).UTC(), Link: 101, Length: 3, Data: []byte("333"), Direction: capture.Inbound})
 	add(3, words(o, 100), padded("simple"))
-	want = append(want, trace.Frame{Link: 1, Interface: "eth0", Length: 100, Data: padded("simple")})
+	want = append(want, capture.Frame{Link: 1, Interface: "eth0", Length: 100, Data: padded("simple")})
 	for i := range want {
 		want[i].Number = number + i
 	}
@@ -232,7 +232,7 @@ func TestATruncatedFileGivesWhatItHas(t *testing.T) {
 		name   string
 		file   []byte
 		ends   []int
-		frames []trace.Frame
+		frames []capture.Frame
 	}{{"pcap", pcap, pcapEnds, pcapFrames}, {"pcapng", ng, ngEnds, ngFrames}} {
 		t.Run(tt.name, func(t *testing.T) {
 			most := 0
@@ -248,7 +248,7 @@ func TestATruncatedFileGivesWhatItHas(t *testing.T) {
 						last = e
 					}
 				}
-				var re *trace.ReadError
+				var re *capture.ReadError
 				switch {
 				case last == n && err != nil:
 					t.Errorf("%d bytes: %v", n, err)
@@ -285,7 +285,7 @@ func TestWhatIsNoCaptureIsRefusedAtOnce(t *testing.T) {
 		{"pcap of version 1", string(old), "version 1.4"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := trace.Open(strings.NewReader(tt.file))
+			_, err := capture.Open(strings.NewReader(tt.file))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
@@ -366,7 +366,7 @@ func TestAnErrorOfTheReaderIsPassedOn(t *testing.T) {
 	if len(got) != 2 || !errors.Is(err, broken) {
 		t.Errorf("%d frames, %v", len(got), err)
 	}
-	if _, err := trace.Open(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, err := capture.Open(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -379,11 +379,11 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		"pcapng": {section[:ngEnds[5]], section[ngEnds[6]:]}, // without the frame that has comments
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := trace.Open(io.MultiReader(bytes.NewReader(tt.first), &endless{b: tt.again}))
+			c, err := capture.Open(io.MultiReader(bytes.NewReader(tt.first), &endless{b: tt.again}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			var f trace.Frame
+			var f capture.Frame
 			if n := testing.AllocsPerRun(1000, func() {
 				if err := c.Next(&f); err != nil {
 					t.Fatal(err)

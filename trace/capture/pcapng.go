@@ -1,4 +1,4 @@
-package trace
+package capture
 
 import (
 	"bytes"
@@ -46,11 +46,11 @@ type pcapng struct {
 	src     *source
 	order   order
 	section bool // one has begun
-	ifaces  []captureInterface
+	ifaces  []interfaceBlock
 }
 
-// captureInterface is where frames of a section came from.
-type captureInterface struct {
+// interfaceBlock describes an interface that frames of a section were captured on.
+type interfaceBlock struct {
 	link      LinkType
 	snap      uint32
 	name      string
@@ -157,7 +157,7 @@ func (p *pcapng) addInterface(b []byte) error {
 	if len(p.ifaces) == maxInterfaces {
 		return fmt.Errorf("a section has more than %d interfaces", maxInterfaces)
 	}
-	i := captureInterface{link: LinkType(p.order.u16(b)), snap: p.order.u32(b[4:]), perSecond: 1e6}
+	i := interfaceBlock{link: LinkType(p.order.u16(b)), snap: p.order.u32(b[4:]), perSecond: 1e6}
 	bad := error(nil)
 	err := p.options(b[interfaceLen:], func(code uint16, v []byte) {
 		switch {
@@ -275,14 +275,14 @@ func (p *pcapng) simple(f *Frame, b []byte) error {
 	return nil
 }
 
-func (p *pcapng) iface(index uint32) (*captureInterface, error) {
+func (p *pcapng) iface(index uint32) (*interfaceBlock, error) {
 	if int64(index) >= int64(len(p.ifaces)) {
 		return nil, fmt.Errorf("the frame is of interface %d, and its section has described %d: the file is damaged here", index, len(p.ifaces))
 	}
 	return &p.ifaces[index], nil
 }
 
-func (i *captureInterface) time(ts uint64) time.Time {
+func (i *interfaceBlock) time(ts uint64) time.Time {
 	seconds, rest := ts/i.perSecond, ts%i.perSecond
 	hi, lo := bits.Mul64(rest, 1e9)
 	nanos, _ := bits.Div64(hi, lo, i.perSecond)
