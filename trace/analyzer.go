@@ -120,7 +120,7 @@ func (a *Analyzer) connected() {
 	p := a.p
 	h := a.half()
 	c := a.pair(h)
-	p.Flow = &c.Flow
+	p.Flow = c.Flow
 	end := h.from
 	a.noted(c, end)
 	if p.IP.CE() {

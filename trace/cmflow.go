@@ -61,7 +61,7 @@ func (a *Analyzer) managed() {
 	e := a.exchangeOf(p.MAD)
 	if e == nil {
 		c, _ := a.between(p.BTH.DETH.SrcQP)
-		p.Flow = &c.Flow
+		p.Flow = c.Flow
 		if p.MAD.Attribute == mad.AttrSIDRREQ {
 			a.resolves(c, p.MAD.SIDRREQ.RequestID)
 		}
@@ -69,7 +69,7 @@ func (a *Analyzer) managed() {
 		return
 	}
 	a.table.touch(e.c)
-	p.Flow = &e.c.Flow
+	p.Flow = e.c.Flow
 	a.seenBefore(e)
 	switch m := p.MAD; m.Attribute {
 	case mad.AttrREP:

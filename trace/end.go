@@ -21,7 +21,7 @@ func (a *Analyzer) end(c *conn, cut bool) {
 		st.recs = nil
 	}
 	if a.o.Flow != nil {
-		a.o.Flow(&c.Flow)
+		a.o.Flow(c.Flow)
 	}
 }
 

@@ -38,6 +38,8 @@ type Flow struct {
 
 	// Cut is set when the flow was given up before its end because too many were followed.
 	Cut bool
+
+	chosen bool // a Pipeline has shown a packet of it, or of a flow that was joined to it
 }
 
 // End is a queue pair.

@@ -29,6 +29,8 @@ type Message struct {
 
 	// WR and WC are what gorxe itself noted in a trace of its own: the work request and the completion it led to.
 	WR, WC string
+
+	chosen bool // a Pipeline has shown a packet of it
 }
 
 // Latency is the time from the first packet to the answer to the last; 0 while there is none.

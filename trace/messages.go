@@ -62,6 +62,9 @@ func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
 	}
 	a.use.works -= q.n
 	*q = works{ring: q.ring}
+	if len(q.ring) > smallRing {
+		q.ring = nil // as many messages may never be open again
+	}
 	clear(q.ring)
 }
 
