@@ -42,7 +42,7 @@ type Analyzer struct {
 	size int   // its payload in bytes, on the wire
 	good bool  // nothing says that the receiver drops it
 
-	gapped int // the latest frame before which packets are missing
+	notes notes // of its frame
 }
 
 // NewAnalyzer returns an Analyzer that has seen nothing.
@@ -67,7 +67,14 @@ func (a *Analyzer) Add(p *Packet) {
 	a.size = p.PayloadLen()
 	a.good = a.trusted()
 	a.line.reset()
-	a.gap()
+	if len(p.Comments) > 0 {
+		a.readNotes()
+	} else if a.notes.frame != 0 {
+		a.notes = notes{}
+	}
+	if a.notes.missing {
+		a.Gap()
+	}
 	a.analyse()
 	if !a.line.quiet {
 		p.Meaning = string(a.line.b)

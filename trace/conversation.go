@@ -21,6 +21,7 @@ type conn struct {
 	cm           *exchange
 	ce           [2]int // frame of the latest packet from end i that a switch marked
 	newer, older *conn  // by the latest packet
+	gapped       bool   // no packet came since the latest gap
 }
 
 // half is one direction of a conversation as the wire shows it: a BTH names its destination only.
@@ -168,6 +169,7 @@ func (t *table) tighten(h *half) {
 
 // touch makes c the one with the latest packet.
 func (t *table) touch(c *conn) {
+	c.gapped = false
 	if t.newest != c {
 		t.unlink(c)
 		t.link(c)

@@ -28,7 +28,12 @@ func Missing(comment string) uint64 {
 // known from there on, as at the beginning of a capture; that a packet was not captured is no finding. Messages that are
 // open are handed over. Add does this by itself where a comment says that packets are missing.
 func (a *Analyzer) Gap() {
-	for c := a.table.oldest; c != nil; c = c.newer {
+	// Flows without a packet since the last gap know nothing that this one could make doubtful. They are older than the others.
+	c := a.table.newest
+	for c != nil && !c.gapped && c.older != nil && !c.older.gapped {
+		c = c.older
+	}
+	for ; c != nil && !c.gapped; c = c.newer {
 		for i := range c.dir {
 			st := &c.dir[i]
 			a.giveUp(st, "", false)
@@ -36,19 +41,6 @@ func (a *Analyzer) Gap() {
 			*st = stream{recs: st.recs, works: st.works}
 		}
 		c.ce = [2]int{}
-	}
-}
-
-// gap looks for a comment that says that packets are missing before the packet in hand. One frame may have several packets.
-func (a *Analyzer) gap() {
-	if len(a.p.Comments) == 0 || a.p.Number == a.gapped {
-		return
-	}
-	for _, c := range a.p.Comments {
-		if Missing(c) > 0 {
-			a.gapped = a.p.Number
-			a.Gap()
-			return
-		}
+		c.gapped = true
 	}
 }

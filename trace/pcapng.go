@@ -29,6 +29,7 @@ const (
 	blockOverhead  = 12 // type, length, length again
 
 	maxInterfaces = 1 << 16
+	maxComments   = 1024 // of a frame: a block has room for 250,000, and gorxe's own traces have a few for each packet
 )
 
 // Options that are looked at.
@@ -242,14 +243,21 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	return p.options(rest, func(code uint16, v []byte) {
+	comments := 0
+	err = p.options(rest, func(code uint16, v []byte) {
 		switch {
 		case code == optComment:
-			f.Comments = append(f.Comments, text(v))
+			if comments++; comments < maxComments {
+				f.Comments = append(f.Comments, text(v))
+			}
 		case code == optPacketFlags && len(v) == 4:
 			f.Direction = [...]Direction{Unknown, Inbound, Outbound, Unknown}[p.order.u32(v)&3]
 		}
 	})
+	if n := comments - len(f.Comments); n > 0 {
+		f.Comments = append(f.Comments, fmt.Sprintf("further comments on this frame, left out by gorxe: %d", n))
+	}
+	return err
 }
 
 // simple reads a simple packet block: it is of the first interface and has no time.
