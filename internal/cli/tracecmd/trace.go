@@ -142,6 +142,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		return err
 	}
 	defer in.Close()
+	t.files.input(in)
 	// A trace holds little and makes much garbage: a fifth of the time goes by collecting it as often as is usual.
 	if _, chosen := os.LookupEnv("GOGC"); !chosen {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -200,6 +201,7 @@ func isTerminalReader(r io.Reader) bool {
 // tracing is a capture being read, with the files that are written of it.
 type tracing struct {
 	trace.Pipeline
+	files    files
 	finishes []finish
 }
 
