@@ -45,16 +45,29 @@ func (a *Analyzer) readNotes() {
 	*n = notes{frame: p.Number}
 	for _, text := range p.Comments {
 		if wr, ok := strings.CutPrefix(text, requestNote); ok {
-			n.request = wr
+			n.request = cut(wr)
 		} else if wc, ok := strings.CutPrefix(text, completionNote); ok {
 			digits, wc, _ := strings.Cut(wc, ": ")
 			if psn, err := strconv.ParseUint(digits, 10, 24); err == nil {
-				n.completions = append(n.completions, completion{bth.PSN(psn), wc})
+				n.completions = append(n.completions, completion{bth.PSN(psn), cut(wc)})
 			}
 		} else if Missing(text) > 0 {
 			n.missing = true
 		}
 	}
+}
+
+// maxNote is how many bytes of a work request or completion are kept with an open message. Those of gorxe have about a hundred; an
+// option of pcapng has room for 65,535.
+const maxNote = 1 << 10
+
+// cut returns text with no more than maxNote bytes. It does not keep the rest in memory.
+func cut(text string) string {
+	const more = "…"
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
 }
 
 // noted gives messages of c the completions that gorxe noted on the packet in hand, which comes from c's end from.
