@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them. It is an
+// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. No control character is in it as it is. It keeps nothing between them. It is an
 // output of a [trace.Pipeline].
 type Writer struct {
 	// Payload adds the bytes of payloads, and of the private data of the connection manager, to packets.
@@ -20,7 +20,7 @@ type Writer struct {
 // NewWriter returns a Writer to w. Writes are small: give it a buffered writer where speed matters more than that each line is there
 // at once.
 func NewWriter(w io.Writer) *Writer {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(&escaping{w: w})
 	enc.SetEscapeHTML(false)
 	return &Writer{w: w, enc: enc}
 }
