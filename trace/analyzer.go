@@ -38,7 +38,7 @@ type Analyzer struct {
 
 	p    *Packet // the packet in hand
 	info *bth.OpcodeInfo
-	at   int64 // its time in nanoseconds
+	at   int64 // its time in nanoseconds, or noTime
 	size int   // its payload in bytes, on the wire
 	good bool  // nothing says that the receiver drops it
 
@@ -63,7 +63,7 @@ func NewAnalyzer(o Options) *Analyzer {
 // packets. Nothing of p is kept.
 func (a *Analyzer) Add(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
-	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), p.Time.UnixNano()
+	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.size = p.PayloadLen()
 	a.good = a.trusted()
 	a.line.reset()

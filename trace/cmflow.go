@@ -76,7 +76,7 @@ func (a *Analyzer) managed() {
 		a.replied(e)
 	case mad.AttrRTU:
 		if e.c.Managed.Took == 0 && !e.c.Managed.Asked.IsZero() {
-			e.c.Managed.Took = p.Time.Sub(e.c.Managed.Asked)
+			e.c.Managed.Took = elapsed(e.c.Managed.Asked, p.Time)
 		}
 	case mad.AttrREJ:
 		a.rejected(e)

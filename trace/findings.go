@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
@@ -122,8 +123,8 @@ func (a *Analyzer) compare(r *record) {
 // add counts a round trip of ns nanoseconds.
 func (r *RTT) add(ns int64) {
 	d := time.Duration(ns)
-	if d < 0 {
-		return
+	if d < 0 || d > math.MaxInt64-r.Sum {
+		return // times that go back, or that no clock shows
 	}
 	if r.Count == 0 || d < r.Min {
 		r.Min = d

@@ -290,11 +290,20 @@ func (p *pcapng) iface(index uint32) (*captureInterface, error) {
 	return &p.ifaces[index], nil
 }
 
+// maxSeconds is the latest time that a frame may have: nanoseconds since 1970 have 63 bits.
+const maxSeconds = math.MaxInt64/int64(time.Second) - 1
+
+// time returns the time of a frame, none if it is before 1970 or after 2262: nobody's clock shows it, and the distance to another
+// need not fit in a [time.Duration].
 func (i *captureInterface) time(ts uint64) time.Time {
 	seconds, rest := ts/i.perSecond, ts%i.perSecond
 	hi, lo := bits.Mul64(rest, 1e9)
 	nanos, _ := bits.Div64(hi, lo, i.perSecond)
-	return time.Unix(int64(min(seconds, math.MaxInt32<<8))+min(max(i.offset, -1<<40), 1<<40), int64(nanos)).UTC()
+	at := int64(min(seconds, 1<<41)) + min(max(i.offset, -1<<40), 1<<40)
+	if at < 0 || at > maxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(at, int64(nanos)).UTC()
 }
 
 func tooShort(what string, got, want int) error {
