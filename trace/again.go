@@ -67,7 +67,7 @@ func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 	numbered := a.p.IP.ID > fewIDs && st.id > fewIDs
 	unreliable := c.Service == bth.ServiceUC
 	switch {
-	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.pos && a.at-r.at < int64(copyTime)):
+	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.pos && a.since(r.at) < int64(copyTime)):
 		a.p.Again = true
 		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d comes a second time after frame %d: the network made a copy of that packet", s, r.latest),
 			r.latest, a.p.Number)
@@ -76,7 +76,7 @@ func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 		return true
 	case seen || r == nil || r.missed == 0 || st.back.on || st.nak.fresh && st.nak.psn == s:
 		return false
-	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.at-r.at < int64(overtaken):
+	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.Lost -= min(c.Lost, 1)
 		a.note(Reordered, Warning, fmt.Sprintf("PSN %d comes after frame %d, which was sent later: the network reordered them", s, r.missed),
 			r.missed, a.p.Number)
@@ -109,10 +109,10 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	}
 	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < firstRecords
 	unheard := ""
-	if asked && !n.syndrome.IsRNR() && a.at-n.at > n.patience(c) {
+	if asked && !n.syndrome.IsRNR() && a.since(n.at) > n.patience(c) {
 		asked = false
 		if !n.late {
-			unheard = fmt.Sprintf("; the sequence NAK in frame %d asked for it %s before, so it was probably lost", n.frame, lasting(a.at-n.at))
+			unheard = fmt.Sprintf("; the sequence NAK in frame %d asked for it %s before, so it was probably lost", n.frame, lasting(a.since(n.at)))
 		}
 	}
 	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
@@ -121,7 +121,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	case asked && n.syndrome.IsRNR():
 		b.kind, b.cause = AfterRNR, n.frame
 		text = fmt.Sprintf("PSN %d is sent again %s after the RNR NAK in frame %d, which asked for a wait of %s", s,
-			lasting(a.at-n.at), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
+			lasting(a.since(n.at)), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
 	case asked:
 		b.kind, b.cause = AfterNAK, n.frame
 		text = fmt.Sprintf("PSN %d is sent again because the sequence NAK in frame %d asked for it", s, n.frame)
@@ -176,19 +176,19 @@ func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 		return fmt.Sprintf("PSN %d is sent without a NAK although later packets came before: the requester's timer ran out", s)
 	case r.missed > r.latest:
 		return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out; it is missing here since frame %d",
-			s, lasting(a.at-r.at), r.latest, r.missed)
+			s, lasting(a.since(r.at)), r.latest, r.missed)
 	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
 		return fmt.Sprintf("PSN %d is asked for again %s after frame %d, although answers passed here: they were lost or overtaken behind this point, or the requester's timer ran out",
-			s, lasting(a.at-r.at), r.latest)
+			s, lasting(a.since(r.at)), r.latest)
 	case s.Diff(st.expect) < 0:
 		text := fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out, though nothing is missing here up to PSN %d",
-			s, lasting(a.at-r.at), r.latest, st.expect.Sub(1))
+			s, lasting(a.since(r.at)), r.latest, st.expect.Sub(1))
 		if m := st.at(st.expect); m != nil && m.missed > m.latest {
 			return text + fmt.Sprintf("; the next one is missing since frame %d, and no NAK came for it yet", m.missed)
 		}
 		return text + ": the acknowledgement was late or lost"
 	}
-	return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out", s, lasting(a.at-r.at), r.latest)
+	return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out", s, lasting(a.since(r.at)), r.latest)
 }
 
 // readAt returns the READ or atomic that psn belongs to, or nil.

@@ -40,11 +40,11 @@ type Analyzer struct {
 
 	p    *Packet // the packet in hand
 	info *bth.OpcodeInfo
-	at   int64 // its time in nanoseconds
+	at   int64 // its time in nanoseconds, or noTime
 	size int   // its payload in bytes, on the wire
 	good bool  // nothing says that the receiver drops it
 
-	gapped int // the latest frame before which packets are missing
+	notes notes // of its frame
 }
 
 // NewAnalyzer returns an Analyzer that has seen nothing.
@@ -65,11 +65,18 @@ func NewAnalyzer(o Options) *Analyzer {
 // packets. Nothing of p is kept.
 func (a *Analyzer) Add(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
-	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), p.Time.UnixNano()
+	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.size = p.PayloadLen()
 	a.good = a.trusted()
 	a.line.reset()
-	a.gap()
+	if len(p.Comments) > 0 {
+		a.readNotes()
+	} else if a.notes.frame != 0 {
+		a.notes = notes{}
+	}
+	if a.notes.missing {
+		a.Gap()
+	}
 	a.analyse()
 	if !a.line.quiet {
 		p.Meaning = string(a.line.b)
@@ -122,7 +129,7 @@ func (a *Analyzer) connected() {
 	p := a.p
 	h := a.half()
 	c := a.pair(h)
-	p.Flow = &c.Flow
+	p.Flow = c.Flow
 	end := h.from
 	a.noted(c, end)
 	if p.IP.CE() {
@@ -159,7 +166,7 @@ func (a *Analyzer) end(c *conn, cut bool) {
 		st.recs = nil
 	}
 	if a.o.Flow != nil {
-		a.o.Flow(&c.Flow)
+		a.o.Flow(c.Flow)
 	}
 }
 

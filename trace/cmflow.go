@@ -61,7 +61,7 @@ func (a *Analyzer) managed() {
 	e := a.exchangeOf(p.MAD)
 	if e == nil {
 		c, _ := a.between(p.BTH.DETH.SrcQP)
-		p.Flow = &c.Flow
+		p.Flow = c.Flow
 		if p.MAD.Attribute == mad.AttrSIDRREQ {
 			a.resolves(c, p.MAD.SIDRREQ.RequestID)
 		}
@@ -69,14 +69,14 @@ func (a *Analyzer) managed() {
 		return
 	}
 	a.table.touch(e.c)
-	p.Flow = &e.c.Flow
+	p.Flow = e.c.Flow
 	a.seenBefore(e)
 	switch m := p.MAD; m.Attribute {
 	case mad.AttrREP:
 		a.replied(e)
 	case mad.AttrRTU:
 		if e.c.Managed.Took == 0 && !e.c.Managed.Asked.IsZero() {
-			e.c.Managed.Took = p.Time.Sub(e.c.Managed.Asked)
+			e.c.Managed.Took = elapsed(e.c.Managed.Asked, p.Time)
 		}
 	case mad.AttrREJ:
 		a.rejected(e)

@@ -71,7 +71,7 @@ func (a *Analyzer) seenBefore(e *exchange) {
 		case e.times[mad.AttrMRA-mad.AttrREQ].count > 0:
 			why = "the answer took longer than the MRA said"
 		}
-		a.note(CMRetry, Warning, fmt.Sprintf("%s is sent again %s after frame %d: %s", attr, lasting(int64(p.Time.Sub(s.at))), s.frame, why),
+		a.note(CMRetry, Warning, fmt.Sprintf("%s is sent again %s after frame %d: %s", attr, lasting(int64(elapsed(s.at, p.Time))), s.frame, why),
 			s.frame, p.Number)
 	}
 	s.count++
@@ -87,7 +87,7 @@ func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 			p.Again = true
 			c.Again++
 			a.note(CMRetry, Warning, fmt.Sprintf("SIDR_REQ is sent again %s after frame %d: no answer came in that time",
-				lasting(int64(p.Time.Sub(s.at))), s.frame), s.frame, p.Number)
+				lasting(int64(elapsed(s.at, p.Time))), s.frame), s.frame, p.Number)
 			s.sighting = now.sighting
 			return
 		}

@@ -22,32 +22,72 @@ func CompletionNote(first bth.PSN, wc string) string {
 	return fmt.Sprintf("%s%d: %s", completionNote, uint32(first), wc)
 }
 
-// noted gives messages of c what gorxe noted on the packet in hand, which comes from c's end from.
-func (a *Analyzer) noted(c *conn, from int) {
-	for _, text := range a.p.Comments {
-		if wc, ok := strings.CutPrefix(text, completionNote); ok {
+// notes are the comments on a frame that mean something to the [Analyzer]. They are read once: a frame may have thousands of packets.
+type notes struct {
+	frame       int    // 0 while the packet in hand has no comments
+	missing     bool   // packets are missing before it
+	request     string // the work request, empty if there is none
+	completions []completion
+}
+
+type completion struct {
+	first bth.PSN
+	wc    string
+}
+
+// readNotes reads the comments of the packet in hand, if it is the first of its frame that is added.
+func (a *Analyzer) readNotes() {
+	p, n := a.p, &a.notes
+	if p.Part > 1 && p.Number == n.frame {
+		n.missing = false // the first packet has dealt with it
+		return
+	}
+	*n = notes{frame: p.Number}
+	for _, text := range p.Comments {
+		if wr, ok := strings.CutPrefix(text, requestNote); ok {
+			n.request = cut(wr)
+		} else if wc, ok := strings.CutPrefix(text, completionNote); ok {
 			digits, wc, _ := strings.Cut(wc, ": ")
-			psn, err := strconv.ParseUint(digits, 10, 24)
-			if err != nil {
-				continue
+			if psn, err := strconv.ParseUint(digits, 10, 24); err == nil {
+				n.completions = append(n.completions, completion{bth.PSN(psn), cut(wc)})
 			}
-			// The packet is an answer to it, or a later packet of its own end.
-			for _, end := range [2]int{1 - from, from} {
-				if w := c.dir[end].works.find(bth.PSN(psn)); w != nil {
-					w.m.WC = wc
-					break
-				}
-			}
+		} else if Missing(text) > 0 {
+			n.missing = true
 		}
 	}
 }
 
+// maxNote is how many bytes of a work request or completion are kept with an open message. Those of gorxe have about a hundred; an
+// option of pcapng has room for 65,535.
+const maxNote = 1 << 10
+
+// cut returns text with no more than maxNote bytes. It does not keep the rest in memory.
+func cut(text string) string {
+	const more = "…"
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
+}
+
+// noted gives messages of c the completions that gorxe noted on the packet in hand, which comes from c's end from.
+func (a *Analyzer) noted(c *conn, from int) {
+	for _, n := range a.notes.completions {
+		// The packet is an answer to it, or a later packet of its own end.
+		for _, end := range [2]int{1 - from, from} {
+			if w := c.dir[end].works.find(n.first); w != nil {
+				w.m.WC = n.wc
+				break
+			}
+		}
+	}
+	a.notes.completions = nil // further packets of the frame need not look
+}
+
 // requested gives the message of the packet in hand its work request, if gorxe noted that.
 func (a *Analyzer) requested() {
-	for _, text := range a.p.Comments {
-		if wr, ok := strings.CutPrefix(text, requestNote); ok && a.p.Message != nil && a.p.Parts == 1 {
-			a.p.Message.WR = wr
-		}
+	if wr := a.notes.request; wr != "" && a.p.Message != nil && a.p.Parts == 1 {
+		a.p.Message.WR = wr
 	}
 }
 
@@ -73,7 +113,12 @@ func Missing(comment string) uint64 {
 // known from there on, as at the beginning of a capture; that a packet was not captured is no finding. Messages that are
 // open are handed over. Add does this by itself where a comment says that packets are missing.
 func (a *Analyzer) Gap() {
-	for c := a.table.oldest; c != nil; c = c.newer {
+	// Flows without a packet since the last gap know nothing that this one could make doubtful. They are older than the others.
+	c := a.table.newest
+	for c != nil && !c.gapped && c.older != nil && !c.older.gapped {
+		c = c.older
+	}
+	for ; c != nil && !c.gapped; c = c.newer {
 		for i := range c.dir {
 			st := &c.dir[i]
 			a.giveUp(st, "", false)
@@ -81,19 +126,6 @@ func (a *Analyzer) Gap() {
 			*st = stream{recs: st.recs, works: st.works}
 		}
 		c.ce = [2]int{}
-	}
-}
-
-// gap looks for a comment that says that packets are missing before the packet in hand. One frame may have several packets.
-func (a *Analyzer) gap() {
-	if len(a.p.Comments) == 0 || a.p.Number == a.gapped {
-		return
-	}
-	for _, c := range a.p.Comments {
-		if Missing(c) > 0 {
-			a.gapped = a.p.Number
-			a.Gap()
-			return
-		}
+		c.gapped = true
 	}
 }

@@ -2,13 +2,15 @@ package trace
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/gorxe/gorxe/bth"
 )
 
-// conn is a flow and what has to be remembered to follow it.
+// conn is a flow and what has to be remembered to follow it. The flow is an allocation of its own: outputs and messages may keep it,
+// and must not keep the rest with it.
 type conn struct {
-	Flow
+	*Flow
 	// dir[i] are the requests that Ends[i] sends, and what became of them.
 	dir    [2]stream
 	halves []*half
@@ -19,6 +21,7 @@ type conn struct {
 	cm           *exchange
 	ce           [2]int // frame of the latest packet from end i that a switch marked
 	newer, older *conn  // by the latest packet
+	gapped       bool   // no packet came since the latest gap
 }
 
 // half is one direction of a conversation as the wire shows it: a BTH names its destination only.
@@ -96,7 +99,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 		t.drop(t.oldest, true)
 	}
 	t.number++
-	c := &conn{Flow: Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time}}
+	c := &conn{Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time}}
 	t.count++
 	t.link(c)
 	return c
@@ -142,7 +145,7 @@ func (t *table) loosen(h *half) {
 	w := way{h.key.src, h.key.dst}
 	l := t.loose[w]
 	if len(l) >= maxLoose {
-		l = append(l[:0], l[1:]...)
+		l = slices.Delete(l, 0, 1)
 	}
 	t.loose[w] = append(l, h)
 }
@@ -153,7 +156,7 @@ func (t *table) tighten(h *half) {
 	l := t.loose[w]
 	for i, x := range l {
 		if x == h {
-			l = append(l[:i], l[i+1:]...)
+			l = slices.Delete(l, i, i+1) // which leaves no pointer to x behind the end
 			if len(l) == 0 {
 				delete(t.loose, w)
 			} else {
@@ -166,6 +169,7 @@ func (t *table) tighten(h *half) {
 
 // touch makes c the one with the latest packet.
 func (t *table) touch(c *conn) {
+	c.gapped = false
 	if t.newest != c {
 		t.unlink(c)
 		t.link(c)

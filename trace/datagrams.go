@@ -11,11 +11,11 @@ func (a *Analyzer) datagram() {
 	p := a.p
 	p.Role = Datagram
 	c, from := a.between(p.BTH.DETH.SrcQP)
-	p.Flow = &c.Flow
+	p.Flow = c.Flow
 	c.Messages++
 	c.Payload += uint64(a.size)
 	m := &Message{
-		Number: int(c.Messages), Flow: &c.Flow, From: from, Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
+		Number: int(c.Messages), Flow: c.Flow, From: from, Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
 		Bytes: uint64(a.size), Packets: 1, Begin: p.Time, Frames: [2]int{p.Number, p.Number},
 	}
 	p.Message = m
@@ -73,7 +73,7 @@ func (a *Analyzer) notified() {
 	}
 	c := h.conn
 	a.table.touch(c)
-	p.Flow = &c.Flow
+	p.Flow = c.Flow
 	c.CNPs++
 	text, frames := "packets of QP 0x%06x meet congestion on the way: its sender shall slow down", []int{p.Number}
 	if ce := c.ce[1-h.from]; ce > 0 {

@@ -105,7 +105,7 @@ func (a *Analyzer) malformed() {
 	a.note(kind, level, text, p.Number)
 	a.line.s("cannot be decoded: ").s(text)
 	if h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
-		p.Flow = &h.conn.Flow
+		p.Flow = h.conn.Flow
 		p.Flow.Packets++
 		p.Flow.Bytes += uint64(p.Len)
 		p.Flow.Last = p.Time

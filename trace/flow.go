@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
@@ -38,6 +39,8 @@ type Flow struct {
 
 	// Cut is set when the flow was given up before its end because too many were followed.
 	Cut bool
+
+	chosen bool // a Pipeline has shown a packet of it, or of a flow that was joined to it
 }
 
 // End is a queue pair.
@@ -55,8 +58,8 @@ type RTT struct {
 // add counts a round trip of ns nanoseconds.
 func (r *RTT) add(ns int64) {
 	d := time.Duration(ns)
-	if d < 0 {
-		return
+	if d < 0 || d > math.MaxInt64-r.Sum {
+		return // times that go back, or that no clock shows
 	}
 	if r.Count == 0 || d < r.Min {
 		r.Min = d
@@ -75,4 +78,39 @@ type Managed struct {
 	Retries   int
 	Rejected  string // the reason of the REJ in words
 	Ended     bool   // DREQ and DREP were seen
+}
+
+// noTime is the time in nanoseconds of a packet whose time is not known, because the capture has none or because it has one that
+// nanoseconds since 1970 in 63 bits cannot express, which no clock shows. Nothing can be concluded from the distance to it.
+const noTime = math.MinInt64
+
+func nanoseconds(t time.Time) int64 {
+	if s := t.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
+		return noTime
+	}
+	return t.UnixNano()
+}
+
+// since returns the time from at to the packet in hand in nanoseconds, 0 if it is not known.
+func (a *Analyzer) since(at int64) int64 {
+	if a.at == noTime || at == noTime {
+		return 0
+	}
+	return a.at - at
+}
+
+// roundTrip counts the time from at to the packet in hand to the round trips of c, if it is known.
+func (a *Analyzer) roundTrip(c *conn, at int64) {
+	if a.at != noTime && at != noTime {
+		c.RTT.add(a.at - at)
+	}
+}
+
+// elapsed returns the time between two packets; 0 if it is not known: one of them has no time, or the later one the earlier time.
+func elapsed(from, to time.Time) time.Duration {
+	d := to.Sub(from)
+	if d < 0 || d == math.MaxInt64 {
+		return 0
+	}
+	return d
 }

@@ -69,7 +69,7 @@ func (a *Analyzer) plausible() bool {
 	p := a.p
 	h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
 	if h != nil {
-		p.Flow = &h.conn.Flow
+		p.Flow = h.conn.Flow
 		if st := &h.conn.dir[h.from]; h.service == a.info.Service && a.info.Request() && st.open && p.BTH.PSN == st.pos {
 			return true
 		}

@@ -70,7 +70,7 @@ func (l *line) op(info *bth.OpcodeInfo) *line {
 
 // latency says how long m took.
 func (l *line) latency(m *Message) *line {
-	if l.quiet || !m.Done {
+	if l.quiet || !m.HasLatency() {
 		return l
 	}
 	l.b = appendLasting(append(l.b, ", "...), int64(m.Latency()))

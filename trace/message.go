@@ -29,14 +29,22 @@ type Message struct {
 
 	// WR and WC are what gorxe itself noted in a trace of its own: the work request and the completion it led to.
 	WR, WC string
+
+	chosen bool // a Pipeline has shown a packet of it
 }
 
-// Latency is the time from the first packet to the answer to the last; 0 while there is none.
+// Latency is the time from the first packet to the answer to the last; 0 while there is none, and where HasLatency is false.
 func (m *Message) Latency() time.Duration {
 	if !m.Done {
 		return 0
 	}
-	return m.End.Sub(m.Begin)
+	return elapsed(m.Begin, m.End)
+}
+
+// HasLatency reports whether the message was answered, and the times in the capture tell after how long. They do not where the
+// capture has no times, or its times go back.
+func (m *Message) HasLatency() bool {
+	return m.Latency() > 0 || m.Done && !m.End.IsZero() && m.End.Equal(m.Begin)
 }
 
 // arrived ends a message of an unreliable connection: nobody answers it.
@@ -99,6 +107,9 @@ func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
 	}
 	a.use.works -= q.n
 	*q = works{ring: q.ring}
+	if len(q.ring) > smallRing {
+		q.ring = nil // as many messages may never be open again
+	}
 	clear(q.ring)
 }
 

@@ -184,15 +184,17 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 			a.giveUp(&c.dir[j], "", false)
 			a.use.records -= len(c.dir[j].recs)
 			c.dir[j] = d.dir[i]
-			c.dir[j].works.adopt(&c.Flow, j)
+			c.dir[j].works.adopt(c.Flow, j)
 		} else {
 			a.giveUp(&d.dir[i], "the connection began anew", false)
 			a.use.records -= len(d.dir[i].recs)
 		}
+		d.dir[i] = stream{} // taken over or given back: d has no claim on it
 		c.ce[j] = max(c.ce[j], d.ce[i])
 		c.tell[j] = c.tell[j] || d.tell[i]
 	}
-	f, g := &c.Flow, &d.Flow
+	f, g := c.Flow, d.Flow
+	f.chosen = f.chosen || g.chosen
 	f.Packets += g.Packets
 	f.Bytes += g.Bytes
 	f.Payload += g.Payload

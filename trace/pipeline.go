@@ -163,57 +163,52 @@ func (p *Pipeline) failed(err error) {
 	}
 }
 
-// endings are the messages and flows of which a [Pipeline] chose a packet, until they end: outputs are told then.
+// endings are the messages and flows that end by the packet in hand: outputs are told of those of which a [Pipeline] chose a
+// packet. That is noted in the messages and flows themselves, so that nothing here keeps one that never ends.
 type endings struct {
 	of       Options // of the pipeline: its functions are called, too
-	messages map[*Message]bool
-	flows    map[*Flow]bool
-
-	endedMessages []*Message // by the packet in hand, in their order
-	endedFlows    []*Flow
+	messages []*Message
+	flows    []*Flow
 }
 
 func (e *endings) message(m *Message) {
-	e.endedMessages = append(e.endedMessages, m)
+	e.messages = append(e.messages, m)
 	if e.of.Message != nil {
 		e.of.Message(m)
 	}
 }
 
 func (e *endings) flow(f *Flow) {
-	e.endedFlows = append(e.endedFlows, f)
+	e.flows = append(e.flows, f)
 	if e.of.Flow != nil {
 		e.of.Flow(f)
 	}
 }
 
-// choose notes that k is shown.
+// choose notes that k is shown. A message that had ended before k is not told again.
 func (e *endings) choose(k *Packet) {
-	if e.messages == nil {
-		e.messages, e.flows = map[*Message]bool{}, map[*Flow]bool{}
-	}
 	if k.Message != nil {
-		e.messages[k.Message] = true
+		k.Message.chosen = true
 	}
 	if k.Flow != nil {
-		e.flows[k.Flow] = true
+		k.Flow.chosen = true
 	}
 }
 
 // tellEnded hands what has ended since the last call to the outputs.
 func (p *Pipeline) tellEnded() {
 	e := &p.ended
-	for _, m := range e.endedMessages {
-		if e.messages[m] {
+	for _, m := range e.messages {
+		if m.chosen {
 			each(p, func(o messageOutput) error { return o.Message(m) })
 		}
-		delete(e.messages, m)
 	}
-	for _, f := range e.endedFlows {
-		if e.flows[f] {
+	for _, f := range e.flows {
+		if f.chosen {
 			each(p, func(o flowOutput) error { return o.Flow(f) })
 		}
-		delete(e.flows, f)
 	}
-	e.endedMessages, e.endedFlows = e.endedMessages[:0], e.endedFlows[:0]
+	clear(e.messages)
+	clear(e.flows)
+	e.messages, e.flows = e.messages[:0], e.flows[:0]
 }

@@ -63,7 +63,7 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 	a.learnMTU(c)
 	a.learnSpan(c, st, w)
 	if r := st.at(w.first); s == w.first && r != nil && r.times == 1 && s.Diff(w.high) >= 0 {
-		c.RTT.add(a.at - r.at)
+		a.roundTrip(c, r.at)
 	}
 	switch d := s.Diff(w.high); {
 	case d < 0:
@@ -148,7 +148,7 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	}
 	w.value = found
 	if r := st.at(w.first); r != nil && r.times == 1 && w.answers == 1 {
-		c.RTT.add(a.at - r.at)
+		a.roundTrip(c, r.at)
 	}
 	if !w.over {
 		w.resp = w.end

@@ -163,7 +163,7 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	w.open = a.info.Pos == bth.First || a.info.Pos == bth.Middle
 	w.request = p.Number
 	w.m = &Message{
-		Number: int(c.Messages), Flow: &c.Flow, From: from, Op: w.op, Verb: verb(a.info),
+		Number: int(c.Messages), Flow: c.Flow, From: from, Op: w.op, Verb: verb(a.info),
 		First: w.first, Last: w.end.Sub(1), Begin: p.Time, Frames: [2]int{p.Number, p.Number}, Partial: !a.info.Starts(),
 	}
 	switch {

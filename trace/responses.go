@@ -143,7 +143,7 @@ func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
 // come, and how many messages are done by it.
 func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, done int) {
 	if r := st.at(end.Sub(1)); r != nil && r.times == 1 && r.ackReq && st.una.Diff(end) < 0 {
-		c.RTT.add(a.at - r.at)
+		a.roundTrip(c, r.at)
 	}
 	q := &st.works
 	for i := q.done; i < q.n; i++ {

@@ -182,6 +182,9 @@ type works struct {
 // kept is how many messages are remembered after their end, for what is repeated of them.
 const kept = 64
 
+// smallRing is the length that a ring of messages may keep whatever is in it: enough for those kept, and some more.
+const smallRing = 2 * kept
+
 func (q *works) get(i int) *work { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
 func (q *works) newest() *work {
@@ -236,8 +239,8 @@ func (q *works) drop() {
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.n--
 	q.done = max(0, q.done-1)
-	if len(q.ring) > 8*kept && q.n <= kept {
-		q.resize(2 * kept)
+	if n := len(q.ring); n > smallRing && q.n <= n/4 {
+		q.resize(n / 2)
 	}
 }
 

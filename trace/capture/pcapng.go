@@ -29,6 +29,7 @@ const (
 	blockOverhead  = 12 // type, length, length again
 
 	maxInterfaces = 1 << 16
+	maxComments   = 1024 // of a frame: a block has room for 250,000, and gorxe's own traces have a few for each packet
 )
 
 // Options that are looked at.
@@ -242,14 +243,21 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	return p.options(rest, func(code uint16, v []byte) {
+	comments := 0
+	err = p.options(rest, func(code uint16, v []byte) {
 		switch {
 		case code == optComment:
-			f.Comments = append(f.Comments, text(v))
+			if comments++; comments < maxComments {
+				f.Comments = append(f.Comments, text(v))
+			}
 		case code == optPacketFlags && len(v) == 4:
 			f.Direction = [...]Direction{Unknown, Inbound, Outbound, Unknown}[p.order.u32(v)&3]
 		}
 	})
+	if n := comments - len(f.Comments); n > 0 {
+		f.Comments = append(f.Comments, fmt.Sprintf("further comments on this frame, left out by gorxe: %d", n))
+	}
+	return err
 }
 
 // simple reads a simple packet block: it is of the first interface and has no time.
@@ -282,11 +290,20 @@ func (p *pcapng) iface(index uint32) (*interfaceBlock, error) {
 	return &p.ifaces[index], nil
 }
 
+// maxSeconds is the latest time that a frame may have: nanoseconds since 1970 have 63 bits.
+const maxSeconds = math.MaxInt64/int64(time.Second) - 1
+
+// time returns the time of a frame, none if it is before 1970 or after 2262: nobody's clock shows it, and the distance to another
+// need not fit in a [time.Duration].
 func (i *interfaceBlock) time(ts uint64) time.Time {
 	seconds, rest := ts/i.perSecond, ts%i.perSecond
 	hi, lo := bits.Mul64(rest, 1e9)
 	nanos, _ := bits.Div64(hi, lo, i.perSecond)
-	return time.Unix(int64(min(seconds, math.MaxInt32<<8))+min(max(i.offset, -1<<40), 1<<40), int64(nanos)).UTC()
+	at := int64(min(seconds, 1<<41)) + min(max(i.offset, -1<<40), 1<<40)
+	if at < 0 || at > maxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(at, int64(nanos)).UTC()
 }
 
 func tooShort(what string, got, want int) error {

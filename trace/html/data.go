@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -97,7 +98,7 @@ func flowOf(f *trace.Flow) flow {
 	}
 	fact("Packets", fmt.Sprintf("%d, %s", f.Packets, size(f.Bytes)))
 	fact("Payload", size(f.Payload))
-	if took := f.Last.Sub(f.Begin); took > 0 {
+	if took := f.Last.Sub(f.Begin); took > 0 && took != math.MaxInt64 {
 		fact("Lasted", lasted(took))
 		fact("Goodput", fmt.Sprintf("%.3g Mbit/s", float64(f.Payload)*8e3/float64(took.Nanoseconds())))
 	}
@@ -153,7 +154,11 @@ func messageOf(m *trace.Message) message {
 	switch {
 	case m.Done:
 		fact("PSN", fmt.Sprintf("%d to %d", m.First, m.Last))
-		fact("Answered after", lasted(m.Latency()))
+		after := "a time that is not known"
+		if m.HasLatency() {
+			after = lasted(m.Latency())
+		}
+		fact("Answered after", after)
 	default:
 		fact("PSN", fmt.Sprintf("from %d on", m.First))
 		fact("Answered", "no")

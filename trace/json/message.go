@@ -40,7 +40,10 @@ func messageOf(m *trace.Message) *message {
 		o.Flow = m.Flow.Number
 	}
 	if m.Done {
-		o.LastPSN, o.End, o.Latency = &m.Last, instant(m.End), new(m.Latency().Nanoseconds())
+		o.LastPSN, o.End = &m.Last, instant(m.End)
+	}
+	if m.HasLatency() {
+		o.Latency = new(m.Latency().Nanoseconds())
 	}
 	return o
 }

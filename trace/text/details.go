@@ -16,7 +16,12 @@ const (
 
 // details writes the fields of a packet, one a line, and the bytes that they are in if they are asked for.
 func (w *Writer) details(p *trace.Packet) {
-	for _, c := range p.Comments {
+	comments := p.Comments
+	if p.Part > 1 && p.Number == w.commented { // they are the frame's, which may hold thousands of packets
+		comments = nil
+	}
+	w.commented = p.Number
+	for _, c := range comments {
 		w.s(indent)
 		w.start(dim)
 		w.s("comment: ")

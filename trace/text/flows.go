@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (t *Flows) began(f *trace.Flow) []string {
 func throughput(f *trace.Flow) string {
 	s := count(f.Messages, "message") + ", " + count(f.Packets, "packet") + ", " + size(f.Payload)
 	took := f.Last.Sub(f.Begin)
-	if took <= 0 {
+	if took <= 0 || took == math.MaxInt64 { // one of them is not known
 		return s
 	}
 	s += " in " + short(took)

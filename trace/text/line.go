@@ -1,6 +1,7 @@
 package text
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +85,7 @@ func (w *Writer) time(p *trace.Packet) {
 	d := p.Time.Sub(w.begin)
 	if d < 0 { // a capture of several interfaces may go back
 		w.b = append(w.b, '-')
-		d = -d
+		d = -max(d, -math.MaxInt64)
 	}
 	w.b = strconv.AppendInt(w.b, int64(d/time.Second), 10)
 	w.b = append(w.b, '.')

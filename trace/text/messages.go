@@ -17,6 +17,7 @@ type Messages struct {
 	w     *bufio.Writer
 	paint paint
 	begin time.Time
+	begun bool
 }
 
 // NewMessages returns a writer of messages, which begins with a line of headings. coloured asks for escape sequences for a terminal.
@@ -31,15 +32,15 @@ func (t *Messages) Packet(*trace.Packet) error { return nil }
 
 // Message writes the line of m.
 func (t *Messages) Message(m *trace.Message) error {
-	if t.begin.IsZero() {
-		t.begin = m.Flow.Begin
+	if !t.begun {
+		t.begin, t.begun = m.Flow.Begin, true
 		if err := t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames", ""); err != nil {
 			return err
 		}
 	}
 	from, to := m.Flow.Ends[m.From], m.Flow.Ends[1-m.From]
 	latency := "-"
-	if m.Done {
+	if m.HasLatency() {
 		latency = short(m.Latency())
 	}
 	return t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()), m.Verb, end(from)+arrow+end(to),

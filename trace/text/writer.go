@@ -30,6 +30,8 @@ type Writer struct {
 	fields []fields.Field
 	err    error
 
+	commented int // the latest frame whose comments were written
+
 	teacher *lesson.Teacher // nil without Options.Explain
 }
 

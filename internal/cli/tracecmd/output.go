@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
@@ -19,7 +18,7 @@ import (
 type output struct {
 	asked  func(*params) bool
 	stdout bool // it goes there: of those only the first that is asked for is used
-	open   func(*app.App, *params) ([]trace.Output, finish, error)
+	open   func(*app.App, *params, *files) ([]trace.Output, finish, error)
 }
 
 // finish writes what can only be written when all was shown, and closes the file; nil does nothing.
@@ -36,20 +35,32 @@ var outputs = []output{
 
 // open opens the outputs that p asks for.
 func (t *tracing) open(a *app.App, p *params) error {
-	used := false
+	var chosen []output
+	used := false // standard output
 	for _, o := range outputs {
 		if !o.asked(p) || o.stdout && used {
 			continue
 		}
 		used = used || o.stdout
-		out, finish, err := o.open(a, p)
+		chosen = append(chosen, o)
+	}
+	if used || p.pcapng == "-" {
+		t.files.use(a.Stdout, "standard output, which is written as well")
+	}
+	for _, o := range chosen {
+		out, finish, err := o.open(a, p, &t.files)
 		if err != nil {
-			return errors.Join(err, t.finish())
+			t.files.abandon()
+			return err
 		}
 		t.Outputs = append(t.Outputs, out...)
 		if finish != nil {
 			t.finishes = append(t.finishes, finish)
 		}
+	}
+	if err := t.files.empty(); err != nil {
+		t.files.abandon()
+		return err
 	}
 	return nil
 }
@@ -63,14 +74,14 @@ func (t *tracing) finish() error {
 	return errors.Join(errs...)
 }
 
-func openText(a *app.App, p *params) ([]trace.Output, finish, error) {
+func openText(a *app.App, p *params, _ *files) ([]trace.Output, finish, error) {
 	return []trace.Output{text.NewWriter(a.Stdout, text.Options{
 		Fields: p.verbose, Hex: p.hex, Payload: p.payload, Explain: p.explain, Colour: app.NewStyle(a.Stdout).On,
 	})}, nil, nil
 }
 
 // openLines writes a line a message, a line a flow, or first the one and then the other.
-func openLines(a *app.App, p *params) (out []trace.Output, _ finish, _ error) {
+func openLines(a *app.App, p *params, _ *files) (out []trace.Output, _ finish, _ error) {
 	coloured := app.NewStyle(a.Stdout).On
 	if p.messages {
 		out = append(out, text.NewMessages(a.Stdout, coloured))
@@ -87,7 +98,7 @@ type jsonOutput struct {
 	packets, messages, flows bool
 }
 
-func openJSON(a *app.App, p *params) ([]trace.Output, finish, error) {
+func openJSON(a *app.App, p *params, _ *files) ([]trace.Output, finish, error) {
 	w := json.NewWriter(bufio.NewWriterSize(a.Stdout, 64<<10))
 	w.Payload = p.payload
 	all := !p.messages && !p.flows
@@ -116,12 +127,12 @@ func (o *jsonOutput) Flow(f *trace.Flow) error {
 }
 
 // openHTML creates the file first: a missing permission is reported before a long capture is read.
-func openHTML(a *app.App, p *params) ([]trace.Output, finish, error) {
+func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 	title := standardInput
 	if p.source != "" && p.source != "-" {
 		title = filepath.Base(p.source)
 	}
-	file, err := createBeside(p.source, "--html", p.html)
+	file, err := s.create("--html", p.html)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +154,7 @@ func openHTML(a *app.App, p *params) ([]trace.Output, finish, error) {
 
 // openPcapng writes the capture again, with what was found as comments. Frames without packets are
 // written, too, so that the frames after them keep their numbers.
-func openPcapng(a *app.App, p *params) ([]trace.Output, finish, error) {
+func openPcapng(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 	o := pcapng.Options{
 		Application: "gorxe " + app.BuildVersion(),
 		Description: "frames of a capture, with what gorxe found in them as comments",
@@ -151,23 +162,9 @@ func openPcapng(a *app.App, p *params) ([]trace.Output, finish, error) {
 	if p.pcapng == "-" {
 		return []trace.Output{pcapng.NewPackets(a.Stdout, o)}, nil, nil
 	}
-	file, err := createBeside(p.source, "--pcapng", p.pcapng)
+	file, err := s.create("--pcapng", p.pcapng)
 	if err != nil {
 		return nil, nil, err
 	}
 	return []trace.Output{pcapng.NewPackets(file, o)}, file.Close, nil
-}
-
-// createBeside makes the file that a flag names, unless it is the capture.
-func createBeside(capture, flag, name string) (*os.File, error) {
-	x, err1 := os.Stat(capture)
-	y, err2 := os.Stat(name)
-	if err1 == nil && err2 == nil && os.SameFile(x, y) {
-		return nil, fmt.Errorf("%s %s: that is the capture itself; name another file", flag, name)
-	}
-	file, err := os.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return file, nil
 }

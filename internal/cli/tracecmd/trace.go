@@ -138,11 +138,12 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	if p.live.daemon {
 		return runDaemonTrace(ctx, a, p, t)
 	}
-	in, name, err := openCapture(a, p.source)
+	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	t.files.input(in)
 	// A trace holds little and makes much garbage: a fifth of the time goes by collecting it as often as is usual.
 	if _, chosen := os.LookupEnv("GOGC"); !chosen {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -157,8 +158,8 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		}
 		return t.run(ctx, r)
 	}
-	if name == standardInput {
-		err = untilSilent(ctx, read)
+	if name == standardInput || isPipe(in) {
+		err = untilSilent(ctx, in, read)
 	} else {
 		err = read(ctx)
 	}
@@ -172,7 +173,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 const standardInput = "standard input"
 
 // openCapture opens the file, or standard input.
-func openCapture(a *app.App, source string) (io.ReadCloser, string, error) {
+func openCapture(ctx context.Context, a *app.App, source string) (io.ReadCloser, string, error) {
 	if source == "" || source == "-" {
 		if source == "" && isTerminalReader(a.Stdin) {
 			return nil, "", app.Usagef("trace needs a FILE, or a capture in standard input")
@@ -182,11 +183,45 @@ func openCapture(a *app.App, source string) (io.ReadCloser, string, error) {
 		}
 		return io.NopCloser(a.Stdin), standardInput, nil
 	}
-	f, err := os.Open(source)
+	f, err := openUntil(ctx, source)
 	if err != nil {
 		return nil, "", err
 	}
 	return f, source, nil
+}
+
+// openUntil opens a file as long as ctx lasts: to open a FIFO waits for one that writes to it.
+func openUntil(ctx context.Context, name string) (*os.File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	result := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(name)
+		result <- opened{f, err}
+	}()
+	select {
+	case r := <-result:
+		return r.f, r.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if r := <-result; r.err == nil {
+			r.f.Close()
+		}
+	}()
+	return nil, fmt.Errorf("%s: %w", name, ctx.Err())
+}
+
+// isPipe reports whether r is a file that may have more to read later.
+func isPipe(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && !info.Mode().IsRegular()
 }
 
 func isTerminalReader(r io.Reader) bool {
@@ -201,6 +236,7 @@ func isTerminalReader(r io.Reader) bool {
 // tracing is a capture being read, with the files that are written of it.
 type tracing struct {
 	trace.Pipeline
+	files    files
 	finishes []finish
 }
 
@@ -230,9 +266,9 @@ func (f *flushing) Read(b []byte) (int, error) {
 // last frames still to write.
 const interruptGrace = time.Second
 
-// untilSilent reads a pipe to its end, also when it is interrupted. One that goes on after that is left alone, with the read
-// that may wait for it for ever; the outputs have what came.
-func untilSilent(ctx context.Context, read func(context.Context) error) error {
+// untilSilent reads the pipe in to its end, also when it is interrupted. One that goes on after that is left alone. If it cannot be
+// told to end, as standard input mostly cannot, a read may wait for it for ever; the outputs have what came.
+func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- read(context.WithoutCancel(ctx)) }()
 	select {
@@ -243,6 +279,9 @@ func untilSilent(ctx context.Context, read func(context.Context) error) error {
 	select {
 	case <-done:
 	case <-time.After(interruptGrace):
+		if f, ok := in.(*os.File); ok && f.SetReadDeadline(time.Now()) == nil {
+			<-done
+		}
 	}
 	return ctx.Err()
 }
