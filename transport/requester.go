@@ -174,3 +174,88 @@ func (c *RC) ackTimeout(now Time) {
 	c.goBack()
 	r.wentBack = false
 }
+
+// A cursor is the position in the send queue of a packet that is to be emitted.
+type cursor struct {
+	psn    bth.PSN
+	index  uint32 // of the work request in the send queue, free-running
+	packet uint32 // of the work request, from 0
+	repair bool   // sent again out of turn: new packets go on behind it
+}
+
+// span is the PSNs from first up to but not end. It is empty where they are equal.
+type span struct{ first, end bth.PSN }
+
+func (s span) empty() bool { return s.first == s.end }
+
+// locate returns the position of psn, which was sent and is not acknowledged.
+func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
+	at = cursor{psn: psn, index: c.qp.SQ.Head()}
+	for {
+		w = c.qp.SQ.At(at.index)
+		if at.packet = distance(w.FirstPSN, psn); at.packet < w.Packets {
+			return at, w
+		}
+		at.index++
+	}
+}
+
+// room returns how many PSNs from psn on may be outstanding.
+func (r *requester) room(psn bth.PSN) uint32 {
+	used := distance(r.una, psn)
+	if used >= r.window {
+		return 0
+	}
+	return r.window - used
+}
+
+// maxOutstanding is the most PSNs of which one can still be told from a duplicate.
+const maxOutstanding = 1<<23 - 1
+
+// space returns how many packets of SENDs and WRITEs from psn on may be. While one is repaired, a
+// peer that keeps has what came after it, which is not on its way any more: as many again may be.
+func (r *requester) space(psn bth.PSN) uint32 {
+	used, most := distance(r.una, psn), r.window
+	if r.asked && r.proven {
+		most = min(2*most, maxOutstanding)
+	}
+	if used >= most {
+		return 0
+	}
+	return most - used
+}
+
+// fits reports whether the request for a READ chunk of n PSNs from psn on may leave. A chunk cannot be
+// made smaller, so one is always allowed where nothing before it is outstanding.
+func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) || psn == r.una }
+
+// outstanding returns how many PSNs are.
+func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
+
+// regulate takes over the window that the congestion control allows now.
+func (r *requester) regulate() { r.window = max(1, r.cc.Window()) }
+
+// acked tells the congestion control that una has moved by n PSNs.
+func (c *RC) acked(now Time, n uint32) {
+	r := &c.req
+	r.cc.OnAck(now, Ack{PSNs: n, Limited: r.limited, Grows: c.peer != peerRxe})
+	r.limited = false
+	r.regulate()
+}
+
+// naked tells the congestion control of a NAK that is obeyed.
+func (r *requester) naked(now Time, kind LossKind) {
+	r.cc.OnLoss(now, Loss{kind, r.outstanding()})
+	r.regulate()
+}
+
+// notified takes a congestion notification packet.
+func (c *RC) notified(now Time) Verdict {
+	if !c.req.started {
+		return WrongState
+	}
+	c.count.CNPsTaken++
+	c.req.cc.OnCNP(now)
+	c.req.regulate()
+	return CongestionNotified
+}

@@ -6,6 +6,67 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
+// count against max_rd_atomic.
+func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
+	if c.req.room(at.psn) == 0 {
+		return 0
+	}
+	p := c.packetOf(bth.RCFlush, at.psn)
+	p.AckReq = true
+	p.FETH = bth.FETH{Type: uint8(w.Flush.Type), Level: uint8(w.Flush.Level)}
+	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: w.RKey, DMALen: w.Flush.Length}
+	f := x.frame(p, 0)
+	if f == nil {
+		return 0
+	}
+	f.Seal = c.flushSeal()
+	c.req.sinceAck = 0
+	return 1
+}
+
+// SealRxeFlush in a frame's Seal asks for the ICRC that Linux rxe expects of a FLUSH
+// ([bth.ICRCRxeFlush]).
+const SealRxeFlush = 1
+
+// flushSeal is the seal of a FLUSH that leaves. Linux rxe drops one with the ICRC of the
+// rule without a word, as others do with rxe's. It is told by its packets, in which it never
+// sets MigReq; as long as none has come, the two take turns from retry to retry.
+func (c *RC) flushSeal() uint8 {
+	r := &c.req
+	if c.peer == peerRxe || c.peer == peerUnknown && (r.retryCnt-r.retries)%2 == 1 {
+		return SealRxeFlush
+	}
+	return 0
+}
+
+// sendAtomicWrite emits an ATOMIC WRITE and returns the PSNs taken, 0 or 1.
+func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
+	if !c.readSlot(at) {
+		return 0
+	}
+	took := c.sendPacket(x, w, at)
+	if took > 0 {
+		c.req.takeReadSlot(at)
+	}
+	return took
+}
+
+// emptyResponse takes the answer to the FLUSH or ATOMIC WRITE at the head of the queue: a
+// READ response without data (IBA A19).
+func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	if info.Pos != bth.Only {
+		c.fail(qp.WCBadRespErr)
+		return BadResponse
+	}
+	if len(p.Payload) > 0 {
+		c.fail(qp.WCLocLenErr)
+		return BadResponse
+	}
+	c.acknowledge(now, p.PSN.Add(1))
+	return Accepted
+}
+
 // flushSlots is how many FLUSHes can wait for their answers to be sent. Their number is not
 // agreed between the ends; one too many is treated as lost.
 const flushSlots = 16
