@@ -1,8 +1,13 @@
 package region
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 )
 
 // Directory is what the region without a name has in it, as JSON.
@@ -21,19 +26,97 @@ type Entry struct {
 // maxDirectory is the longest directory that a client reads, in bytes.
 const maxDirectory = 16 << 20
 
-// parseDirectory reads a directory. Its words are for people's terminals, so they are checked.
+// Bounds on what a directory of that length may hold: short entries take many times the memory of their text.
+const (
+	maxEntries   = 1 << 16
+	maxEntryText = 4 << 10 // bytes
+)
+
+// parseDirectory reads a directory, entry by entry. Its words are for people's terminals, so they are checked.
 func parseDirectory(text []byte) (*Directory, error) {
-	var d Directory
-	if err := json.Unmarshal(text, &d); err != nil {
+	p := directoryParser{dec: json.NewDecoder(bytes.NewReader(text))}
+	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("%w: its directory: %w", ErrProtocol, err)
 	}
-	for i := range d.Regions {
-		e := &d.Regions[i]
-		for _, word := range append([]string{e.Name, e.Kind}, e.Access...) {
-			if err := CheckName(word); err != nil {
-				return nil, fmt.Errorf("%w: its directory: %w", ErrProtocol, err)
-			}
+	return &p.d, nil
+}
+
+type directoryParser struct {
+	dec *json.Decoder
+	d   Directory
+}
+
+func (p *directoryParser) parse() error {
+	if err := p.expect('{'); err != nil {
+		return err
+	}
+	for p.dec.More() {
+		key, err := p.dec.Token()
+		if err != nil {
+			return err
+		}
+		if name, _ := key.(string); strings.EqualFold(name, "regions") {
+			err = p.regions()
+		} else {
+			err = p.dec.Decode(&json.RawMessage{}) // of another version
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return &d, nil
+	if err := p.expect('}'); err != nil {
+		return err
+	}
+	if _, err := p.dec.Token(); err != io.EOF {
+		return cmp.Or(err, errors.New("something follows it"))
+	}
+	return nil
+}
+
+func (p *directoryParser) expect(want json.Delim) error {
+	t, err := p.dec.Token()
+	if err != nil {
+		return err
+	}
+	if t != want {
+		return fmt.Errorf("something else is in the place of %q", rune(want)) // and not shown: it may be anything
+	}
+	return nil
+}
+
+func (p *directoryParser) regions() error {
+	if err := p.expect('['); err != nil {
+		return err
+	}
+	p.d.Regions = []Entry{}
+	for p.dec.More() {
+		if len(p.d.Regions) == maxEntries {
+			return fmt.Errorf("it has more than %d regions", maxEntries)
+		}
+		var text json.RawMessage
+		if err := p.dec.Decode(&text); err != nil {
+			return err
+		}
+		if len(text) > maxEntryText {
+			return fmt.Errorf("an entry has %d bytes, this end reads %d", len(text), maxEntryText)
+		}
+		var e Entry
+		if err := json.Unmarshal(text, &e); err != nil {
+			return err
+		}
+		if err := e.check(); err != nil {
+			return err
+		}
+		p.d.Regions = append(p.d.Regions, e)
+	}
+	return p.expect(']')
+}
+
+func (e *Entry) check() error {
+	for _, word := range append([]string{e.Name, e.Kind}, e.Access...) {
+		if err := CheckName(word); err != nil {
+			return err
+		}
+	}
+	return nil
 }
