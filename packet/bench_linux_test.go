@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,8 +21,8 @@ func BenchmarkUDP(b *testing.B) {
 	for _, size := range []int{64, 1024, 4096} {
 		for _, o := range offloads {
 			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.name), func(b *testing.B) {
-				hosts := newTestNet(b, 9000, 0)
-				benchTurns(b, listenIn(b, hosts.Left, leftIPv4, o.opts), listenIn(b, hosts.Right, rightIPv4, o.opts), size)
+				hosts := linktest.NewNet(b, 9000, 0)
+				benchTurns(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.opts), listenIn(b, hosts.Right, linktest.RightIPv4, o.opts), size)
 			})
 		}
 	}
@@ -32,7 +33,7 @@ func BenchmarkPipe(b *testing.B) {
 	for _, size := range []int{64, 1024, 4096} {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
 			n := packet.NewPipeNet()
-			benchTurns(b, openPipe(b, n, "192.0.2.1"), openPipe(b, n, "192.0.2.2"), size)
+			benchTurns(b, linktest.OpenPipe(b, n, "192.0.2.1"), linktest.OpenPipe(b, n, "192.0.2.2"), size)
 		})
 	}
 }
@@ -48,8 +49,8 @@ func BenchmarkUDPStream(b *testing.B) {
 	}
 	for _, o := range offloads {
 		b.Run(fmt.Sprintf("veth/4096 bytes/%s", o.name), func(b *testing.B) {
-			hosts := newTestNet(b, 9000, 0)
-			benchStream(b, listenIn(b, hosts.Left, leftIPv4, o.opts), listenIn(b, hosts.Right, rightIPv4, o.opts), 4096)
+			hosts := linktest.NewNet(b, 9000, 0)
+			benchStream(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.opts), listenIn(b, hosts.Right, linktest.RightIPv4, o.opts), 4096)
 		})
 	}
 }
@@ -185,8 +186,8 @@ func BenchmarkRaw(b *testing.B) {
 			opts packet.RawOptions
 		}{{"offloads", packet.RawOptions{}}, {"no GSO", packet.RawOptions{NoGSO: true}}} {
 			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.name), func(b *testing.B) {
-				hosts := newTestNet(b, 9000, 0)
-				benchTurns(b, listenRawIn(b, hosts.Left, leftIPv4, o.opts), listenRawIn(b, hosts.Right, rightIPv4, o.opts), size)
+				hosts := linktest.NewNet(b, 9000, 0)
+				benchTurns(b, listenRawIn(b, hosts.Left, linktest.LeftIPv4, o.opts), listenRawIn(b, hosts.Right, linktest.RightIPv4, o.opts), size)
 			})
 		}
 	}

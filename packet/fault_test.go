@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 )
 
 // faultRun sends frames one batch of each at a time through a fault link and returns what arrived within the given
@@ -20,7 +21,7 @@ import (
 func faultRun(t *testing.T, cfg packet.FaultConfig, frames, each int, wait time.Duration) (got []packet.Received, c packet.FaultCounters) {
 	synctest.Test(t, func(t *testing.T) {
 		n := packet.NewPipeNet()
-		a, b := packet.Fault(openPipe(t, n, "192.0.2.1"), cfg), openPipe(t, n, "192.0.2.2")
+		a, b := packet.Fault(linktest.OpenPipe(t, n, "192.0.2.1"), cfg), linktest.OpenPipe(t, n, "192.0.2.2")
 		go func() {
 			rb := packet.NewRecvBatch(8)
 			for b.Recv(rb) == nil {
@@ -35,7 +36,7 @@ func faultRun(t *testing.T, cfg packet.FaultConfig, frames, each int, wait time.
 			for k := range each {
 				texts = append(texts, frameText(i+k))
 			}
-			mustSend(t, a, b.Local(), texts...)
+			linktest.MustSend(t, a, b.Local(), texts...)
 		}
 		time.Sleep(wait)
 		synctest.Wait()
@@ -108,9 +109,9 @@ func TestFaultsInOneDirectionLeaveTheOtherAlone(t *testing.T) {
 		{"in what is sent", packet.FaultConfig{Duplicate: 0.5}, packet.FaultConfig{}, true},
 	} {
 		n := packet.NewPipeNet()
-		below := &preparedLink{Link: openPipe(t, n, "192.0.2.1")}
-		l, peer := packet.FaultBoth(below, test.send, test.recv), openPipe(t, n, "192.0.2.2")
-		mustSend(t, l, peer.Local(), "one", "two")
+		below := &preparedLink{Link: linktest.OpenPipe(t, n, "192.0.2.1")}
+		l, peer := packet.FaultBoth(below, test.send, test.recv), linktest.OpenPipe(t, n, "192.0.2.2")
+		linktest.MustSend(t, l, peer.Local(), "one", "two")
 		if got := l.Caps().GSO; got == test.lone {
 			t.Errorf("%s: GSO is %v", test.name, got)
 		}
@@ -120,11 +121,11 @@ func TestFaultsInOneDirectionLeaveTheOtherAlone(t *testing.T) {
 		if sent, _ := l.Counters(); sent.Frames != 2 {
 			t.Errorf("%s: %d frames counted, want 2", test.name, sent.Frames)
 		}
-		if got := recvTexts(t, peer, 2); got[0] != "one" {
+		if got := linktest.RecvTexts(t, peer, 2); got[0] != "one" {
 			t.Errorf("%s: %q arrived", test.name, got)
 		}
 		l.Close()
-		if err := sendTo(t, l, peer.Local(), "three"); !errors.Is(err, net.ErrClosed) {
+		if err := linktest.SendTo(t, l, peer.Local(), "three"); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: after Close: %v", test.name, err)
 		}
 		peer.Close()
@@ -184,15 +185,15 @@ func TestFaultReorderReleasesTheLastFrame(t *testing.T) {
 
 func TestFaultFlushReleasesAll(t *testing.T) {
 	n := packet.NewPipeNet()
-	a, b := packet.Fault(openPipe(t, n, "192.0.2.1"), packet.FaultConfig{Delay: time.Hour}), openPipe(t, n, "192.0.2.2")
-	mustSend(t, a, b.Local(), allTexts(200)...)
+	a, b := packet.Fault(linktest.OpenPipe(t, n, "192.0.2.1"), packet.FaultConfig{Delay: time.Hour}), linktest.OpenPipe(t, n, "192.0.2.2")
+	linktest.MustSend(t, a, b.Local(), allTexts(200)...)
 	if err := a.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(allTexts(200), recvTexts(t, b, 200)); diff != "" {
+	if diff := cmp.Diff(allTexts(200), linktest.RecvTexts(t, b, 200)); diff != "" {
 		t.Error(diff)
 	}
-	mustSend(t, a, b.Local(), "too late")
+	linktest.MustSend(t, a, b.Local(), "too late")
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +303,11 @@ func TestFaultIsDecidedBySeedAndNumberAlone(t *testing.T) {
 
 func TestFaultOnReceive(t *testing.T) {
 	n := packet.NewPipeNet()
-	a := openPipe(t, n, "192.0.2.1")
-	b := packet.FaultBoth(openPipe(t, n, "192.0.2.2"), packet.FaultConfig{},
+	a := linktest.OpenPipe(t, n, "192.0.2.1")
+	b := packet.FaultBoth(linktest.OpenPipe(t, n, "192.0.2.2"), packet.FaultConfig{},
 		packet.FaultConfig{Seed: 7, Drop: 0.2, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2})
 	const frames = 1000
-	mustSend(t, a, b.Local(), allTexts(frames)...)
+	linktest.MustSend(t, a, b.Local(), allTexts(frames)...)
 	rb := packet.NewRecvBatch(frames)
 	if err := b.Recv(rb); err != nil {
 		t.Fatal(err)
@@ -328,11 +329,11 @@ func TestFaultOnReceive(t *testing.T) {
 func TestFaultRecvWaitsForAFrameThatIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := packet.NewPipeNet()
-		a := openPipe(t, n, "192.0.2.1")
-		b := packet.FaultBoth(openPipe(t, n, "192.0.2.2"), packet.FaultConfig{}, packet.FaultConfig{Drop: 1})
+		a := linktest.OpenPipe(t, n, "192.0.2.1")
+		b := packet.FaultBoth(linktest.OpenPipe(t, n, "192.0.2.2"), packet.FaultConfig{}, packet.FaultConfig{Drop: 1})
 		done := make(chan error)
 		go func() { done <- b.Recv(packet.NewRecvBatch(1)) }()
-		mustSend(t, a, b.Local(), "x", "y")
+		linktest.MustSend(t, a, b.Local(), "x", "y")
 		synctest.Wait()
 		select {
 		case err := <-done:
@@ -348,8 +349,8 @@ func TestFaultRecvWaitsForAFrameThatIsNotDropped(t *testing.T) {
 
 func TestFaultCountsHeldFramesTheLinkRefuses(t *testing.T) {
 	n := packet.NewPipeNet()
-	a := packet.Fault(openPipe(t, n, "192.0.2.1"), packet.FaultConfig{Delay: time.Hour})
-	mustSend(t, a, netip.MustParseAddr("2001:db8::1"), "other family")
+	a := packet.Fault(linktest.OpenPipe(t, n, "192.0.2.1"), packet.FaultConfig{Delay: time.Hour})
+	linktest.MustSend(t, a, netip.MustParseAddr("2001:db8::1"), "other family")
 	if err := a.Flush(); !errors.Is(err, packet.ErrAddressFamily) {
 		t.Errorf("Flush: %v, want ErrAddressFamily", err)
 	}
@@ -360,9 +361,9 @@ func TestFaultCountsHeldFramesTheLinkRefuses(t *testing.T) {
 
 func TestFaultAllocatesNothingInSteadyState(t *testing.T) {
 	n := packet.NewPipeNet()
-	a := packet.Fault(openPipe(t, n, "192.0.2.1"),
+	a := packet.Fault(linktest.OpenPipe(t, n, "192.0.2.1"),
 		packet.FaultConfig{Seed: 5, Drop: 0.1, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2, ReorderHold: time.Hour})
-	b := openPipe(t, n, "192.0.2.2")
+	b := linktest.OpenPipe(t, n, "192.0.2.2")
 	batch, rb := packet.NewBatch(64), packet.NewRecvBatch(256)
 	path, data := &packet.Path{Dst: b.Local()}, make([]byte, 1024)
 	one := func() {

@@ -99,7 +99,7 @@ func (l *FaultLink) expire(now *time.Time) error {
 	if refused != nil {
 		l.tx.count.Failed += uint64(refused.Refused)
 	}
-	return refused.result()
+	return refused.Result()
 }
 
 // arm sets the timer to the first frame due.

@@ -61,7 +61,7 @@ func (l *FaultLink) Caps() Caps {
 }
 
 // Stats returns the counts of the link below.
-func (l *FaultLink) Stats() Stats { return statsOf(l.Link) }
+func (l *FaultLink) Stats() Stats { return StatsOf(l.Link) }
 
 // Counters returns what was done so far to what is sent and what is received.
 func (l *FaultLink) Counters() (sent, received FaultCounters) {
@@ -95,7 +95,7 @@ func (l *FaultLink) Send(b *Batch) error {
 	for ; b.Sent < b.Len(); b.Sent++ {
 		f := b.At(b.Sent)
 		if f.Path == nil {
-			refused = refused.refuse(b, b.Sent, 1, ErrAddressFamily)
+			refused = refused.Refuse(b, b.Sent, 1, ErrAddressFamily)
 			continue
 		}
 		if err := l.send(f, now, &refused); err != nil {
@@ -106,7 +106,7 @@ func (l *FaultLink) Send(b *Batch) error {
 		return err
 	}
 	l.arm(now)
-	return refused.result()
+	return refused.Result()
 }
 
 // pass sends what nothing is done to.
@@ -137,7 +137,7 @@ func (l *FaultLink) send(f *Frame, now time.Time, refused **SendError) error {
 			if err := l.room(refused); err != nil {
 				return err
 			}
-			l.out.Next().alias(f)
+			l.out.Next().Alias(f)
 			continue
 		}
 		h := l.hold(f)

@@ -20,7 +20,7 @@ type faultReceiver struct {
 	link *FaultLink
 }
 
-func (r *faultReceiver) Stats() Stats { return statsOf(r.Receiver) }
+func (r *faultReceiver) Stats() Stats { return StatsOf(r.Receiver) }
 
 func (r *faultReceiver) Recv(rb *RecvBatch) error { return r.link.recv(r.Receiver, rb) }
 

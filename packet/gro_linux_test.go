@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -50,11 +51,11 @@ func ethtool(t testing.TB, ns netns.NsHandle, cmd, value uint32) {
 
 // The kernel joins datagrams because the UDP socket beside the packet socket asks for it.
 func TestRawReceivesWhatADeviceJoined(t *testing.T) {
-	hosts := newTestNet(t, 9000, 1)
+	hosts := linktest.NewNet(t, 9000, 1)
 	joinOnArrival(t, hosts)
-	a := listenIn(t, hosts.Left, leftIPv4, packet.UDPOptions{})
+	a := listenIn(t, hosts.Left, linktest.LeftIPv4, packet.UDPOptions{})
 	defer a.Close()
-	b := listenRawIn(t, hosts.Right, rightIPv4, packet.RawOptions{})
+	b := listenRawIn(t, hosts.Right, linktest.RightIPv4, packet.RawOptions{})
 	defer b.Close()
 	s := &sender{link: a, path: packet.Path{Dst: b.Local()}, batch: packet.NewBatch(benchBatch), data: make([]byte, 1024)}
 	rb := packet.NewRecvBatch(64)

@@ -71,7 +71,7 @@ type pipe struct {
 	mtu        int
 	hide       bool
 	id         atomic.Uint32 // last IPv4 identification given out
-	stats      stats
+	stats      Counters
 
 	mu     sync.Mutex
 	ready  sync.Cond // the queue is not empty, or closed
@@ -89,7 +89,7 @@ func (l *pipe) Caps() Caps {
 
 func (l *pipe) Local() netip.Addr { return l.addr }
 
-func (l *pipe) Stats() Stats { return l.stats.load() }
+func (l *pipe) Stats() Stats { return l.stats.Load() }
 
 // Prepare gives every IPv4 frame the next identification, or 0 where the receiver is not to see it.
 func (l *pipe) Prepare(b *Batch) {
@@ -118,13 +118,13 @@ func (l *pipe) Send(b *Batch) error {
 		size := f.Len()
 		switch {
 		case f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4():
-			refused = refused.refuse(b, b.Sent, 1, ErrAddressFamily)
+			refused = refused.Refuse(b, b.Sent, 1, ErrAddressFamily)
 			continue
-		case size+headerLen(l.addr) > l.mtu:
-			refused = refused.refuse(b, b.Sent, 1, ErrTooLong)
+		case size+HeaderLen(l.addr) > l.mtu:
+			refused = refused.Refuse(b, b.Sent, 1, ErrTooLong)
 			continue
 		}
-		l.stats.tx(1, 1, size)
+		l.stats.AddTx(1, 1, size)
 		if f.Path.Dst.IsMulticast() {
 			if !l.net.spread(f, l.bare) {
 				l.net.lost.Add(1)
@@ -132,23 +132,23 @@ func (l *pipe) Send(b *Batch) error {
 			continue
 		}
 		to := l.net.lookup(f.Path.Dst)
-		if to == nil || size+headerLen(l.addr) > to.mtu {
+		if to == nil || size+HeaderLen(l.addr) > to.mtu {
 			l.net.lost.Add(1)
 			continue
 		}
 		to.deliver(f, l.bare)
 	}
 	if refused != nil {
-		l.stats.txRefused.Add(uint64(refused.Refused))
+		l.stats.TxRefused.Add(uint64(refused.Refused))
 	}
-	return refused.result()
+	return refused.Result()
 }
 
 func (l *pipe) deliver(f *Frame, src netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.used == l.limit {
-		l.stats.rxDropped.Add(1)
+		l.stats.RxDropped.Add(1)
 		return
 	}
 	if l.used == len(l.queue) {
@@ -158,7 +158,7 @@ func (l *pipe) deliver(f *Frame, src netip.Addr) {
 	l.used++
 	*slot = Received{
 		Data: f.AppendTo(slot.Data[:0]), Src: src, Dst: l.bare, SrcPort: f.SrcPort,
-		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(), FlagsFragment: f.FlagsFragment,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(), FlagsFragment: f.FlagsFragment,
 	}
 	if !l.hide {
 		slot.HeaderSeen, slot.ID = true, f.ID
@@ -221,14 +221,14 @@ func (l *pipe) take(rb *RecvBatch) error {
 	case l.used == 0:
 		return nil
 	}
-	st, ok := rb.state.(*pipeRecv)
+	st, ok := rb.State.(*pipeRecv)
 	if !ok {
-		st = &pipeRecv{bufs: make([][]byte, rb.capacity)}
-		rb.state = st
+		st = &pipeRecv{bufs: make([][]byte, rb.Capacity())}
+		rb.State = st
 	}
 	l.taken = true
 	bytes := 0
-	for i := range min(l.used, rb.capacity) {
+	for i := range min(l.used, rb.Capacity()) {
 		slot := &l.queue[l.head]
 		rb.Frames = append(rb.Frames, *slot)
 		bytes += len(slot.Data)
@@ -239,7 +239,7 @@ func (l *pipe) take(rb *RecvBatch) error {
 	if l.used > 0 {
 		l.ready.Signal()
 	}
-	l.stats.rx(len(rb.Frames), bytes)
+	l.stats.AddRx(len(rb.Frames), bytes)
 	return nil
 }
 

@@ -10,7 +10,7 @@ type pipeMember struct{ pipe }
 
 // Join makes the link a member of group on its network.
 func (l *pipe) Join(group netip.Addr) (Receiver, error) {
-	group, err := checkGroup(l.addr, group)
+	group, err := CheckGroup(l.addr, group)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (n *PipeNet) spread(f *Frame, src netip.Addr) bool {
 	size := f.Len()
 	took := false
 	for _, m := range members {
-		if size+headerLen(m.addr) <= m.mtu {
+		if size+HeaderLen(m.addr) <= m.mtu {
 			m.deliver(f, src)
 			took = true
 		}

@@ -120,7 +120,7 @@ func (l *raw) Local() netip.Addr { return l.udp.Local() }
 
 func (l *raw) Stats() Stats {
 	s := l.rx.Stats()
-	s.Add(l.tx.stats.load())
+	s.Add(l.tx.stats.Load())
 	s.Add(l.udp.Stats())
 	return s
 }

@@ -142,8 +142,8 @@ func TestRawFramesAreUnderstoodByAPlainSocket(t *testing.T) {
 	defer conn.Close()
 	to := netip.MustParseAddr("198.18.48.3")
 	buf := make([]byte, 2048)
-	before := a.tx.stats.txFrames.Load()
-	for a.tx.stats.txFrames.Load() < before+64 {
+	before := a.tx.stats.TxFrames.Load()
+	for a.tx.stats.TxFrames.Load() < before+64 {
 		sendEqual(t, a, to, 8, 1000)
 		for range 8 {
 			if n, err := conn.Read(buf); err != nil || n != 1000 {

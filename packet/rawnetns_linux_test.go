@@ -46,14 +46,14 @@ func TestRawVeth(t *testing.T) {
 		{"from udp", 9000, 0, udp, whole, false},
 	} {
 		t.Run(n.name, func(t *testing.T) {
-			hosts := newTestNet(t, n.mtu, n.segments)
+			hosts := linktest.NewNet(t, n.mtu, n.segments)
 			if n.joined {
 				joinOnArrival(t, hosts)
 			}
-			for _, pair := range pairs {
-				t.Run(pair.name, func(t *testing.T) {
+			for _, pair := range linktest.Pairs {
+				t.Run(pair.Name, func(t *testing.T) {
 					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-						a, b = n.left(t, hosts.Left, pair.left), n.right(t, hosts.Right, pair.right)
+						a, b = n.left(t, hosts.Left, pair.Left), n.right(t, hosts.Right, pair.Right)
 						if got := a.Caps().MTU; got != n.mtu {
 							t.Errorf("MTU %d, want that of the device, %d", got, n.mtu)
 						}
@@ -61,7 +61,7 @@ func TestRawVeth(t *testing.T) {
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
-					}), atHome(hosts, pair.left))
+					}), linktest.AtHome(hosts, pair.Left))
 				})
 			}
 		})

@@ -75,20 +75,20 @@ func (s *rawSocket) takeFrames(rb *RecvBatch, st *udpRecv) {
 	for i := range st.got {
 		m := &st.msgs[i]
 		if n := st.ctl[i].parse(int(m.hdr.Controllen)).dropped; n != 0 {
-			s.stats.rxDropped.Store(uint64(n))
+			s.stats.RxDropped.Store(uint64(n))
 		}
 		b := unsafe.Slice(st.iov[i].Base, st.size)[:min(int(m.len), st.size)]
 		from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&st.names[i]))
 		msg, segment, err := decodeFrame(b, from.Hatype)
 		if err != nil || m.hdr.Flags&unix.MSG_TRUNC != 0 || s.forged(&msg, from.Ifindex) {
-			s.stats.rxMalformed.Add(1)
+			s.stats.RxMalformed.Add(1)
 			continue
 		}
 		total += len(msg.Data)
 		rb.Frames = appendSegments(rb.Frames, msg, segment)
 	}
 	if len(rb.Frames) > 0 {
-		s.stats.rx(len(rb.Frames), total)
+		s.stats.AddRx(len(rb.Frames), total)
 	}
 	st.adapt(total)
 }

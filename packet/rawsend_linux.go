@@ -13,7 +13,7 @@ import (
 // rawTx is the sending half of a raw link: one system call's worth of frames, built in place.
 type rawTx struct {
 	mu    sync.Mutex
-	stats stats
+	stats Counters
 	sendQueue
 
 	names []unix.RawSockaddrLinklayer
@@ -45,7 +45,7 @@ func (l *raw) Send(b *Batch) error {
 			}
 		}
 	}
-	return refused.result()
+	return refused.Result()
 }
 
 // build makes messages of the frames from b.Sent on. It stops where there is no room for more, or, with t.rest set, at frames
@@ -57,7 +57,7 @@ func (l *raw) build(b *Batch) (stop int) {
 	t.iov = t.iov[:0]
 	i := b.Sent
 	for i < b.Len() && t.count < sendMessages {
-		n := b.trainAt(i)
+		n := trainAt(b, i)
 		hop := l.hop(b, i, n)
 		if hop == nil {
 			t.rest = true
@@ -76,8 +76,8 @@ func (l *raw) build(b *Batch) (stop int) {
 
 // restFrom returns up to where frames are for the UDP socket when frame i is.
 func (l *raw) restFrom(b *Batch, i int) int {
-	for i += b.trainAt(i); i < b.Len(); {
-		n := b.trainAt(i)
+	for i += trainAt(b, i); i < b.Len(); {
+		n := trainAt(b, i)
 		if l.hop(b, i, n) != nil {
 			break
 		}
@@ -97,7 +97,7 @@ func (l *raw) hop(b *Batch, i, n int) *route.Hop {
 		return nil
 	}
 	hop := l.hops.To(f.Path.Dst)
-	if hop == nil || f.Len()+headerLen(l.udp.addr) > hop.MTU {
+	if hop == nil || f.Len()+HeaderLen(l.udp.addr) > hop.MTU {
 		return nil
 	}
 	return hop
@@ -109,7 +109,7 @@ func fitsOne(b *Batch, i, n int) bool {
 	first, pieces := b.At(i).Len(), 1
 	for k := range n {
 		f := b.At(i + k)
-		pieces += f.pieces()
+		pieces += piecesOf(f)
 		if size := f.Len(); size > first || size < first && k < n-1 {
 			return false
 		}
@@ -134,7 +134,7 @@ func (l *raw) message(b *Batch, i, n int, hop *route.Hop) {
 	h := encap.Header{
 		DstMAC: hop.Dst, SrcMAC: hop.Src, Src: l.udp.bare, Dst: f.Path.Dst, SrcPort: f.SrcPort,
 		ID: f.ID, FlagsFragment: f.FlagsFragment,
-		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(), FlowLabel: f.Path.FlowLabel,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(), FlowLabel: f.Path.FlowLabel,
 	}
 	head := t.heads[t.count][:]
 	clear(head[:vnetLen])
@@ -165,7 +165,7 @@ func (l *raw) flush(b *Batch, refused **SendError) error {
 		t.sent(b, from)
 		switch {
 		case dropped:
-			t.stats.txQueueFull.Add(t.drop(b))
+			t.stats.TxQueueFull.Add(t.drop(b))
 			continue
 		case err != nil:
 			return err
@@ -178,8 +178,8 @@ func (l *raw) flush(b *Batch, refused **SendError) error {
 			l.trains.Store(false)
 			return nil
 		}
-		*refused = (*refused).refuse(b, m.first, m.frames, sendError(t.errno))
-		t.stats.txRefused.Add(uint64(m.frames))
+		*refused = (*refused).Refuse(b, m.first, m.frames, sendError(t.errno))
+		t.stats.TxRefused.Add(uint64(m.frames))
 		b.Sent = m.end()
 		t.next++
 	}
@@ -196,6 +196,6 @@ func (t *rawTx) sent(b *Batch, from int) {
 		bytes += m.bytes
 		b.Sent = m.end()
 	}
-	t.stats.tx(t.calls, frames, bytes)
+	t.stats.AddTx(t.calls, frames, bytes)
 	t.calls = 0
 }

@@ -52,9 +52,9 @@ func sendEqual(t *testing.T, l Link, to netip.Addr, n, size int) {
 
 func TestRawFramesLeaveByThePacketSocket(t *testing.T) {
 	_, a, b := rawPair(t, rawCable)
-	before, byUDP := a.tx.stats.load(), a.udp.Stats()
+	before, byUDP := a.tx.stats.Load(), a.udp.Stats()
 	sendEqual(t, a, b.Local(), 32, 4096)
-	after := a.tx.stats.load()
+	after := a.tx.stats.Load()
 	if got := after.TxFrames - before.TxFrames; got != 32 {
 		t.Errorf("%d frames left by the packet socket, want 32", got)
 	}

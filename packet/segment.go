@@ -10,18 +10,32 @@ const (
 	maxPieces = 1024
 )
 
-// pieces is the most pieces f is gathered from once it is sealed.
-func (f *Frame) pieces() int { return 2 + len(f.Payload) }
+// piecesOf is the most pieces f is gathered from once it is sealed.
+func piecesOf(f *Frame) int { return 2 + len(f.Payload) }
 
-// train returns how many frames of b, from frame i on, can leave as the segments of one train: of one path, which is to say of
+// flatten gathers the payload of f into one piece of its batch's memory.
+func flatten(f *Frame) {
+	n := 0
+	for _, p := range f.Payload {
+		n += len(p)
+	}
+	flat := f.Alloc(n)[:0]
+	for _, p := range f.Payload {
+		flat = append(flat, p...)
+	}
+	clear(f.Payload)
+	f.Payload = append(f.Payload[:0], flat)
+}
+
+// trainFrom returns how many frames of b, from frame i on, can leave as the segments of one train: of one path, which is to say of
 // one queue pair, as a host that receives by several queues puts a train into that of its first frame; and equal in length,
 // the last of them perhaps shorter. maxLen is the longest UDP payload one segment may have.
 // What sealing may yet add to the trailers is reckoned in.
-func (b *Batch) train(i, maxLen int) int {
+func trainFrom(b *Batch, i, maxLen int) int {
 	first := b.At(i)
 	size := first.Len()
 	room := TrailerRoom - len(first.Trailer)
-	total, pieces := size+room, first.pieces()
+	total, pieces := size+room, piecesOf(first)
 	if size == 0 || first.Path == nil || size+room > maxLen {
 		return 1
 	}
@@ -33,7 +47,7 @@ func (b *Batch) train(i, maxLen int) int {
 		}
 		l := f.Len()
 		total += l + TrailerRoom - len(f.Trailer)
-		pieces += f.pieces()
+		pieces += piecesOf(f)
 		if l > size || l == 0 || total > maxTrain || pieces > maxPieces {
 			break
 		}
@@ -46,7 +60,7 @@ func (b *Batch) train(i, maxLen int) int {
 }
 
 // trainAt is how many frames Prepare joined to the train that frame i leads.
-func (b *Batch) trainAt(i int) int { return min(max(b.At(i).train, 1), b.Len()-i) }
+func trainAt(b *Batch, i int) int { return min(max(b.At(i).Train, 1), b.Len()-i) }
 
 // appendSegments appends msg to dst as the frames it consists of: segments of size bytes, the last perhaps shorter.
 // size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in, counting from that of

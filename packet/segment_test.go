@@ -43,7 +43,7 @@ func TestTrain(t *testing.T) {
 		{"a frame over the MTU leads none", same(2, mtu-TrailerRoom+1), 1},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := batchOf(path4("192.0.2.1"), test.sizes...).train(0, mtu); got != test.want {
+			if got := trainFrom(batchOf(path4("192.0.2.1"), test.sizes...), 0, mtu); got != test.want {
 				t.Errorf("train of %d frames, want %d", got, test.want)
 			}
 		})
@@ -66,7 +66,7 @@ func TestTrainKeepsToOnePath(t *testing.T) {
 	} {
 		b := batchOf(p, 100, 100)
 		b.At(1).Path = test.second
-		if got := b.train(0, 1500); got != test.want {
+		if got := trainFrom(b, 0, 1500); got != test.want {
 			t.Errorf("%s: train of %d frames, want %d", test.rule, got, test.want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestTrainIsGatheredFromAtMostIOVMaxPieces(t *testing.T) {
 		f := b.At(i)
 		f.Payload = slices.Repeat([][]byte{{1}}, 400)
 	}
-	if got := b.train(0, 1500); got != 2 {
+	if got := trainFrom(b, 0, 1500); got != 2 {
 		t.Errorf("train of %d frames of 402 pieces, want 2", got)
 	}
 }
@@ -92,7 +92,7 @@ func TestFlattenKeepsTheBytes(t *testing.T) {
 	}
 	f.Trailer = append(f.Trailer, "tail"...)
 	want := f.AppendTo(nil)
-	f.flatten()
+	flatten(f)
 	if len(f.Payload) != 1 {
 		t.Errorf("%d pieces, want 1", len(f.Payload))
 	}

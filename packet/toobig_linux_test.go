@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 	"github.com/vishvananda/netns"
 )
 
@@ -25,26 +26,26 @@ func TestAForgedICMPMessageShortensNoFrames(t *testing.T) {
 			return xdpIn(t.(*testing.T), ns, addr, packet.XDPOptions{})
 		}},
 	} {
-		for _, p := range pairs[:2] {
-			t.Run(kind.name+"/"+p.name, func(t *testing.T) {
-				hosts := newTestNet(t, 9000, 0)
-				b := listenIn(t, hosts.Right, p.right, packet.UDPOptions{})
+		for _, p := range linktest.Pairs[:2] {
+			t.Run(kind.name+"/"+p.Name, func(t *testing.T) {
+				hosts := linktest.NewNet(t, 9000, 0)
+				b := listenIn(t, hosts.Right, p.Right, packet.UDPOptions{})
 				defer b.Close()
 				addr, mtu := netip.MustParseAddr, 552
-				if addr(p.left).Is6() {
+				if addr(p.Left).Is6() {
 					mtu = 1280 // what every path takes (RFC 8200)
 				}
 				// One link had its next hops before, the other looks them up afterwards.
-				before := kind.open(t, hosts.Left, p.left)
-				exchange(t, before, b, 3000)
-				testnet.TooBig(t, hosts.Right, hosts.Left, addr(p.left), addr(p.right), mtu)
-				exchange(t, before, b, 3000)
-				exchange(t, before, b, 3000)
+				before := kind.open(t, hosts.Left, p.Left)
+				linktest.Exchange(t, before, b, 3000)
+				testnet.TooBig(t, hosts.Right, hosts.Left, addr(p.Left), addr(p.Right), mtu)
+				linktest.Exchange(t, before, b, 3000)
+				linktest.Exchange(t, before, b, 3000)
 				before.Close()
-				after := kind.open(t, hosts.Left, p.left)
+				after := kind.open(t, hosts.Left, p.Left)
 				defer after.Close()
 				for range 3 {
-					exchange(t, after, b, 3000)
+					linktest.Exchange(t, after, b, 3000)
 				}
 			})
 		}

@@ -129,7 +129,7 @@ type udpSocket struct {
 	conn       net.PacketConn
 	raw        syscall.RawConn
 	gro        bool
-	stats      stats
+	stats      Counters
 	pending    udpPending
 }
 
@@ -143,7 +143,7 @@ func (s *udpSocket) use(conn net.PacketConn) (err error) {
 	return nil
 }
 
-func (s *udpSocket) Stats() Stats { return s.stats.load() }
+func (s *udpSocket) Stats() Stats { return s.stats.Load() }
 
 func (s *udpSocket) Close() error {
 	if err := s.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

@@ -50,9 +50,11 @@ func TestUDPLoopback(t *testing.T) {
 		})
 	}
 	t.Run("fault", func(t *testing.T) {
-		linktest.Run(t, wrapped(func(t *testing.T) (a, b packet.Link) {
+		linktest.Run(t, linktest.Wrapped(func(t *testing.T) (a, b packet.Link) {
 			return listen(t, "127.44.0.3", packet.UDPOptions{}), listen(t, "127.44.0.4", packet.UDPOptions{})
-		}, faultless), lo)
+		}, func(l packet.Link) packet.Link {
+			return packet.FaultBoth(l, packet.FaultConfig{Seed: 1}, packet.FaultConfig{Seed: 2})
+		}), lo)
 	})
 }
 
@@ -66,12 +68,12 @@ func TestUDPVeth(t *testing.T) {
 		{"MTU 9000, trains cut up by the sender's kernel", 9000, 1},
 	} {
 		t.Run(n.name, func(t *testing.T) {
-			hosts := newTestNet(t, n.mtu, n.segments)
-			for _, pair := range pairs {
-				t.Run(pair.name, func(t *testing.T) {
+			hosts := linktest.NewNet(t, n.mtu, n.segments)
+			for _, pair := range linktest.Pairs {
+				t.Run(pair.Name, func(t *testing.T) {
 					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-						a = listenIn(t, hosts.Left, pair.left, packet.UDPOptions{})
-						b = listenIn(t, hosts.Right, pair.right, packet.UDPOptions{})
+						a = listenIn(t, hosts.Left, pair.Left, packet.UDPOptions{})
+						b = listenIn(t, hosts.Right, pair.Right, packet.UDPOptions{})
 						if got := a.Caps().MTU; got != n.mtu {
 							t.Errorf("MTU %d, want that of the device, %d", got, n.mtu)
 						}
@@ -79,7 +81,7 @@ func TestUDPVeth(t *testing.T) {
 					}, linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 						testnet.In(t, hosts.Left, func() error { w = linktest.Sniff(t, "veth0"); return nil })
 						return w
-					}), atHome(hosts, pair.left))
+					}), linktest.AtHome(hosts, pair.Left))
 				})
 			}
 		})

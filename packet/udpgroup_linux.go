@@ -15,7 +15,7 @@ import (
 // the group. All such sockets of a host share the address (SO_REUSEADDR) and each gets a copy. The calling thread is to be
 // in the network namespace in which the link was opened. From the loopback interface Linux has no route to IPv6 groups.
 func (l *udp) Join(group netip.Addr) (Receiver, error) {
-	group, err := checkGroup(l.addr, group)
+	group, err := CheckGroup(l.addr, group)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,8 +64,8 @@ func TestUDPToItselfOverIPv6(t *testing.T) {
 	}
 	defer l.Close()
 	texts := allTexts(100)
-	mustSend(t, l, l.Local(), texts...)
-	if diff := cmp.Diff(texts, recvTexts(t, l, 100)); diff != "" {
+	linktest.MustSend(t, l, l.Local(), texts...)
+	if diff := cmp.Diff(texts, linktest.RecvTexts(t, l, 100)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -76,22 +77,22 @@ func TestUDPSurvivesANobodyThere(t *testing.T) {
 	nobody := netip.MustParseAddr("127.44.1.99")
 	for range 20 {
 		// The host answers with ICMP port unreachable.
-		if err := sendTo(t, a, nobody, "x"); err != nil {
+		if err := linktest.SendTo(t, a, nobody, "x"); err != nil {
 			t.Errorf("Send to a closed port: %v", err)
 		}
-		mustSend(t, a, b.Local(), "y")
-		mustSend(t, b, a.Local(), "z")
-		if got := recvTexts(t, b, 1)[0] + recvTexts(t, a, 1)[0]; got != "yz" {
+		linktest.MustSend(t, a, b.Local(), "y")
+		linktest.MustSend(t, b, a.Local(), "z")
+		if got := linktest.RecvTexts(t, b, 1)[0] + linktest.RecvTexts(t, a, 1)[0]; got != "yz" {
 			t.Fatalf("received %q, want yz", got)
 		}
 	}
 }
 
 func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
-	a := listenIn(t, hosts.Left, leftIPv4, packet.UDPOptions{})
+	hosts := linktest.NewNet(t, 1500, 0)
+	a := listenIn(t, hosts.Left, linktest.LeftIPv4, packet.UDPOptions{})
 	defer a.Close()
-	b := listenIn(t, hosts.Right, rightIPv4, packet.UDPOptions{})
+	b := listenIn(t, hosts.Right, linktest.RightIPv4, packet.UDPOptions{})
 	defer b.Close()
 	batch := packet.NewBatch(8)
 	there, nowhere := &packet.Path{Dst: b.Local()}, &packet.Path{Dst: netip.MustParseAddr("203.0.113.1")}
@@ -106,7 +107,7 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Refused != 3 || refused.Frame != 2 || !errors.Is(err, unix.ENETUNREACH) {
 		t.Errorf("Send: %v, want three frames refused for ENETUNREACH", err)
 	}
-	recvTexts(t, b, 4)
+	linktest.RecvTexts(t, b, 4)
 	if got := a.(packet.Counted).Stats(); got.TxRefused != 3 || got.TxFrames != 4 {
 		t.Errorf("%+v", got)
 	}
@@ -114,8 +115,8 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 
 // Linux rxe sends UDP checksum 0, over IPv6 too, where a socket drops it unless told otherwise.
 func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
-	l := listenIn(t, hosts.Right, rightIPv6, packet.UDPOptions{})
+	hosts := linktest.NewNet(t, 1500, 0)
+	l := listenIn(t, hosts.Right, linktest.RightIPv6, packet.UDPOptions{})
 	defer l.Close()
 	var conn *net.UDPConn
 	testnet.In(t, hosts.Left, func() (err error) {
@@ -133,7 +134,7 @@ func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
 	if _, err := conn.Write([]byte("no checksum")); err != nil {
 		t.Fatal(err)
 	}
-	if got := recvTexts(t, l, 1)[0]; got != "no checksum" {
+	if got := linktest.RecvTexts(t, l, 1)[0]; got != "no checksum" {
 		t.Errorf("received %q", got)
 	}
 }

@@ -13,11 +13,11 @@ type udpQueues struct {
 	more []*udpSocket
 }
 
-// split opens more sockets for the address of l, among which the kernel chooses by the queue pair number (SO_REUSEPORT with a
+// Split opens more sockets for the address of l, among which the kernel chooses by the queue pair number (SO_REUSEPORT with a
 // program). What a network device has joined to a train goes where its first packet does.
 //
 // The option comes after the first socket is bound: so whoever else owns the port was found out, another gorxe, too.
-func (l *udpQueues) split(n int) (queues []Queue, err error) {
+func (l *udpQueues) Split(n int) (queues []Queue, err error) {
 	defer func() {
 		if err != nil {
 			_ = l.closeMore()

@@ -54,10 +54,10 @@ func newUDPRecv(capacity, size int) *udpRecv {
 
 // buffers returns the state of rb for buffers of size bytes, and empties rb.
 func (p *udpPending) buffers(rb *RecvBatch, size int) *udpRecv {
-	s, ok := rb.state.(*udpRecv)
+	s, ok := rb.State.(*udpRecv)
 	if !ok || s.size != size {
-		s = newUDPRecv(rb.capacity, size)
-		rb.state = s
+		s = newUDPRecv(rb.Capacity(), size)
+		rb.State = s
 	}
 	rb.Frames = rb.Frames[:0]
 	s.from = p
@@ -70,16 +70,6 @@ func (l *udpSocket) bufferSize() int {
 		return trainBuffer
 	}
 	return datagramBuffer
-}
-
-// tryRecv is Recv without waiting: there may be no frame.
-func (l *udpSocket) tryRecv(rb *RecvBatch, fd uintptr) error {
-	s := l.pending.buffers(rb, l.bufferSize())
-	s.arm()
-	if !s.readReady(fd) {
-		return nil
-	}
-	return l.took(rb, s)
 }
 
 func (l *udpSocket) Recv(rb *RecvBatch) error {
@@ -159,10 +149,10 @@ func (l *udpSocket) take(rb *RecvBatch, s *udpRecv) {
 		m := &s.msgs[i]
 		anc := s.ctl[i].parse(int(m.hdr.Controllen))
 		if anc.dropped != 0 {
-			l.stats.rxDropped.Store(uint64(anc.dropped))
+			l.stats.RxDropped.Store(uint64(anc.dropped))
 		}
 		if m.hdr.Flags&unix.MSG_TRUNC != 0 {
-			l.stats.rxMalformed.Add(1)
+			l.stats.RxMalformed.Add(1)
 			continue
 		}
 		total += int(m.len)
@@ -176,7 +166,7 @@ func (l *udpSocket) take(rb *RecvBatch, s *udpRecv) {
 		}
 		rb.Frames = appendSegments(rb.Frames, msg, anc.segment)
 	}
-	l.stats.rx(len(rb.Frames), total)
+	l.stats.AddRx(len(rb.Frames), total)
 	s.adapt(total)
 }
 

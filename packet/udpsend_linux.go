@@ -57,20 +57,20 @@ func (l *udp) Prepare(b *Batch) {
 	if l.addr.Is4() {
 		df = DontFragment
 	}
-	longest := int(l.mtu.Load()) - headerLen(l.addr)
+	longest := int(l.mtu.Load()) - HeaderLen(l.addr)
 	for i := b.Sent; i < b.Len(); {
 		n := 1
 		if trains {
-			n = b.train(i, longest)
+			n = trainFrom(b, i, longest)
 		}
 		for k := range n {
 			f := b.At(i + k)
-			f.SrcPort, f.FlagsFragment, f.ID, f.train = Port, df, 0, 0
+			f.SrcPort, f.FlagsFragment, f.ID, f.Train = Port, df, 0, 0
 			if df != 0 {
 				f.ID = uint16(k)
 			}
 		}
-		b.At(i).train = n
+		b.At(i).Train = n
 		i += n
 	}
 }
@@ -80,7 +80,7 @@ func (l *udp) Send(b *Batch) error {
 	if err := l.send(b, b.Len(), &refused); err != nil {
 		return err
 	}
-	return refused.result()
+	return refused.Result()
 }
 
 // send sends the frames from b.Sent up to end, which is not inside a train.
@@ -97,11 +97,11 @@ func (l *udp) send(b *Batch, end int, refused **SendError) error {
 		switch {
 		case err == nil:
 		case errors.Is(err, errNoNeighbour):
-			l.stats.txNoNeighbour.Add(uint64(bad))
+			l.stats.TxNoNeighbour.Add(uint64(bad))
 			b.Sent += bad
 		case bad > 0:
-			*refused = (*refused).refuse(b, b.Sent, bad, err)
-			l.stats.txRefused.Add(uint64(bad))
+			*refused = (*refused).Refuse(b, b.Sent, bad, err)
+			l.stats.TxRefused.Add(uint64(bad))
 			b.Sent += bad
 		default:
 			return err
@@ -118,7 +118,7 @@ func (l *udp) build(b *Batch, end int) (bad int, err error) {
 	clear(t.iov)
 	t.iov = t.iov[:0]
 	for i := b.Sent; i < end && t.count < sendMessages; {
-		n := b.trainAt(i)
+		n := trainAt(b, i)
 		if n > 1 && l.gso.Load() != gsoOn {
 			bad, err = 0, ErrReprepare
 			break
@@ -162,8 +162,8 @@ func (l *udp) message(b *Batch, i, n int) error {
 	m := sendMeta{first: i, frames: n, iov: len(t.iov)}
 	for k := range n {
 		f := b.At(i + k)
-		if f.pieces() > maxPieces {
-			f.flatten()
+		if piecesOf(f) > maxPieces {
+			flatten(f)
 		}
 		size := t.gather(f, m.iov)
 		m.bytes += size
@@ -196,7 +196,7 @@ func (l *udp) message(b *Batch, i, n int) error {
 	if f.Path.TrafficClass != 0 {
 		off = ctl.put(off, level, tos, uint32(f.Path.TrafficClass), 4)
 	}
-	if hops := f.Path.hopLimit(); hops != DefaultHopLimit {
+	if hops := f.Path.HopLimitOrDefault(); hops != DefaultHopLimit {
 		off = ctl.put(off, level, ttl, uint32(hops), 4)
 	}
 	h.Control = nil
@@ -249,7 +249,7 @@ func (l *udp) flush(b *Batch, refused **SendError) error {
 		l.sent(b, from)
 		switch {
 		case dropped:
-			l.stats.txQueueFull.Add(t.drop(b))
+			l.stats.TxQueueFull.Add(t.drop(b))
 			continue
 		case err != nil:
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
@@ -263,8 +263,8 @@ func (l *udp) flush(b *Batch, refused **SendError) error {
 			return ErrReprepare
 		}
 		l.tried(b, m, false)
-		*refused = (*refused).refuse(b, m.first, m.frames, sendError(t.errno))
-		l.stats.txRefused.Add(uint64(m.frames))
+		*refused = (*refused).Refuse(b, m.first, m.frames, sendError(t.errno))
+		l.stats.TxRefused.Add(uint64(m.frames))
 		l.skip(b, m)
 		t.next++
 	}
@@ -283,7 +283,7 @@ func (l *udp) sent(b *Batch, from int) {
 		l.skip(b, m)
 		l.tried(b, m, true)
 	}
-	l.stats.tx(t.calls, frames, bytes)
+	l.stats.AddTx(t.calls, frames, bytes)
 	t.calls = 0
 }
 
@@ -291,7 +291,7 @@ func (l *udp) sent(b *Batch, from int) {
 func (l *udp) skip(b *Batch, m *sendMeta) {
 	b.Sent = m.end()
 	if m.left > 0 {
-		l.stats.txNoNeighbour.Add(uint64(m.left))
+		l.stats.TxNoNeighbour.Add(uint64(m.left))
 	}
 }
 

@@ -215,7 +215,7 @@ func TestUDPKernelWithoutGSO(t *testing.T) {
 			// Another batch that was prepared meanwhile has to be prepared again too.
 			other := batchOf(path4("192.0.2.9"), 7, 7)
 			for i := range other.Len() {
-				other.At(i).train = 2 * (1 - i)
+				other.At(i).Train = 2 * (1 - i)
 			}
 			if err := l.Send(other); !errors.Is(err, ErrReprepare) || other.Sent != 0 {
 				t.Fatalf("Send of another batch: %v with Sent %d, want ErrReprepare with Sent 0", err, other.Sent)

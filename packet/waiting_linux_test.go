@@ -131,7 +131,7 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 					f.Path, f.Payload = path, append(f.Payload, bytes.Repeat([]byte{mark}, size))
 				}
 				l.Prepare(b)
-				if n := b.trainAt(0); n != frames {
+				if n := trainAt(b, 0); n != frames {
 					t.Fatalf("the train has %d frames, want %d", n, frames)
 				}
 				if err := l.Send(b); err != nil {

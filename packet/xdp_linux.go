@@ -32,11 +32,11 @@ import (
 // that its MTU is 3314 bytes, whatever that of the interface: that is a path MTU of 2048.
 func ListenXDP(addr netip.Addr, opts XDPOptions) (Link, error) {
 	// Trains would be cut up before they get here, and joined datagrams would meet the program in generic mode.
-	socket, err := listenUDP(addr, UDPOptions{NoGSO: true, NoGRO: true}, false)
+	socket, err := ListenCompanion(addr, UDPOptions{NoGSO: true, NoGRO: true})
 	if err != nil {
 		return nil, err
 	}
-	l := &xdp{udp: socket}
+	l := &xdp{Companion: socket, addr: socket.Local(), bare: socket.Local().WithZone("")}
 	if err := l.open(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("packet: xdp %v: %w", addr, err), socket.Close())
 	}
@@ -45,7 +45,9 @@ func ListenXDP(addr netip.Addr, opts XDPOptions) (Link, error) {
 
 // xdp is a link over AF_XDP sockets, and a UDP socket for what they do not carry.
 type xdp struct {
-	*udp
+	Companion
+	addr    netip.Addr    // of the host
+	bare    netip.Addr    // addr without zone
 	index   int           // of the network interface
 	end     *xsk.Endpoint // of addr
 	detail  string        // how its frames are moved
@@ -58,7 +60,7 @@ type xdp struct {
 
 // open opens all but the UDP socket.
 func (l *xdp) open(opts XDPOptions) (err error) {
-	ifc, err := net.InterfaceByName(l.ifname)
+	ifc, err := net.InterfaceByName(l.Interface())
 	if err != nil {
 		return fmt.Errorf("the address is of no network interface: %w", err)
 	}
@@ -71,7 +73,7 @@ func (l *xdp) open(opts XDPOptions) (err error) {
 	}); err != nil {
 		return fmt.Errorf("%s: %w", ifc.Name, err)
 	}
-	if err = l.hopsErr; err == nil {
+	if err = l.HopsErr(); err == nil {
 		err = l.watch()
 	}
 	if err != nil {
@@ -91,7 +93,8 @@ func (l *xdp) watch() error {
 	add := func(fd int) error {
 		return unix.EpollCtl(all, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN})
 	}
-	err = withFD(l.raw, add)
+	cerr := l.Conn().Control(func(fd uintptr) { err = add(int(fd)) })
+	err = errors.Join(cerr, err)
 	for _, fd := range l.end.FDs() {
 		if err == nil {
 			err = add(fd)
@@ -114,22 +117,22 @@ func (l *xdp) watch() error {
 
 // Caps say of a frame's header what XDP sees: a frame that came by the socket says that its header was not seen.
 func (l *xdp) Caps() Caps {
-	return Caps{Name: "xdp", MTU: int(l.mtu.Load()), Batch: 64, SeesHeader: true, Detail: l.detail}
+	return Caps{Name: "xdp", MTU: l.MTU(), Batch: 64, SeesHeader: true, Detail: l.detail}
 }
 
 // SetMTU is what [Resizable] says. No MTU is above what a frame may have.
-func (l *xdp) SetMTU(mtu int) { l.udp.SetMTU(min(mtu, l.end.MaxFrame()-encap.EthernetLen)) }
+func (l *xdp) SetMTU(mtu int) { l.Companion.SetMTU(min(mtu, l.end.MaxFrame()-encap.EthernetLen)) }
 
 // Stats are those of all sockets.
 func (l *xdp) Stats() Stats {
-	s := l.udp.Stats()
+	s := l.Companion.Stats()
 	// Closed, the endpoint has none any more.
 	s.RxDropped += max(l.dropped.Load(), l.end.Dropped())
 	return s
 }
 
 // Pending looks at all sockets.
-func (l *xdp) Pending() bool { return !l.closed.Load() && (l.end.Pending() || l.udp.Pending()) }
+func (l *xdp) Pending() bool { return !l.closed.Load() && (l.end.Pending() || l.Companion.Pending()) }
 
 func (l *xdp) Close() error {
 	l.closing.Lock()
@@ -138,7 +141,7 @@ func (l *xdp) Close() error {
 		return nil
 	}
 	err := l.ready.Close()
-	err = errors.Join(err, l.udp.Close())
+	err = errors.Join(err, l.Companion.Close())
 	l.dropped.Store(l.end.Dropped())
 	return errors.Join(err, l.end.Close())
 }

@@ -35,12 +35,12 @@ func TestXDPVeth(t *testing.T) {
 		{"MTU 9000, generic", 9000, packet.XDPOptions{Generic: true}, 8178, []int{0}},
 	} {
 		t.Run(n.name, func(t *testing.T) {
-			hosts := newTestNet(t, n.mtu, 0)
+			hosts := linktest.NewNet(t, n.mtu, 0)
 			for _, p := range n.pairs {
-				pair := pairs[p]
-				t.Run(pair.name, func(t *testing.T) {
+				pair := linktest.Pairs[p]
+				t.Run(pair.Name, func(t *testing.T) {
 					linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-						a, b = xdpIn(t, hosts.Left, pair.left, n.opts), xdpIn(t, hosts.Right, pair.right, n.opts)
+						a, b = xdpIn(t, hosts.Left, pair.Left, n.opts), xdpIn(t, hosts.Right, pair.Right, n.opts)
 						want := n.wantMost
 						if strings.Contains(a.Caps().Detail, "frames of at most 3328 bytes") {
 							// Kernels before 6.6 have no others.
@@ -50,7 +50,7 @@ func TestXDPVeth(t *testing.T) {
 							t.Errorf("MTU %d, want %d", got, want)
 						}
 						return a, b
-					}, atHome(hosts, pair.left))
+					}, linktest.AtHome(hosts, pair.Left))
 				})
 			}
 		})
@@ -59,22 +59,22 @@ func TestXDPVeth(t *testing.T) {
 
 // TestXDPAndOthers has trains coming, which the sending host cuts up for the program.
 func TestXDPAndOthers(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
-	for _, pair := range pairs[:2] {
-		t.Run(pair.name+" from UDP", func(t *testing.T) {
+	hosts := linktest.NewNet(t, 9000, 0)
+	for _, pair := range linktest.Pairs[:2] {
+		t.Run(pair.Name+" from UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return listenIn(t, hosts.Left, pair.left, packet.UDPOptions{}), xdpIn(t, hosts.Right, pair.right, packet.XDPOptions{})
-			}, atHome(hosts, pair.left))
+				return listenIn(t, hosts.Left, pair.Left, packet.UDPOptions{}), xdpIn(t, hosts.Right, pair.Right, packet.XDPOptions{})
+			}, linktest.AtHome(hosts, pair.Left))
 		})
-		t.Run(pair.name+" from raw", func(t *testing.T) {
+		t.Run(pair.Name+" from raw", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return listenRawIn(t, hosts.Left, pair.left, packet.RawOptions{}), xdpIn(t, hosts.Right, pair.right, packet.XDPOptions{})
-			}, atHome(hosts, pair.left))
+				return listenRawIn(t, hosts.Left, pair.Left, packet.RawOptions{}), xdpIn(t, hosts.Right, pair.Right, packet.XDPOptions{})
+			}, linktest.AtHome(hosts, pair.Left))
 		})
-		t.Run(pair.name+" to UDP", func(t *testing.T) {
+		t.Run(pair.Name+" to UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return xdpIn(t, hosts.Left, pair.left, packet.XDPOptions{}), listenIn(t, hosts.Right, pair.right, packet.UDPOptions{})
-			}, atHome(hosts, pair.left), linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
+				return xdpIn(t, hosts.Left, pair.Left, packet.XDPOptions{}), listenIn(t, hosts.Right, pair.Right, packet.UDPOptions{})
+			}, linktest.AtHome(hosts, pair.Left), linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 				testnet.In(t, hosts.Right, func() error { w = linktest.Sniff(t, testnet.Interface); return nil })
 				return w
 			}))

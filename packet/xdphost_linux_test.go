@@ -19,38 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange sends one frame and returns it as it came.
-func exchange(t *testing.T, from, to packet.Link, size int) packet.Received {
-	t.Helper()
-	path := packet.Path{Src: from.Local(), Dst: to.Local()}
-	b, rb := packet.NewBatch(1), packet.NewRecvBatch(8)
-	f := b.Next()
-	f.Path, f.Payload = &path, append(f.Payload, bytes.Repeat([]byte{0xa5}, size))
-	from.Prepare(b)
-	if err := from.Send(b); err != nil {
-		t.Fatalf("Send: %v", err)
-	}
-	if err := to.Recv(rb); err != nil {
-		t.Fatalf("Recv: %v", err)
-	}
-	if len(rb.Frames) != 1 || len(rb.Frames[0].Data) != size {
-		t.Fatalf("got %d frames, the first of %d bytes, want one of %d", len(rb.Frames), len(rb.Frames[0].Data), size)
-	}
-	return rb.Frames[0]
-}
-
 // What the program passes goes on as if there were none: connections such as ssh's, pings, other datagrams.
 func TestXDPLeavesTheRestToTheHost(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
-	l := xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	hosts := linktest.NewNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Right, linktest.RightIPv4, packet.XDPOptions{})
 	defer l.Close()
 	var server net.Listener
 	var other net.PacketConn
 	testnet.In(t, hosts.Right, func() (err error) {
-		if server, err = net.Listen("tcp", rightIPv4+":0"); err != nil {
+		if server, err = net.Listen("tcp", linktest.RightIPv4+":0"); err != nil {
 			return err
 		}
-		other, err = net.ListenPacket("udp", rightIPv4+":4792")
+		other, err = net.ListenPacket("udp", linktest.RightIPv4+":4792")
 		return err
 	})
 	defer server.Close()
@@ -92,8 +72,8 @@ func TestXDPLeavesTheRestToTheHost(t *testing.T) {
 
 // What is for the link and not for the program comes by the socket: it did not see the header.
 func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
-	l := xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	hosts := linktest.NewNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Right, linktest.RightIPv4, packet.XDPOptions{})
 	defer l.Close()
 	sent := bytes.Repeat([]byte{7}, 3000)
 	testnet.In(t, hosts.Left, func() error {
@@ -103,19 +83,19 @@ func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
 			})
 			return errors.Join(err, cerr)
 		}}
-		c, err := lc.ListenPacket(context.Background(), "udp4", leftIPv4+":0")
+		c, err := lc.ListenPacket(context.Background(), "udp4", linktest.LeftIPv4+":0")
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		_, err = c.WriteTo(sent, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(rightIPv4+":4791")))
+		_, err = c.WriteTo(sent, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(linktest.RightIPv4+":4791")))
 		return err
 	})
 	rb := packet.NewRecvBatch(8)
 	if err := l.Recv(rb); err != nil {
 		t.Fatal(err)
 	}
-	if f := rb.Frames[0]; !bytes.Equal(f.Data, sent) || f.HeaderSeen || f.Src != netip.MustParseAddr(leftIPv4) {
+	if f := rb.Frames[0]; !bytes.Equal(f.Data, sent) || f.HeaderSeen || f.Src != netip.MustParseAddr(linktest.LeftIPv4) {
 		t.Errorf("got %d bytes from %v, header seen: %v", len(f.Data), f.Src, f.HeaderSeen)
 	}
 }
@@ -132,13 +112,13 @@ func loopbackUp(t *testing.T, ns netns.NsHandle) {
 }
 
 func TestXDPReachesItsOwnHost(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
+	hosts := linktest.NewNet(t, 9000, 0)
 	loopbackUp(t, hosts.Left)
-	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Left, leftIPv6, packet.XDPOptions{})
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Left, linktest.LeftIPv6, packet.XDPOptions{})
 	defer a.Close()
 	defer b.Close()
 	for _, l := range []packet.Link{a, b} {
-		if f := exchange(t, l, l, 1000); f.HeaderSeen || f.Src != l.Local() {
+		if f := linktest.Exchange(t, l, l, 1000); f.HeaderSeen || f.Src != l.Local() {
 			t.Errorf("%v: from %v, header seen: %v", l.Local(), f.Src, f.HeaderSeen)
 		}
 	}
@@ -146,15 +126,15 @@ func TestXDPReachesItsOwnHost(t *testing.T) {
 
 // Once the neighbour is known frames leave past the host's stack: they have no UDP checksum.
 func TestXDPSendsPastTheHost(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
-	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), listenIn(t, hosts.Right, rightIPv4, packet.UDPOptions{})
+	hosts := linktest.NewNet(t, 9000, 0)
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, packet.XDPOptions{}), listenIn(t, hosts.Right, linktest.RightIPv4, packet.UDPOptions{})
 	defer a.Close()
 	defer b.Close()
 	var wire linktest.Wire
 	testnet.In(t, hosts.Right, func() error { wire = linktest.Sniff(t, testnet.Interface); return nil })
 	sent := uint64(0)
 	leavesPast := func() bool {
-		exchange(t, a, b, 4200)
+		linktest.Exchange(t, a, b, 4200)
 		sent++
 		if s := a.(packet.Counted).Stats(); s.TxFrames != sent || s.TxBytes != 4200*sent {
 			t.Errorf("counted %+v after %d frames of 4200 bytes", s, sent)
@@ -186,7 +166,7 @@ func TestXDPSendsPastTheHost(t *testing.T) {
 }
 
 func TestXDPRefusesWhatIsNoEthernet(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
+	hosts := linktest.NewNet(t, 1500, 0)
 	loopbackUp(t, hosts.Left)
 	// The second one finds the port free.
 	for range 2 {
@@ -201,8 +181,8 @@ func TestXDPRefusesWhatIsNoEthernet(t *testing.T) {
 }
 
 func TestXDPSecondStartIsRefused(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
-	l := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{})
+	hosts := linktest.NewNet(t, 1500, 0)
+	l := xdpIn(t, hosts.Left, linktest.LeftIPv4, packet.XDPOptions{})
 	defer l.Close()
 	testnet.In(t, hosts.Left, func() error {
 		if _, err := packet.ListenXDP(l.Local(), packet.XDPOptions{}); !errors.Is(err, unix.EADDRINUSE) {
@@ -216,7 +196,7 @@ func TestXDPSecondStartIsRefused(t *testing.T) {
 }
 
 func TestXDPFollowsTheMTUOfItsInterface(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
+	hosts := linktest.NewNet(t, 9000, 0)
 	for _, c := range []struct {
 		opts       packet.XDPOptions
 		mtu, wants int
@@ -224,7 +204,7 @@ func TestXDPFollowsTheMTUOfItsInterface(t *testing.T) {
 		{packet.XDPOptions{}, 1500, 1500}, {packet.XDPOptions{}, 65535, 8178},
 		{packet.XDPOptions{SingleBuffer: true}, 1500, 1500}, {packet.XDPOptions{SingleBuffer: true}, 9000, 3314},
 	} {
-		l := xdpIn(t, hosts.Left, leftIPv4, c.opts)
+		l := xdpIn(t, hosts.Left, linktest.LeftIPv4, c.opts)
 		if strings.Contains(l.Caps().Detail, "frames of at most") {
 			c.wants = min(c.wants, 3314)
 		}
@@ -237,12 +217,12 @@ func TestXDPFollowsTheMTUOfItsInterface(t *testing.T) {
 }
 
 func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
-	a, b := xdpIn(t, hosts.Left, leftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Right, rightIPv4, packet.XDPOptions{})
+	hosts := linktest.NewNet(t, 9000, 0)
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, packet.XDPOptions{}), xdpIn(t, hosts.Right, linktest.RightIPv4, packet.XDPOptions{})
 	defer a.Close()
 	defer b.Close()
 	for range 20 {
-		exchange(t, a, b, 100)
+		linktest.Exchange(t, a, b, 100)
 	}
 	testnet.OnInterface(t, hosts.Left, netlink.LinkSetDown)
 	path := packet.Path{Dst: b.Local()}
@@ -268,11 +248,11 @@ func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 }
 
 func TestXDPSaysHowFramesAreMoved(t *testing.T) {
-	hosts := newTestNet(t, 9000, 0)
+	hosts := linktest.NewNet(t, 9000, 0)
 	for opts, want := range map[packet.XDPOptions]string{
 		{}: "native mode", {Generic: true}: "generic mode", {SingleBuffer: true}: "frames of at most 3328 bytes",
 	} {
-		l := xdpIn(t, hosts.Left, leftIPv4, opts)
+		l := xdpIn(t, hosts.Left, linktest.LeftIPv4, opts)
 		if got := l.Caps().Detail; !strings.Contains(got, want) {
 			t.Errorf("%+v: %q, want %q in it", opts, got, want)
 		}

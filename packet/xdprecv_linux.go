@@ -21,7 +21,6 @@ type xdpRecv struct {
 	turns  int
 	err    error                 // of the UDP socket
 	read   func(fd uintptr) bool // readReady, made once
-	look   func(fd uintptr)      // readSocket, made once
 
 	// What follows is for several receivers.
 	mu     *sync.Mutex
@@ -30,16 +29,16 @@ type xdpRecv struct {
 
 func newXDPRecv(capacity int) *xdpRecv {
 	s := &xdpRecv{held: xsk.NewHeld(), socket: NewRecvBatch(capacity), most: capacity}
-	s.read, s.look, s.locked = s.readReady, s.readSocket, s.readLocked
+	s.read, s.locked = s.readReady, s.readLocked
 	return s
 }
 
 // receiver readies rb, and returns its state.
 func (l *xdp) receiver(rb *RecvBatch) *xdpRecv {
-	s, ok := rb.state.(*xdpRecv)
+	s, ok := rb.State.(*xdpRecv)
 	if !ok {
-		s = newXDPRecv(rb.capacity)
-		rb.state = s
+		s = newXDPRecv(rb.Capacity())
+		rb.State = s
 	}
 	s.link = l
 	rb.Frames = rb.Frames[:0]
@@ -84,9 +83,7 @@ func (s *xdpRecv) readReady(uintptr) bool {
 		return true
 	}
 	s.turns = 0
-	if err := s.link.raw.Control(s.look); err != nil {
-		s.err = err
-	}
+	s.err = s.link.Companion.TryRecv(s.socket)
 	return came || len(s.socket.Frames) > 0 || s.err != nil
 }
 
@@ -117,9 +114,6 @@ func (l *xdp) TryRecv(rb *RecvBatch) error {
 	return l.took(rb, s, nil)
 }
 
-// readSocket takes what came by the UDP socket.
-func (s *xdpRecv) readSocket(fd uintptr) { s.err = s.link.tryRecv(s.socket, fd) }
-
 // decode takes the headers off the frames in held.
 func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 	if len(held.Frames) == 0 {
@@ -129,7 +123,7 @@ func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 	for _, frame := range held.Frames {
 		d, err := encap.DecodeEthernet(frame)
 		if err != nil {
-			l.stats.rxMalformed.Add(1)
+			l.Counters().RxMalformed.Add(1)
 			continue
 		}
 		if d.Dst != l.bare {
@@ -138,7 +132,7 @@ func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 		}
 		if forged(d.Src, l.bare, int32(l.index)) {
 			// The kernel's IP stack drops such packets, and has not seen this one.
-			l.stats.rxMalformed.Add(1)
+			l.Counters().RxMalformed.Add(1)
 			continue
 		}
 		bytes += len(d.Data)
@@ -148,5 +142,5 @@ func (l *xdp) decode(rb *RecvBatch, held *xsk.Held) {
 			TrafficClass: d.TrafficClass, HopLimit: d.HopLimit,
 		})
 	}
-	l.stats.rx(len(rb.Frames), bytes)
+	l.Counters().AddRx(len(rb.Frames), bytes)
 }

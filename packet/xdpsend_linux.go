@@ -19,8 +19,8 @@ func (l *xdp) Send(b *Batch) error {
 		var err error
 		switch f := b.At(b.Sent); {
 		case l.tooLong(f):
-			refused = refused.refuse(b, b.Sent, 1, ErrTooLong)
-			l.stats.txRefused.Add(1)
+			refused = refused.Refuse(b, b.Sent, 1, ErrTooLong)
+			l.Counters().TxRefused.Add(1)
 			b.Sent++
 		default:
 			if hop := l.hop(f); hop != nil {
@@ -33,18 +33,18 @@ func (l *xdp) Send(b *Batch) error {
 			return err
 		}
 	}
-	return refused.result()
+	return refused.Result()
 }
 
 // tooLong is true for a frame that is longer than the link says. The socket may take it all the same.
-func (l *xdp) tooLong(f *Frame) bool { return f.Len() > int(l.mtu.Load())-headerLen(l.addr) }
+func (l *xdp) tooLong(f *Frame) bool { return f.Len() > l.MTU()-HeaderLen(l.addr) }
 
 // hop is the next hop of a frame, nil if it is to go by the socket, which says what is wrong with it if something is.
 func (l *xdp) hop(f *Frame) *route.Hop {
 	if f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4() || f.Path.Dst.IsMulticast() {
 		return nil
 	}
-	if hop := l.hops.To(f.Path.Dst); hop != nil && hop.Index == l.index {
+	if hop := l.HopTo(f.Path.Dst); hop != nil && hop.Index == l.index {
 		return hop
 	}
 	return nil
@@ -56,7 +56,7 @@ func (l *xdp) sendBySocket(b *Batch, refused **SendError) error {
 	for end < b.Len() && !l.tooLong(b.At(end)) && l.hop(b.At(end)) == nil {
 		end++
 	}
-	return l.udp.send(b, end, refused)
+	return l.SendUpTo(b, end, refused)
 }
 
 // laneOf picks the lane for a destination: what goes to one host stays in order.
@@ -99,8 +99,8 @@ func (l *xdp) sendByLane(b *Batch, hop *route.Hop, refused **SendError) error {
 				return err
 			}
 			put, bytes = 0, 0
-			*refused = (*refused).refuse(b, i, 1, err)
-			l.stats.txRefused.Add(1)
+			*refused = (*refused).Refuse(b, i, 1, err)
+			l.Counters().TxRefused.Add(1)
 			b.Sent = i + 1
 		}
 		if i+1 == b.Len() {
@@ -141,13 +141,13 @@ func laneError(err error) error {
 // put writes a frame to a lane and returns its length in bytes, headers included.
 func (l *xdp) put(lane *xsk.Lane, f *Frame, hop *route.Hop) (int, error) {
 	payload := f.Len()
-	if l.tooLong(f) || payload > hop.MTU-headerLen(l.addr) {
+	if l.tooLong(f) || payload > hop.MTU-HeaderLen(l.addr) {
 		return 0, ErrTooLong
 	}
 	h := encap.Header{
 		DstMAC: hop.Dst, SrcMAC: hop.Src, Src: l.bare, Dst: f.Path.Dst,
 		SrcPort: f.SrcPort, ID: f.ID, FlagsFragment: f.FlagsFragment,
-		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(), FlowLabel: f.Path.FlowLabel,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(), FlowLabel: f.Path.FlowLabel,
 	}
 	n := h.Len() + payload
 	room := lane.Put(n)
@@ -167,12 +167,12 @@ func (l *xdp) flushLane(lane *xsk.Lane, b *Batch, i, put, bytes int, refused **S
 	b.Sent = i
 	switch {
 	case err == nil:
-		l.stats.tx(calls, put, bytes-put*(encap.EthernetLen+headerLen(l.addr)))
+		l.Counters().AddTx(calls, put, bytes-put*(encap.EthernetLen+HeaderLen(l.addr)))
 		return nil
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("packet: xdp %v: %w", l.addr, err)
 	}
-	*refused = (*refused).refuse(b, i-put, put, laneError(err))
-	l.stats.txRefused.Add(uint64(put))
+	*refused = (*refused).Refuse(b, i-put, put, laneError(err))
+	l.Counters().TxRefused.Add(uint64(put))
 	return nil
 }
