@@ -44,7 +44,7 @@ type Link interface {
 }
 
 // Resizable is a link that wants to be told when the MTU of its network device is another than when it was opened, as
-// that of [ListenUDP] does. Decorators do not pass it on: it is for who opened the link.
+// those of package socket do. Decorators do not pass it on: it is for who opened the link.
 type Resizable interface {
 	// SetMTU makes mtu, in bytes, what Caps says from now on. It may be called at any time.
 	SetMTU(mtu int)
@@ -84,7 +84,7 @@ func (s *Stats) Add(o Stats) {
 	s.RxMalformed += o.RxMalformed
 }
 
-// Counted is a link that counts. The links of this package do; decorators answer for the link they wrap.
+// Counted is a link that counts. The links of this module do; decorators answer for the link they wrap.
 type Counted interface{ Stats() Stats }
 
 // ErrReprepare is returned by Send when the host refuses the grouping Prepare chose, before any frame from b.Sent on has

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/packet/linktest"
 )
 
 func faultless(l packet.Link) packet.Link {
-	return packet.FaultBoth(l, packet.FaultConfig{Seed: 1}, packet.FaultConfig{Seed: 2})
+	return fault.NewBoth(l, fault.Config{Seed: 1}, fault.Config{Seed: 2})
 }
 
 func TestTap(t *testing.T) {

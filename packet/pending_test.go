@@ -5,13 +5,14 @@ import (
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // What a decorator is put on decides whether it can tell.
 func TestDecoratorsPassPendingOn(t *testing.T) {
 	for name, wrap := range map[string]func(packet.Link) packet.Link{"fault": faultless, "tap": linktest.IgnoringTap} {
 		t.Run(name, func(t *testing.T) {
-			n := packet.NewPipeNet()
+			n := pipe.NewNet()
 			l := linktest.OpenPipe(t, n, "192.0.2.1")
 			tells, mute := wrap(l).(packet.Pender), wrap(struct{ packet.Link }{l}).(packet.Pender)
 			b := packet.NewBatch(1)

@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 func TestTapSeesBothDirectionsInOrder(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
 	var seen []string
 	ta := packet.Tap(a, func(d packet.Direction, f packet.TapFrame) {
@@ -40,12 +41,12 @@ func TestTapSeesBothDirectionsInOrder(t *testing.T) {
 // reluctant asks for frames from index 1 on to be prepared again at the first Send.
 type reluctant struct {
 	packet.Link
-	asked bool
+	Asked bool
 }
 
 func (l *reluctant) Send(b *packet.Batch) error {
-	if !l.asked {
-		l.asked = true
+	if !l.Asked {
+		l.Asked = true
 		b.Sent = 1
 		return packet.ErrReprepare
 	}
@@ -53,7 +54,7 @@ func (l *reluctant) Send(b *packet.Batch) error {
 }
 
 func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var seen []string
 	l := packet.Tap(&reluctant{Link: linktest.OpenPipe(t, n, "192.0.2.1")}, func(_ packet.Direction, f packet.TapFrame) {
 		seen = append(seen, string(f.Data))
@@ -72,7 +73,7 @@ func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
 }
 
 func TestATapSeesOnlyWhileItIsOn(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var on atomic.Bool
 	var seen []string
 	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")

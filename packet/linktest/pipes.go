@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // Pipes opens two links of one network in memory, which configure may change first.
-func Pipes(addrA, addrB string, configure func(*packet.PipeNet)) Open {
+func Pipes(addrA, addrB string, configure func(*pipe.Net)) Open {
 	return func(t *testing.T) (a, b packet.Link) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		if configure != nil {
 			configure(n)
 		}
@@ -19,7 +20,7 @@ func Pipes(addrA, addrB string, configure func(*packet.PipeNet)) Open {
 }
 
 // OpenPipe opens a link of n with an MTU of 9000 bytes.
-func OpenPipe(t testing.TB, n *packet.PipeNet, addr string) packet.Link {
+func OpenPipe(t testing.TB, n *pipe.Net, addr string) packet.Link {
 	t.Helper()
 	l, err := n.Open(netip.MustParseAddr(addr), 9000)
 	if err != nil {
