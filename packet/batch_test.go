@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"net/netip"
 	"testing"
 	"unsafe"
 )
@@ -28,7 +29,7 @@ func TestBatchHoldsItsCapacity(t *testing.T) {
 func TestResetFrameIsEmpty(t *testing.T) {
 	b := NewBatch(1)
 	f := b.Next()
-	*f = Frame{batch: f.batch, Path: path4("192.0.2.1"), Header: []byte{1}, Payload: [][]byte{{2}}, Trailer: []byte{3}, SrcPort: 4, ID: 5, FlagsFragment: 6, train: 7}
+	*f = Frame{batch: f.batch, Path: &Path{Dst: netip.MustParseAddr("192.0.2.1")}, Header: []byte{1}, Payload: [][]byte{{2}}, Trailer: []byte{3}, SrcPort: 4, ID: 5, FlagsFragment: 6, Train: 7}
 	pieces := f.Payload
 	b.Sent, b.Lone = 1, true
 	b.Reset()
@@ -39,7 +40,7 @@ func TestResetFrameIsEmpty(t *testing.T) {
 		t.Error("Reset keeps hold of a borrowed piece")
 	}
 	f = b.Next()
-	if f.Path != nil || f.Len() != 0 || f.SrcPort != 0 || f.ID != 0 || f.FlagsFragment != 0 || f.train != 0 {
+	if f.Path != nil || f.Len() != 0 || f.SrcPort != 0 || f.ID != 0 || f.FlagsFragment != 0 || f.Train != 0 {
 		t.Errorf("frame after Reset: %+v", f)
 	}
 	if cap(f.Header) != HeaderRoom || cap(f.Trailer) != TrailerRoom {
@@ -75,7 +76,7 @@ func TestAllocGivesDisjointBytes(t *testing.T) {
 
 func TestFillingABatchAllocatesNothing(t *testing.T) {
 	b := NewBatch(64)
-	path := path4("192.0.2.1")
+	path := &Path{Dst: netip.MustParseAddr("192.0.2.1")}
 	n := testing.AllocsPerRun(100, func() {
 		b.Reset()
 		for f := b.Next(); f != nil; f = b.Next() {

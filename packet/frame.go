@@ -28,6 +28,10 @@ type Frame struct {
 	ID            uint16
 	FlagsFragment uint16
 
+	// Train is how many frames leave together as the segment train that this frame leads; 0 and 1: it leaves alone.
+	// Link.Prepare sets it, for its own Send.
+	Train int
+
 	// Volatile says that the payload's memory may change until the frame has left, as memory that a READ reads may: what is
 	// sealed and sent has to be one copy of it. Links do not look at it.
 	Volatile bool
@@ -35,7 +39,6 @@ type Frame struct {
 	// do not look at it.
 	Seal uint8
 
-	train   int // frames of the segment train this frame leads; 0 and 1: it leaves alone
 	batch   *Batch
 	header  [HeaderRoom]byte
 	trailer [TrailerRoom]byte
@@ -99,27 +102,13 @@ func (f *Frame) AppendTo(dst []byte) []byte {
 	return append(dst, f.Trailer...)
 }
 
-// alias makes f the same datagram as g without copying a byte: f borrows from g.
-func (f *Frame) alias(g *Frame) {
+// Alias makes f the same datagram as g without copying a byte: f borrows from g.
+func (f *Frame) Alias(g *Frame) {
 	f.Path = g.Path
 	f.Header = g.Header
 	f.Payload = append(f.Payload[:0], g.Payload...)
 	f.Trailer = g.Trailer
 	f.SrcPort, f.ID, f.FlagsFragment = g.SrcPort, g.ID, g.FlagsFragment
-}
-
-// flatten gathers the payload into one piece of the batch's arena.
-func (f *Frame) flatten() {
-	n := 0
-	for _, p := range f.Payload {
-		n += len(p)
-	}
-	flat := f.Alloc(n)[:0]
-	for _, p := range f.Payload {
-		flat = append(flat, p...)
-	}
-	clear(f.Payload)
-	f.Payload = append(f.Payload[:0], flat)
 }
 
 // letGo empties the payload.
@@ -138,5 +127,5 @@ func (f *Frame) reset() {
 	f.Header = f.header[:0]
 	f.letGo()
 	f.Trailer = f.trailer[:0]
-	f.SrcPort, f.ID, f.FlagsFragment, f.Volatile, f.Seal, f.train = 0, 0, 0, false, 0, 0
+	f.SrcPort, f.ID, f.FlagsFragment, f.Volatile, f.Seal, f.Train = 0, 0, 0, false, 0, 0
 }

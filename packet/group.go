@@ -35,8 +35,8 @@ func Join(l Link, group netip.Addr) (Receiver, error) {
 	return j.Join(group)
 }
 
-// checkGroup says whether a link at local can join group, and returns it without zone.
-func checkGroup(local, group netip.Addr) (netip.Addr, error) {
+// CheckGroup says whether a link at local can join group, and returns it without zone.
+func CheckGroup(local, group netip.Addr) (netip.Addr, error) {
 	group = group.Unmap().WithZone("")
 	switch {
 	case !group.IsMulticast():

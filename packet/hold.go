@@ -2,8 +2,8 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that keeps what it knows of the ways to peers. The decorators of this
-// package pass on what they are told.
+// Holder is a link that keeps what it knows of the ways to peers. Decorators pass on
+// what they are told.
 type Holder interface {
 	// Hold tells that dst is a peer that is there, until Release is called as often. Both may be
 	// called at any time, and do not wait.
@@ -30,9 +30,3 @@ func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }
 
 // Release is that of the link below.
 func (t *tap) Release(dst netip.Addr) { Release(t.Link, dst) }
-
-// Hold is that of the link below.
-func (l *FaultLink) Hold(dst netip.Addr) { Hold(l.Link, dst) }
-
-// Release is that of the link below.
-func (l *FaultLink) Release(dst netip.Addr) { Release(l.Link, dst) }

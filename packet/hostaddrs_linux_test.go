@@ -8,31 +8,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
 	"github.com/vishvananda/netlink"
 )
 
 func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
-	hosts := newTestNet(t, 4200, 0)
+	hosts := linktest.NewNet(t, 4200, 0)
 	testnet.In(t, hosts.Left, func() error {
 		addrs, mtu, ifname, err := packet.HostAddrs("veth0")
 		if err != nil {
 			return err
 		}
 		// The kernel may have made a link-local address of its own next to the one given.
-		if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(leftIPv4), netip.MustParseAddr(leftIPv6)}, addrs[len(addrs)-2:], byText); diff != "" {
+		if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftIPv4), netip.MustParseAddr(linktest.LeftIPv6)}, addrs[len(addrs)-2:], byText); diff != "" {
 			t.Error(diff)
 		}
 		for _, a := range addrs[:len(addrs)-2] {
 			if !a.IsLinkLocalUnicast() || a.Zone() != "veth0" {
-				t.Errorf("%v stands in front of %s", a, leftIPv4)
+				t.Errorf("%v stands in front of %s", a, linktest.LeftIPv4)
 			}
 		}
 		if mtu != 4200 || ifname != "veth0" {
 			t.Errorf("MTU %d, interface %s", mtu, ifname)
 		}
-		for _, text := range []string{leftLocal, "fe80::44:1"} {
+		for _, text := range []string{linktest.LeftLocal, "fe80::44:1"} {
 			addrs, _, _, err := packet.HostAddrs(text)
-			if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(leftLocal)}, addrs, byText); err != nil || diff != "" {
+			if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftLocal)}, addrs, byText); err != nil || diff != "" {
 				t.Errorf("%s: %v\n%s", text, err, diff)
 			}
 		}
@@ -41,7 +42,7 @@ func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 }
 
 func TestHostAddrsOfAnInterfaceOutOfUse(t *testing.T) {
-	hosts := newTestNet(t, 1500, 0)
+	hosts := linktest.NewNet(t, 1500, 0)
 	testnet.In(t, hosts.Left, func() error {
 		link, err := netlink.LinkByName("veth0")
 		if err != nil {

@@ -55,21 +55,21 @@ func TestHostAddrsOfAnInterface(t *testing.T) {
 func TestHostAddrsRefuses(t *testing.T) {
 	lo := loopback(t)
 	for _, test := range []struct {
-		rule, device string
-		want         []string
+		Rule, Device string
+		Want         []string
 	}{
 		{"an unknown interface", "nosuch0", []string{`"nosuch0"`, lo}},
 		{"an address of another host", "192.0.2.1", []string{"192.0.2.1 is not an address of this host", "127.0.0.1"}},
 		{"no name at all", "", []string{`no network interface ""`, lo}},
 	} {
-		_, _, _, err := packet.HostAddrs(test.device)
+		_, _, _, err := packet.HostAddrs(test.Device)
 		if err == nil {
-			t.Errorf("%s: no error", test.rule)
+			t.Errorf("%s: no error", test.Rule)
 			continue
 		}
-		for _, want := range test.want {
+		for _, want := range test.Want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the error does not name %s: %v", test.rule, want, err)
+				t.Errorf("%s: the error does not name %s: %v", test.Rule, want, err)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ type Link interface {
 }
 
 // Resizable is a link that wants to be told when the MTU of its network device is another than when it was opened, as
-// that of [ListenUDP] does. Decorators do not pass it on: it is for who opened the link.
+// those of package socket do. Decorators do not pass it on: it is for who opened the link.
 type Resizable interface {
 	// SetMTU makes mtu, in bytes, what Caps says from now on. It may be called at any time.
 	SetMTU(mtu int)
@@ -84,7 +84,7 @@ func (s *Stats) Add(o Stats) {
 	s.RxMalformed += o.RxMalformed
 }
 
-// Counted is a link that counts. The links of this package do; decorators answer for the link they wrap.
+// Counted is a link that counts. The links of this module do; decorators answer for the link they wrap.
 type Counted interface{ Stats() Stats }
 
 // ErrReprepare is returned by Send when the host refuses the grouping Prepare chose, before any frame from b.Sent on has
@@ -113,8 +113,9 @@ func (e *SendError) Error() string {
 
 func (e *SendError) Unwrap() error { return e.Err }
 
-// refuse records that frames i to i+n of b were refused for err, and returns the record.
-func (e *SendError) refuse(b *Batch, i, n int, err error) *SendError {
+// Refuse records that frames i to i+n of b were refused for err, and returns the record,
+// which is a new one if e is nil.
+func (e *SendError) Refuse(b *Batch, i, n int, err error) *SendError {
 	if e == nil {
 		f := b.At(i)
 		e = &SendError{Frame: i, Len: f.Len(), Err: err}
@@ -126,16 +127,16 @@ func (e *SendError) refuse(b *Batch, i, n int, err error) *SendError {
 	return e
 }
 
-// result is the error of a Send that refused what e records, nil for nothing.
-func (e *SendError) result() error {
+// Result is the error of a Send that refused what e records, nil for nothing.
+func (e *SendError) Result() error {
 	if e == nil {
 		return nil
 	}
 	return e
 }
 
-// statsOf returns what l counted, zeros if it does not count.
-func statsOf(l any) Stats {
+// StatsOf returns what l counted, zeros if it does not count.
+func StatsOf(l any) Stats {
 	if c, ok := l.(Counted); ok {
 		return c.Stats()
 	}

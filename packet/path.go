@@ -23,15 +23,16 @@ type Path struct {
 	FlowLabel uint32
 }
 
-func (p *Path) hopLimit() uint8 {
+// HopLimitOrDefault returns the hop limit that a frame on the path leaves with.
+func (p *Path) HopLimitOrDefault() uint8 {
 	if p.HopLimit == 0 {
 		return DefaultHopLimit
 	}
 	return p.HopLimit
 }
 
-// headerLen is the length of the IP and UDP headers in front of a frame sent from a.
-func headerLen(a netip.Addr) int {
+// HeaderLen returns the length of the IP and UDP headers in front of a frame sent from a.
+func HeaderLen(a netip.Addr) int {
 	if a.Is4() {
 		return 20 + 8
 	}

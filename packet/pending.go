@@ -1,7 +1,7 @@
 package packet
 
-// Pender is a link that can tell whether the one that receives from it is behind. The decorators of this package pass on what
-// the link they wrap tells, which is nothing where that link is none.
+// Pender is a link that can tell whether the one that receives from it is behind. Decorators pass on what the link they
+// wrap tells: see [Pending].
 type Pender interface {
 	// Pending reports whether frames have come that may not have been dealt with: they wait for Recv, or Recv has taken some
 	// and was not called again to find that no more are there. So who deals with all that a Recv brought before the next Recv
@@ -10,14 +10,11 @@ type Pender interface {
 	Pending() bool
 }
 
-// pending is Pending of a link that may be none.
-func pending(l Link) bool {
+// Pending is Pending of a link that may be no [Pender]: such a link has nothing pending.
+func Pending(l Link) bool {
 	p, ok := l.(Pender)
 	return ok && p.Pending()
 }
 
 // Pending is that of the link below.
-func (t *tap) Pending() bool { return pending(t.Link) }
-
-// Pending is that of the link below.
-func (l *FaultLink) Pending() bool { return pending(l.Link) }
+func (t *tap) Pending() bool { return Pending(t.Link) }

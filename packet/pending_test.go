@@ -4,14 +4,16 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // What a decorator is put on decides whether it can tell.
 func TestDecoratorsPassPendingOn(t *testing.T) {
-	for name, wrap := range map[string]func(packet.Link) packet.Link{"fault": faultless, "tap": ignoringTap} {
+	for name, wrap := range map[string]func(packet.Link) packet.Link{"fault": faultless, "tap": linktest.IgnoringTap} {
 		t.Run(name, func(t *testing.T) {
-			n := packet.NewPipeNet()
-			l := openPipe(t, n, "192.0.2.1")
+			n := pipe.NewNet()
+			l := linktest.OpenPipe(t, n, "192.0.2.1")
 			tells, mute := wrap(l).(packet.Pender), wrap(struct{ packet.Link }{l}).(packet.Pender)
 			b := packet.NewBatch(1)
 			b.Next().Path = &packet.Path{Dst: l.Local()}

@@ -23,9 +23,14 @@ type RecvBatch struct {
 	// Frames are the frames of the last Recv, in the order in which they came.
 	Frames []Received
 
+	// State is the buffers of the link it was last used with: links set it, and look for the type that is theirs.
+	State any
+
 	capacity int
-	state    any // buffers of the link it was last used with
 }
+
+// Capacity returns how many datagrams a link is to take at most in one Recv.
+func (rb *RecvBatch) Capacity() int { return rb.capacity }
 
 // NewRecvBatch returns a RecvBatch for up to capacity datagrams a call (at least 1). Where the kernel hands over
 // whole segment trains one datagram becomes up to 64 frames and more, so Frames can be longer than capacity.

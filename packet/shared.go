@@ -14,23 +14,27 @@ type Shared interface {
 	TryRecv(rb *RecvBatch) error
 }
 
-// SharedOf returns what l, or the link that decorators of this package stand around, can do as Shared, with what the
-// decorators do; nil where it cannot.
+// Sharer is a decorator. Whether it can do what [Shared] says depends on the link that it wraps.
+type Sharer interface {
+	// Shared returns what the decorated link can do as Shared, nil where it cannot.
+	Shared() Shared
+}
+
+// SharedOf returns what l can do as Shared, with what decorators do if it is a [Sharer]; nil where it cannot.
 func SharedOf(l Link) Shared {
-	switch l := l.(type) {
-	case *tap:
-		if below := SharedOf(l.Link); below != nil {
-			return &sharedTap{l, below}
-		}
-		return nil
-	case *FaultLink:
-		if below := SharedOf(l.Link); below != nil {
-			return &sharedFault{l, below}
-		}
-		return nil
+	if d, ok := l.(Sharer); ok {
+		return d.Shared()
 	}
 	s, _ := l.(Shared)
 	return s
+}
+
+// Shared is that of the link below, with what the tap sees.
+func (t *tap) Shared() Shared {
+	if below := SharedOf(t.Link); below != nil {
+		return &sharedTap{t, below}
+	}
+	return nil
 }
 
 type sharedTap struct {
@@ -52,35 +56,4 @@ func (s *sharedTap) TryRecv(rb *RecvBatch) error {
 	}
 	s.tap.seeAll(rb)
 	return nil
-}
-
-type sharedFault struct {
-	link  *FaultLink
-	below Shared
-}
-
-func (s *sharedFault) RecvLocked(rb *RecvBatch, mu *sync.Mutex) error {
-	for {
-		if err := s.below.RecvLocked(rb, mu); err != nil {
-			return err
-		}
-		if s.harm(rb); len(rb.Frames) > 0 {
-			return nil
-		}
-		mu.Unlock()
-	}
-}
-
-func (s *sharedFault) TryRecv(rb *RecvBatch) error {
-	err := s.below.TryRecv(rb)
-	if len(rb.Frames) > 0 {
-		s.harm(rb)
-	}
-	return err
-}
-
-func (s *sharedFault) harm(rb *RecvBatch) {
-	if !s.link.rx.idle() {
-		s.link.harm(rb)
-	}
 }

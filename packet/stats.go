@@ -2,30 +2,33 @@ package packet
 
 import "sync/atomic"
 
-// stats is Stats in atomics.
-type stats struct {
-	txFrames, txBytes, txCalls                         atomic.Uint64
-	txRefused, txNoNeighbour, txQueueFull              atomic.Uint64
-	rxFrames, rxBytes, rxCalls, rxDropped, rxMalformed atomic.Uint64
+// Counters is [Stats] in atomics, for a link to count by. The zero value is ready to use.
+type Counters struct {
+	TxFrames, TxBytes, TxCalls                         atomic.Uint64
+	TxRefused, TxNoNeighbour, TxQueueFull              atomic.Uint64
+	RxFrames, RxBytes, RxCalls, RxDropped, RxMalformed atomic.Uint64
 }
 
-func (s *stats) tx(calls, frames, bytes int) {
-	s.txCalls.Add(uint64(calls))
-	s.txFrames.Add(uint64(frames))
-	s.txBytes.Add(uint64(bytes))
+// AddTx counts frames that were sent with so many calls into the host, and their bytes.
+func (s *Counters) AddTx(calls, frames, bytes int) {
+	s.TxCalls.Add(uint64(calls))
+	s.TxFrames.Add(uint64(frames))
+	s.TxBytes.Add(uint64(bytes))
 }
 
-func (s *stats) rx(frames, bytes int) {
-	s.rxCalls.Add(1)
-	s.rxFrames.Add(uint64(frames))
-	s.rxBytes.Add(uint64(bytes))
+// AddRx counts the frames of one call that brought some, and their bytes.
+func (s *Counters) AddRx(frames, bytes int) {
+	s.RxCalls.Add(1)
+	s.RxFrames.Add(uint64(frames))
+	s.RxBytes.Add(uint64(bytes))
 }
 
-func (s *stats) load() Stats {
+// Load returns what was counted so far.
+func (s *Counters) Load() Stats {
 	return Stats{
-		TxFrames: s.txFrames.Load(), TxBytes: s.txBytes.Load(), TxCalls: s.txCalls.Load(),
-		TxRefused: s.txRefused.Load(), TxNoNeighbour: s.txNoNeighbour.Load(), TxQueueFull: s.txQueueFull.Load(),
-		RxFrames: s.rxFrames.Load(), RxBytes: s.rxBytes.Load(), RxCalls: s.rxCalls.Load(),
-		RxDropped: s.rxDropped.Load(), RxMalformed: s.rxMalformed.Load(),
+		TxFrames: s.TxFrames.Load(), TxBytes: s.TxBytes.Load(), TxCalls: s.TxCalls.Load(),
+		TxRefused: s.TxRefused.Load(), TxNoNeighbour: s.TxNoNeighbour.Load(), TxQueueFull: s.TxQueueFull.Load(),
+		RxFrames: s.RxFrames.Load(), RxBytes: s.RxBytes.Load(), RxCalls: s.RxCalls.Load(),
+		RxDropped: s.RxDropped.Load(), RxMalformed: s.RxMalformed.Load(),
 	}
 }

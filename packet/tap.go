@@ -67,7 +67,7 @@ func (t *tap) Caps() Caps {
 // off reports that nobody looks.
 func (t *tap) off() bool { return t.on != nil && !t.on.Load() }
 
-func (t *tap) Stats() Stats { return statsOf(t.Link) }
+func (t *tap) Stats() Stats { return StatsOf(t.Link) }
 
 func (t *tap) Send(b *Batch) error {
 	if t.off() {
@@ -87,7 +87,7 @@ func (t *tap) Send(b *Batch) error {
 		t.see(Outgoing, TapFrame{
 			Data: t.buf, Src: t.src, Dst: f.Path.Dst.WithZone(""), SrcPort: f.SrcPort,
 			HeaderSeen: true, ID: f.ID, FlagsFragment: f.FlagsFragment,
-			TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.hopLimit(),
+			TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(),
 		})
 	}
 	return err
@@ -115,7 +115,7 @@ type tapReceiver struct {
 	tap *tap
 }
 
-func (r *tapReceiver) Stats() Stats { return statsOf(r.Receiver) }
+func (r *tapReceiver) Stats() Stats { return StatsOf(r.Receiver) }
 
 func (r *tapReceiver) Recv(rb *RecvBatch) error {
 	if err := r.Receiver.Recv(rb); err != nil {

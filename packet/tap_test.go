@@ -7,19 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/linktest"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 func TestTapSeesBothDirectionsInOrder(t *testing.T) {
-	n := packet.NewPipeNet()
-	a, b := openPipe(t, n, "192.0.2.1"), openPipe(t, n, "192.0.2.2")
+	n := pipe.NewNet()
+	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
 	var seen []string
 	ta := packet.Tap(a, func(d packet.Direction, f packet.TapFrame) {
 		seen = append(seen, fmt.Sprintf("%v %v>%v port %d id %d %#x ttl %d %s", d, f.Src, f.Dst, f.SrcPort, f.ID, f.FlagsFragment, f.HopLimit, f.Data))
 	})
-	mustSend(t, ta, b.Local(), "one", "two")
-	recvTexts(t, b, 2)
-	mustSend(t, b, a.Local(), "three")
-	recvTexts(t, ta, 1)
+	linktest.MustSend(t, ta, b.Local(), "one", "two")
+	linktest.RecvTexts(t, b, 2)
+	linktest.MustSend(t, b, a.Local(), "three")
+	linktest.RecvTexts(t, ta, 1)
 	want := []string{
 		"out 192.0.2.1>192.0.2.2 port 4791 id 1 0x4000 ttl 64 one",
 		"out 192.0.2.1>192.0.2.2 port 4791 id 2 0x4000 ttl 64 two",
@@ -39,12 +41,12 @@ func TestTapSeesBothDirectionsInOrder(t *testing.T) {
 // reluctant asks for frames from index 1 on to be prepared again at the first Send.
 type reluctant struct {
 	packet.Link
-	asked bool
+	Asked bool
 }
 
 func (l *reluctant) Send(b *packet.Batch) error {
-	if !l.asked {
-		l.asked = true
+	if !l.Asked {
+		l.Asked = true
 		b.Sent = 1
 		return packet.ErrReprepare
 	}
@@ -52,9 +54,9 @@ func (l *reluctant) Send(b *packet.Batch) error {
 }
 
 func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var seen []string
-	l := packet.Tap(&reluctant{Link: openPipe(t, n, "192.0.2.1")}, func(_ packet.Direction, f packet.TapFrame) {
+	l := packet.Tap(&reluctant{Link: linktest.OpenPipe(t, n, "192.0.2.1")}, func(_ packet.Direction, f packet.TapFrame) {
 		seen = append(seen, string(f.Data))
 	})
 	b := packet.NewBatch(2)
@@ -71,17 +73,17 @@ func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
 }
 
 func TestATapSeesOnlyWhileItIsOn(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var on atomic.Bool
 	var seen []string
-	a, b := openPipe(t, n, "192.0.2.1"), openPipe(t, n, "192.0.2.2")
+	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
 	l := packet.TapWhile(a, &on, func(d packet.Direction, f packet.TapFrame) { seen = append(seen, fmt.Sprintf("%v %s", d, f.Data)) })
 	for _, text := range []string{"first", "second", "third"} {
 		on.Store(text == "second")
-		mustSend(t, l, b.Local(), text)
-		recvTexts(t, b, 1)
-		mustSend(t, b, a.Local(), text)
-		recvTexts(t, l, 1)
+		linktest.MustSend(t, l, b.Local(), text)
+		linktest.RecvTexts(t, b, 1)
+		linktest.MustSend(t, b, a.Local(), text)
+		linktest.RecvTexts(t, l, 1)
 	}
 	if diff := cmp.Diff([]string{"out second", "in second"}, seen); diff != "" {
 		t.Error(diff)

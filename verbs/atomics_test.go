@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/race"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -39,7 +39,7 @@ func (m *farMemory) WriteAt(p []byte, off uint64) error {
 // linksSideBySide are several links on each side, each of which has a goroutine that receives.
 func linksSideBySide(t testing.TB, links int) (cfg [2]verbs.Config) {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	for i := range cfg {
 		for k := range links {
 			l, err := n.Open(netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", 1+i*100+k)), 9000)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -345,17 +346,17 @@ func TestADatagramServiceMayRefuse(t *testing.T) {
 }
 
 // faulty are links in memory with faults in both directions.
-func faulty(t *testing.T, f packet.FaultConfig) [2]verbs.Config {
+func faulty(t *testing.T, f fault.Config) [2]verbs.Config {
 	cfg := pipeLinks(t)
 	for i := range cfg {
 		f.Seed += uint64(i)
-		cfg[i].Wrap = func(l packet.Link) packet.Link { return packet.Fault(l, f) }
+		cfg[i].Wrap = func(l packet.Link) packet.Link { return fault.New(l, f) }
 	}
 	return cfg
 }
 
 func TestConnectingOutlivesFaults(t *testing.T) {
-	for name, f := range map[string]packet.FaultConfig{
+	for name, f := range map[string]fault.Config{
 		"loss":       {Seed: 5, Drop: 0.3},
 		"duplicates": {Seed: 5, Duplicate: 0.7},
 		"reordering": {Seed: 5, Reorder: 0.5},

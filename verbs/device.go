@@ -26,9 +26,9 @@ type Config struct {
 	// on UDP port 4791 of these addresses. It needs Linux, and no privileges but those that Link says.
 	Device string
 	// Link is the kind of the links that are opened on the addresses of Device. "udp", which "" stands for,
-	// is [packet.ListenUDP]; "raw" is [packet.ListenRaw] and takes the capability CAP_NET_RAW; "xdp" is [packet.ListenXDP],
+	// is ListenUDP of package socket; "raw" is its ListenRaw and takes the capability CAP_NET_RAW; "xdp" is Listen of package xdp,
 	// takes root and offers path MTU 2048 where the kernel has no frames in several buffers; "auto" is
-	// [packet.Choose], and [Device.LinkChoices] says why. Links are as they are.
+	// [links.Choose], and [Device.LinkChoices] says why. Links are as they are.
 	Link string
 	// Follow lets the device follow the host: an address that Device gets becomes an entry of
 	// the GID table, one that it loses goes from it, and a changed MTU counts for what is
@@ -39,7 +39,7 @@ type Config struct {
 	// Links are used instead of Device: each is one entry of the GID table, in this order.
 	// The device closes them.
 	Links []packet.Link
-	// Wrap, if set, is put around every link, such as [packet.Tap] or [packet.Fault].
+	// Wrap, if set, is put around every link, such as [packet.Tap] or New of package fault.
 	Wrap func(packet.Link) packet.Link
 
 	// Admit, if set, chooses which addresses of Device become entries of the GID table.

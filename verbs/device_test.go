@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 func openPipe(t *testing.T, mtu int, addrs ...string) *verbs.Device {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var cfg verbs.Config
 	for _, a := range addrs {
 		l, err := n.Open(netip.MustParseAddr(a), mtu)
@@ -49,7 +50,7 @@ func says(t *testing.T, err error, words ...string) {
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
-	small, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 576)
+	small, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 576)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestCreateSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestMaxQP(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	l, err := n.Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +188,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		{"a retry count out of range", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.RetryCnt = 8 }, []string{"RETRY_CNT", "8", "7"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := packet.NewPipeNet()
+			n := pipe.NewNet()
 			l, err := n.Open(netip.MustParseAddr("192.0.2.1"), 1500)
 			if err != nil {
 				t.Fatal(err)

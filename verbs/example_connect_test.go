@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -13,7 +14,7 @@ import (
 // pairs, as rdma_cm does between Linux hosts and RNICs. What a program has to say beforehand, such
 // as the key of a region, goes along as private data.
 func ExampleDevice_Dial() {
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	open := func(addr string) (*verbs.Device, *verbs.PD, *verbs.QP) {
 		dev := must(verbs.Open(verbs.Config{Links: []packet.Link{must(network.Open(netip.MustParseAddr(addr), 9000))}}))
 		pd := dev.AllocPD()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -25,7 +26,7 @@ func newDatagramNode(link packet.Link, qkey uint32) (*node, *verbs.PD) {
 // it receives.
 func Example_datagram() {
 	const qkey = 0x11111111
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	client, clientPD := newDatagramNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), qkey)
 	server, serverPD := newDatagramNode(must(network.Open(netip.MustParseAddr("192.0.2.2"), 9000)), qkey)
 	defer client.dev.Close()

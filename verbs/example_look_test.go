@@ -5,12 +5,13 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // A running program can be looked into at any time.
 func ExampleDevice_QPs() {
-	link, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	link, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	check(err)
 	dev := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
 	defer dev.Close()
@@ -26,7 +27,7 @@ func ExampleDevice_QPs() {
 
 // A device that is told its peers drops what anybody else sends.
 func ExampleDevice_Admits() {
-	link, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	link, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	check(err)
 	dev := must(verbs.Open(verbs.Config{Links: []packet.Link{link}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
 	defer dev.Close()

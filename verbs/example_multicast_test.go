@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // What is sent to a multicast group reaches every queue pair that is attached to it.
 func Example_multicast() {
 	const qkey = 0x11111111
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	sender, pd := newDatagramNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), qkey)
 	defer sender.dev.Close()
 	group := must(verbs.MulticastGID(netip.MustParseAddr("239.1.2.3")))

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -46,7 +47,7 @@ func newNode(link packet.Link, psn verbs.PSN) *node {
 
 // twoNodes are connected over a network in memory.
 func twoNodes() (a, b *node) {
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	a = newNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), 1000)
 	b = newNode(must(network.Open(netip.MustParseAddr("192.0.2.2"), 9000)), 2000)
 	attr := verbs.DefaultConnAttr()

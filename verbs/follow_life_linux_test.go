@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -61,7 +62,7 @@ func TestLinksThatComeAreWrapped(t *testing.T) {
 	a.TB = t
 	testnet.In(t, hosts.Left, func() (err error) {
 		a.dev, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true, Wrap: func(l packet.Link) packet.Link {
-			return packet.Fault(l, packet.FaultConfig{})
+			return fault.New(l, fault.Config{})
 		}})
 		return err
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/internal/host/netdev"
 	"github.com/gorxe/gorxe/internal/nic/hostlinks"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -27,7 +28,7 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) 
 	case cfg.Device == "":
 		return slices.Clone(cfg.Links), nil, nil
 	}
-	if err := packet.CheckKind(cfg.Link); err != nil {
+	if err := links.CheckKind(cfg.Link); err != nil {
 		return nil, nil, fmt.Errorf("Config.Link: %w", err)
 	}
 	if cfg.Follow {
@@ -112,14 +113,14 @@ func closeLinks(links []packet.Link) {
 
 // openLink opens a link of a kind on an address of the host. It logs what cannot be known from the kind.
 func (d *Device) openLink(kind string, addr netip.Addr) (packet.Link, error) {
-	if kind != packet.Auto {
-		l, err := packet.Listen(kind, addr)
+	if kind != links.Auto {
+		l, err := links.Listen(kind, addr)
 		if err == nil && l.Caps().Detail != "" {
 			d.logLink(l, nil)
 		}
 		return l, err
 	}
-	l, choices, err := packet.Choose(addr)
+	l, choices, err := links.Choose(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (d *Device) openLink(kind string, addr netip.Addr) (packet.Link, error) {
 }
 
 // logLink tells of a link in one line.
-func (d *Device) logLink(l packet.Link, choices []packet.Choice) {
+func (d *Device) logLink(l packet.Link, choices []links.Choice) {
 	c := l.Caps()
 	args := []any{"device", d.name, "address", l.Local(), "link", c.Name, "path_mtu", int(qp.MTUForLink(c.MTU))}
 	if c.Detail != "" {
@@ -143,25 +144,25 @@ func (d *Device) logLink(l packet.Link, choices []packet.Choice) {
 	d.log.Info("link opened", args...)
 }
 
-// linkChoices are why the links of a device are of their kinds, where [packet.Auto] chose them.
+// linkChoices are why the links of a device are of their kinds, where [links.Auto] chose them.
 type linkChoices struct {
 	mu sync.Mutex
-	of map[netip.Addr][]packet.Choice
+	of map[netip.Addr][]links.Choice
 }
 
 // LinkChoices says what became of each kind of link at an address of the device, the best kind first, when Config.Link was
-// [packet.Auto]; nil otherwise.
-func (d *Device) LinkChoices(addr netip.Addr) []packet.Choice {
+// [links.Auto]; nil otherwise.
+func (d *Device) LinkChoices(addr netip.Addr) []links.Choice {
 	d.choices.mu.Lock()
 	defer d.choices.mu.Unlock()
 	return slices.Clone(d.choices.of[addr])
 }
 
-func (c *linkChoices) set(addr netip.Addr, choices []packet.Choice) {
+func (c *linkChoices) set(addr netip.Addr, choices []links.Choice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
-		c.of = make(map[netip.Addr][]packet.Choice)
+		c.of = make(map[netip.Addr][]links.Choice)
 	}
 	c.of[addr] = choices
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -18,7 +19,7 @@ var udpAddrs = [2]string{"127.55.4.1", "127.55.4.2"}
 // pipeLinks returns two links on a network in memory.
 func pipeLinks(t testing.TB) [2]verbs.Config {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var out [2]verbs.Config
 	for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
 		l, err := n.Open(netip.MustParseAddr(a), 9000)

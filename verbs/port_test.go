@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -21,10 +23,10 @@ func (l *watchedLink) WatchState(changed func(up bool)) {
 
 // A port is active while one of its links is, whatever is wrapped around them.
 func TestPortFollowsItsLinks(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var links []*watchedLink
 	cfg := verbs.Config{Wrap: func(l packet.Link) packet.Link {
-		return packet.Tap(packet.Fault(l, packet.FaultConfig{}), func(packet.Direction, packet.TapFrame) {})
+		return packet.Tap(fault.New(l, fault.Config{}), func(packet.Direction, packet.TapFrame) {})
 	}}
 	for _, a := range []string{"192.0.2.1", "192.0.2.2"} {
 		l, err := n.Open(netip.MustParseAddr(a), 1500)

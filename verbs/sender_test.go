@@ -10,13 +10,14 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // rawPeer is a device at the address server, and a peer on its network at the address peer.
 func rawPeer(t *testing.T, server, peer string) (*testNode, *rawcm.Peer) {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	links := make([]packet.Link, 2)
 	for i, a := range []string{server, peer} {
 		var err error

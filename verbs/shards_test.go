@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -110,7 +110,7 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 func roughLinks(t testing.TB) [2]verbs.Config {
 	cfg := pipeLinks(t)
 	for i := range cfg {
-		cfg[i].Links[0] = packet.Fault(cfg[i].Links[0], packet.FaultConfig{Seed: uint64(i), Drop: 0.01, Reorder: 0.1})
+		cfg[i].Links[0] = fault.New(cfg[i].Links[0], fault.Config{Seed: uint64(i), Drop: 0.01, Reorder: 0.1})
 	}
 	return cfg
 }

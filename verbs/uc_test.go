@@ -7,15 +7,16 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // ucPair connects two devices in memory by an unreliable connection; what leaves the first
 // meets faults.
-func ucPair(t *testing.T, faults packet.FaultConfig) (a, b *testNode) {
+func ucPair(t *testing.T, faults fault.Config) (a, b *testNode) {
 	t.Helper()
 	cfgs := pipeLinks(t)
-	cfgs[0].Wrap = func(l packet.Link) packet.Link { return packet.Fault(l, faults) }
+	cfgs[0].Wrap = func(l packet.Link) packet.Link { return fault.New(l, faults) }
 	a, b = openNode(t, cfgs[0], 1<<20), openNode(t, cfgs[1], 1<<20)
 	for _, n := range []*testNode{a, b} {
 		q, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UC, SendCQ: n.cq, Cap: testCap})
@@ -39,7 +40,7 @@ func ucPair(t *testing.T, faults packet.FaultConfig) (a, b *testNode) {
 }
 
 func TestUnreliableConnectionDeliversOverAGoodLink(t *testing.T) {
-	a, b := ucPair(t, packet.FaultConfig{})
+	a, b := ucPair(t, fault.Config{})
 	const n = 300001
 	for i := range n {
 		a.buf[i] = byte(i * 7)
@@ -71,7 +72,7 @@ func TestUnreliableConnectionDeliversOverAGoodLink(t *testing.T) {
 // What arrives is whole, whatever was lost, repeated or overtaken; every send completes.
 func TestUnreliableConnectionLosesWholeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := ucPair(t, packet.FaultConfig{Seed: 3, Drop: 0.02, Duplicate: 0.02, Reorder: 0.02})
+		a, b := ucPair(t, fault.Config{Seed: 3, Drop: 0.02, Duplicate: 0.02, Reorder: 0.02})
 		const messages, size = 200, 10000
 		for i := range messages {
 			if err := b.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{b.mr.SGE(0, size)}}); err != nil {

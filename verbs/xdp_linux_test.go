@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/testnet"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -41,7 +41,7 @@ func TestAutoSaysWhyItIsNoOtherKind(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		var log bytes.Buffer
 		testnet.In(t, hosts.Left, func() error {
-			dev, err := verbs.Open(verbs.Config{Device: addr.String(), Link: packet.Auto, Follow: follow, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			dev, err := verbs.Open(verbs.Config{Device: addr.String(), Link: links.Auto, Follow: follow, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				return err
 			}

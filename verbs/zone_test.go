@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // A link-local address is another host's on each link.
 func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
-	pipes := packet.NewPipeNet()
+	pipes := pipe.NewNet()
 	open := func(addrs ...string) *testNode {
 		var cfg verbs.Config
 		for _, a := range addrs {

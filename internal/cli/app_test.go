@@ -9,6 +9,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/benchcmd"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -52,7 +53,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"demo --loss x":                        `--loss "x" is not a number; see 'gorxe demo --help'`,
 		"demo --seed 0":                        `--seed 0: choose another number; the same one gives the same numbers and losses`,
 		"perf send_lat --fault-in jitter=1ms":  `--fault-in jitter=1ms: what arrives is not delayed; delay what leaves the other end, with --fault`,
-		"perf send_lat --fault-in drop=2":      `--fault-in: fault "drop=2": 2 is not between 0 and 1, or 0% and 100%; write for example drop=1%,delay=2ms, with ` + packet.FaultSpec,
+		"perf send_lat --fault-in drop=2":      `--fault-in: fault "drop=2": 2 is not between 0 and 1, or 0% and 100%; write for example drop=1%,delay=2ms, with ` + fault.Spec,
 		"perf send_lat -e --busy-poll":         `-e and --busy-poll do not go together: sleep, or look without a pause`,
 		"bench --rounds 0":                     `--rounds 0: must be 1 to 1000`,
 		"bench --time 0":                       `--time 0: must be 1 to 600`,

@@ -12,6 +12,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/socket"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -22,7 +23,7 @@ func TestCommandsOverRealSockets(t *testing.T) {
 	}
 	const server = "127.66.7.1"
 	for _, addr := range []string{server, "127.66.7.2"} {
-		l, err := packet.ListenUDP(netip.MustParseAddr(addr), packet.UDPOptions{})
+		l, err := socket.ListenUDP(netip.MustParseAddr(addr), socket.UDPOptions{})
 		if err != nil {
 			t.Skipf("no UDP port %d at %s: %v", packet.Port, addr, err)
 		}

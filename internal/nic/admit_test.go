@@ -9,18 +9,18 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
+	"pgregory.net/rapid"
 )
 
 // A host outside the list of peers gets no answer whatever it sends, and no connection can be
 // made to it; the connection manager hears it.
 func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		v.dev.peers = newAdmission([]netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")})
 		for _, opcode := range []bth.Opcode{bth.RCWriteOnly, bth.UDSendOnly} {
@@ -88,7 +88,7 @@ func TestAdmitsWhatAnyOfThePrefixesHolds(t *testing.T) {
 }
 
 func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	for i, c := range []struct{ limit, want qp.MTU }{{0, 4096}, {512, 512}, {4096, 4096}} {
 		d, err := Open(Config{Links: []packet.Link{openLink(t, n, netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}))}, MTU: c.limit})
 		if err != nil {

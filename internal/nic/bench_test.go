@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -57,7 +58,7 @@ func BenchmarkCheck(b *testing.B) {
 // checkingInbox is that of a device of its own, which nothing comes to by itself.
 func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 	b.Helper()
-	link := openLink(b, packet.NewPipeNet(), addr)
+	link := openLink(b, pipe.NewNet(), addr)
 	d := openDevice(b, 1, link)
 	b.Cleanup(func() { d.Close() })
 	g, err := newGID(link, 0, 1)
@@ -79,7 +80,7 @@ func sealedBy(o *outbox, to netip.Addr, raw []byte) packet.Received {
 
 // BenchmarkCompletion is a completion from a machine to a program that polls.
 func BenchmarkCompletion(b *testing.B) {
-	d := openDevice(b, 1, openLink(b, packet.NewPipeNet(), addrA))
+	d := openDevice(b, 1, openLink(b, pipe.NewNet(), addrA))
 	defer d.Close()
 	cq, err := d.CreateCQ(256)
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
 func TestDatagramsAndSharedReceivesOfAClientAreInItsShard(t *testing.T) {
 	const shards, clients = 4, 64
 	d, err := Open(Config{
-		Name: "test", Links: []packet.Link{openLink(t, packet.NewPipeNet(), addrA)},
+		Name: "test", Links: []packet.Link{openLink(t, pipe.NewNet(), addrA)},
 		Seed: 1, Shards: shards, MaxQP: 1 << 10, MaxMR: 1, MaxCQ: 1, MaxSRQ: clients + 1,
 	})
 	if err != nil {

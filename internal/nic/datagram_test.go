@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -83,7 +84,7 @@ func TestDatagramThereAndBack(t *testing.T) {
 	}{{"IPv4", addrA, addrB}, {"IPv6", addrA6, addrB6}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := packet.NewPipeNet()
+				n := pipe.NewNet()
 				n.HideHeader = true
 				a, b := newDatagramEnd(t, 1, openLink(t, n, c.a)), newDatagramEnd(t, 2, openLink(t, n, c.b))
 				defer closeAll(t, a, b)
@@ -120,7 +121,7 @@ func TestDatagramThereAndBack(t *testing.T) {
 // ICRC tells, and the checksum over it is right.
 func TestHeaderOfADatagramHasTheIdentification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		n.HideHeader = true
 		a := newDatagramEnd(t, 1, openLink(t, n, addrA))
 		peer := newRawPeer(t, n, addrB)
@@ -143,7 +144,7 @@ func TestHeaderOfADatagramHasTheIdentification(t *testing.T) {
 // completions tell, and is received by whichever address it is sent to.
 func TestDatagramsOfOneQueuePairLeaveBySeveralLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a := newDatagramEnd(t, 1, openLink(t, n, addrA), openLink(t, n, addrA6))
 		b := newDatagramEnd(t, 2, openLink(t, n, addrB6), openLink(t, n, addrB))
 		defer closeAll(t, a, b)
@@ -176,7 +177,7 @@ func TestDatagramsOfOneQueuePairLeaveBySeveralLinks(t *testing.T) {
 }
 
 func TestAddressHandlesAreChecked(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a := newDatagramEnd(t, 1, openLink(t, n, addrA))
 	defer closeAll(t, a)
 	for _, c := range []struct {
@@ -206,7 +207,7 @@ func TestAddressHandlesAreChecked(t *testing.T) {
 }
 
 func TestTheGeneralServicesInterfaceIsQP1(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a := newDatagramEnd(t, 1, openLink(t, n, addrA))
 	defer closeAll(t, a)
 	init := QPInit{Type: qp.GSI, PD: a.pd, SendCQ: a.cq, RecvCQ: a.cq}
@@ -241,7 +242,7 @@ func TestHostileDatagrams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := packet.NewPipeNet()
+				n := pipe.NewNet()
 				a, peer := newDatagramEnd(t, 1, openLink(t, n, addrA)), newRawPeer(t, n, addrB)
 				defer peer.link.Close()
 				defer closeAll(t, a)
@@ -277,7 +278,7 @@ func FuzzReceiveDatagrams(f *testing.F) {
 			f.Add(append([]byte{flags, byte(len(b))}, b...))
 		}
 	}
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		memory := bytes.Repeat([]byte{0x5a}, 3*4096)
 		link, err := n.Open(addrA, 9000)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -69,7 +70,7 @@ func TestDeregUnderTraffic(t *testing.T) {
 func (c *deregCase) run(t *testing.T, at time.Duration) {
 	const messages = 12
 	a, b := newPair(t, deregMessage, usualRetry, func(l packet.Link) packet.Link {
-		return packet.Fault(l, packet.FaultConfig{Delay: time.Millisecond})
+		return fault.New(l, fault.Config{Delay: time.Millisecond})
 	})
 	defer closeAll(t, a, b)
 	for id := range uint64(messages) {

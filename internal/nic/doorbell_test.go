@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -205,7 +205,7 @@ func TestWhatIsInASourceIsFlushed(t *testing.T) {
 
 func TestDatagramsComeFromASource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		sends := newSendRing(64)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -68,7 +69,7 @@ func TestWhoPollsNeedsNoReceivingGoroutine(t *testing.T) {
 }
 
 func TestPollingLooksAtEveryLinkAndMostAtTheBusyOne(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	d := openDevice(t, 1, openLink(t, n, addrA), openLink(t, n, addrB))
 	defer d.Close()
 	first, second := d.pollable.all()[0], d.pollable.all()[1]

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // What is kept while something is missing is lent by the shard, and goes back to it with the
 // queue pair.
 func TestKeptPacketsGoBackToTheShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		lent := func() int {
 			synctest.Wait()

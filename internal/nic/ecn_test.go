@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestPacketsMarkedForCongestionAreCounted(t *testing.T) {
@@ -12,7 +13,7 @@ func TestPacketsMarkedForCongestionAreCounted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b := newPair(t, 1<<12, usualRetry, func(l packet.Link) packet.Link {
 				if marked {
-					return packet.Fault(l, packet.FaultConfig{ECNMark: 1})
+					return fault.New(l, fault.Config{ECNMark: 1})
 				}
 				return l
 			})

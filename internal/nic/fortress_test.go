@@ -7,7 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -51,7 +51,7 @@ var fortAccess = [areas]mr.Access{
 
 func newFortress(t testing.TB) *fortress {
 	t.Helper()
-	spy := &spyLink{Link: openLink(t, packet.NewPipeNet(), addrA)}
+	spy := &spyLink{Link: openLink(t, pipe.NewNet(), addrA)}
 	v := &fortress{end: newEnd(t, 1, spy, 4096), spy: spy, good: 9}
 	v.pages = bytes.Repeat([]byte{fortSecret}, (2*areas+1)*fortPage)
 	for i, access := range fortAccess {

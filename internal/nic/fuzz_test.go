@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/transport"
 )
 
@@ -33,7 +34,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add([]byte{0x80, 0})
 
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		memory := bytes.Repeat([]byte{0x5a}, 3*4096)
 		e := newEnd(t, 1, openLink(t, n, addrA), 4096)
 		defer closeAll(t, e)

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -35,13 +36,13 @@ func (m *pieces) WriteAtV(p [][]byte, off uint64) error {
 func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 	const qps, size, rounds = 4, 40_000, 5
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		var ends [2]*end
 		var far [2]*pieces
 		var regions [2]*mr.Region
 		for i := range ends {
 			addr := []netip.Addr{addrA, addrB}[i]
-			link := packet.Fault(openLink(t, n, addr), packet.FaultConfig{
+			link := fault.New(openLink(t, n, addr), fault.Config{
 				Seed: uint64(i + 1), Drop: 0.01, Reorder: 0.02, Duplicate: 0.02,
 			})
 			ends[i] = newEnd(t, uint64(i+1), link, qps*size)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -32,7 +33,7 @@ func numbered(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(i
 // all are away but the first.
 func newFullEnd(t *testing.T) *end {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	e := newEnd(t, 1, openLink(t, n, numbered(0)), 64)
 	for i := 1; i < maxGIDs; i++ {
 		if got := e.addLink(openLink(t, n, numbered(i))); got != i {
@@ -43,7 +44,7 @@ func newFullEnd(t *testing.T) *end {
 }
 
 func (e *end) add(addr netip.Addr) (int, error) {
-	l := openLink(e.t, packet.NewPipeNet(), addr)
+	l := openLink(e.t, pipe.NewNet(), addr)
 	index, err := e.dev.AddLink(l)
 	if err != nil {
 		l.Close()
@@ -155,7 +156,7 @@ func TestAnIndexInUseIsNotReused(t *testing.T) {
 }
 
 func TestAnAddressVectorMustNameWhatIsThere(t *testing.T) {
-	e := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, e)
 	e.removeLink(0)
 	if err := e.qp.Modify(&qp.Attr{State: qp.INIT, Port: 1}, qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
@@ -176,7 +177,7 @@ func TestAnAddressVectorMustNameWhatIsThere(t *testing.T) {
 
 // What is connected keeps its path MTU, whatever becomes of the link's, and can be modified.
 func TestMTUOfALinkCounts(t *testing.T) {
-	l := &cappedLink{Link: openLink(t, packet.NewPipeNet(), addrA)}
+	l := &cappedLink{Link: openLink(t, pipe.NewNet(), addrA)}
 	l.mtu.Store(4200)
 	e := newEnd(t, 1, l, 64)
 	defer closeAll(t, e)

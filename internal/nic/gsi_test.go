@@ -10,12 +10,13 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // peerAndDevice are a link of a peer and a device, at addrB and addrA of one network.
 func peerAndDevice(t *testing.T) (packet.Link, *Device) {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
 	if err != nil {
 		t.Fatal(err)

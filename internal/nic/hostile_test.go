@@ -10,6 +10,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -25,7 +26,7 @@ type victim struct {
 
 const peerQPN, peerPSN = bth.QPN(0x55), bth.PSN(700)
 
-func newVictim(t *testing.T, n *packet.PipeNet) *victim {
+func newVictim(t *testing.T, n *pipe.Net) *victim {
 	v := &victim{end: newEnd(t, 1, openLink(t, n, addrA), 4096)}
 	v.peer, v.stranger = newRawPeer(t, n, addrB), newRawPeer(t, n, addrC)
 	v.connect(v.qp, addrB, peerQPN, peerPSN, usualRetry)
@@ -117,7 +118,7 @@ func TestHostilePackets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, packet.NewPipeNet())
+				v := newVictim(t, pipe.NewNet())
 				defer v.close()
 				v.peer.sendSealed(addrA, c.bytes(v))
 				v.untouched(map[string]uint64{c.reason: 1})
@@ -130,7 +131,7 @@ func TestHostilePackets(t *testing.T) {
 func TestICRCDecides(t *testing.T) {
 	t.Run("one bit wrong anywhere is a drop", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, packet.NewPipeNet())
+			v := newVictim(t, pipe.NewNet())
 			defer v.close()
 			sealed := 0
 			good := v.valid().Append(nil)
@@ -156,7 +157,7 @@ func TestICRCDecides(t *testing.T) {
 	})
 	t.Run("the identification is found where the link cannot see it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			n := packet.NewPipeNet()
+			n := pipe.NewNet()
 			n.HideHeader = true
 			v := newVictim(t, n)
 			defer v.close()
@@ -176,7 +177,7 @@ func TestICRCDecides(t *testing.T) {
 	})
 	t.Run("a header that was seen leaves nothing to find", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, packet.NewPipeNet())
+			v := newVictim(t, pipe.NewNet())
 			defer v.close()
 			b := v.valid().Append(nil)
 			f := v.peer.frame(addrA, nil)
@@ -194,7 +195,7 @@ func TestICRCDecides(t *testing.T) {
 	})
 	t.Run("four bytes of random ICRC", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, packet.NewPipeNet())
+			v := newVictim(t, pipe.NewNet())
 			defer v.close()
 			v.peer.send(addrA, append(v.valid().Append(nil), 1, 2, 3, 4))
 			v.untouched(map[string]uint64{"bad_icrc": 1})
@@ -237,7 +238,7 @@ func TestICRCOverIPv6(t *testing.T) {
 func TestStrangersAreDropped(t *testing.T) {
 	t.Run("another source", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, packet.NewPipeNet())
+			v := newVictim(t, pipe.NewNet())
 			defer v.close()
 			v.stranger.sendSealed(addrA, v.valid().Append(nil))
 			v.untouched(map[string]uint64{"stranger": 1})
@@ -246,7 +247,7 @@ func TestStrangersAreDropped(t *testing.T) {
 	})
 	t.Run("the right source to another of our addresses", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			n := packet.NewPipeNet()
+			n := pipe.NewNet()
 			other := netip.MustParseAddr("192.0.2.77")
 			d := openDevice(t, 1, openLink(t, n, addrA), openLink(t, n, other))
 			v := &victim{end: &end{t: t, dev: d, pd: &mr.PD{}}}
@@ -270,7 +271,7 @@ func TestStrangersAreDropped(t *testing.T) {
 	})
 	t.Run("a queue pair that has no peer yet", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVictim(t, packet.NewPipeNet())
+			v := newVictim(t, pipe.NewNet())
 			defer v.close()
 			p := v.valid()
 			p.DestQP = v.newQP().Num()
@@ -296,7 +297,7 @@ func TestRefusedRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newVictim(t, packet.NewPipeNet())
+				v := newVictim(t, pipe.NewNet())
 				defer v.close()
 				p := v.valid()
 				c.change(v, p)

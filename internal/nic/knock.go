@@ -10,6 +10,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/socket"
 	"github.com/gorxe/gorxe/transport"
 )
 
@@ -32,7 +33,7 @@ func (d *Device) NothingListens(ctx context.Context, local, remote netip.Addr) b
 	case <-ctx.Done():
 		return false
 	}
-	probe, err := packet.OpenPortProbe(local, remote)
+	probe, err := socket.OpenPortProbe(local, remote)
 	if err != nil {
 		return false
 	}

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -21,7 +20,7 @@ var byValue = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func TestLookTellsAllOfAQueuePair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a := newEnd(t, 1, openLink(t, n, addrA), 4096)
 		defer closeAll(t, a)
 		a.pd.ID = 3
@@ -54,7 +53,7 @@ func TestLookTellsAllOfAQueuePair(t *testing.T) {
 
 func TestLookTellsOfQueuesAndGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 4096)
+		a := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 4096)
 		s, err := a.dev.CreateSRQ(nil, &mr.PD{ID: 9}, qp.SRQAttr{MaxWR: 8, MaxSGE: 1, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +235,7 @@ func TestCountersNeverGoBack(t *testing.T) {
 // A queue pair that was added up and closes before the rest is, counts once in that sum and
 // in the next.
 func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
-	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+	a := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, a)
 	a.qp.machine.Counters().SentPackets = 5
 	c := &a.qp.shard.count
@@ -250,7 +249,7 @@ func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
 }
 
 func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
-	a := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 4096)
+	a := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 4096)
 	defer closeAll(t, a)
 	for range 100 {
 		a.newQP()
@@ -268,7 +267,7 @@ func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
 }
 
 func BenchmarkLookQPs(b *testing.B) {
-	a := newEnd(b, 1, openLink(b, packet.NewPipeNet(), addrA), 4096)
+	a := newEnd(b, 1, openLink(b, pipe.NewNet(), addrA), 4096)
 	defer closeAll(b, a)
 	for range 10_000 {
 		a.newQP()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -17,7 +17,7 @@ import (
 // members stay attached when there is none.
 func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a := newDatagramEnd(t, 1, openLink(t, n, addrA))
 		b := newDatagramEnd(t, 2, openLink(t, n, addrB), openLink(t, n, addrA6), openLink(t, n, addrC))
 		defer closeAll(t, a, b)
@@ -61,7 +61,7 @@ func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 
 func TestAGroupThatNoLinkCanJoinWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		var log bytes.Buffer
@@ -86,7 +86,7 @@ func TestAGroupThatNoLinkCanJoinWaits(t *testing.T) {
 
 func TestCountsOfPartedMembershipsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		b.member(b.qp, group4, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -58,7 +59,7 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 	}{{"IPv4", addrA, addrB, group4}, {"IPv6", addrA6, addrB6, group6}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := packet.NewPipeNet()
+				n := pipe.NewNet()
 				n.HideHeader = true
 				a, b := newDatagramEnd(t, 1, openLink(t, n, c.a)), newDatagramEnd(t, 2, openLink(t, n, c.b))
 				defer closeAll(t, a, b)
@@ -98,7 +99,7 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 
 func TestMembersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		second, gid, ah := b.newDatagramQP(testQKey), qp.GIDFromAddr(group4), a.ah(0, group4)
@@ -138,7 +139,7 @@ func TestMembersComeAndGo(t *testing.T) {
 // All addresses of a device are those of one port: a group is joined once.
 func TestADeviceWithSeveralAddressesGetsOneCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a := newDatagramEnd(t, 1, openLink(t, n, addrA))
 		b := newDatagramEnd(t, 2, openLink(t, n, addrA6), openLink(t, n, addrB), openLink(t, n, addrC))
 		defer closeAll(t, a, b)
@@ -153,7 +154,7 @@ func TestADeviceWithSeveralAddressesGetsOneCopy(t *testing.T) {
 
 func TestHostileMulticasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, peer := newDatagramEnd(t, 1, openLink(t, n, addrA)), newRawPeer(t, n, addrB)
 		defer peer.link.Close()
 		defer closeAll(t, a)
@@ -189,7 +190,7 @@ func TestHostileMulticasts(t *testing.T) {
 type noJoin struct{ packet.Link }
 
 func TestAttachSaysWhatIsWrong(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, noJoin{openLink(t, n, addrB)})
 	defer closeAll(t, a, b)
 	closed := a.newDatagramQP(1)
@@ -222,7 +223,7 @@ func TestAttachSaysWhatIsWrong(t *testing.T) {
 
 // Whoever attaches, detaches, closes and sends at the same time: nothing is left behind.
 func TestMulticastUnderConcurrency(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 	var all sync.WaitGroup
 	for i := range 4 {

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -30,7 +30,7 @@ func (w *witness) Completed(_ bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 
 // observedPair is a pair of which the first end's queue pair is looked at.
 func observedPair(t *testing.T, r retry) (a, b *end, w *witness) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	w = &witness{}
 	a, b = newEnd(t, 1, openLink(t, n, addrA), 8192), newEnd(t, 2, openLink(t, n, addrB), 8192)
 	a.dev.observer = w
@@ -66,7 +66,7 @@ func TestAnObserverIsToldWhatComesOfWhat(t *testing.T) {
 }
 
 func TestAnObserverIsToldOfDatagrams(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	w := &witness{}
 	a, b := newEnd(t, 1, openLink(t, n, addrA), 8192), newEnd(t, 2, openLink(t, n, addrB), 8192)
 	a.dev.observer = w

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestLongAnswersTakeTurns(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		if err := v.dev.Deregister(v.mem); err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 // answer nor a timer.
 func TestPipelinedPostsLeaveAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		start := time.Now()
 		for i := range 3 * pipelined {
@@ -74,7 +75,7 @@ func TestPipelinedPostsLeaveAtOnce(t *testing.T) {
 
 func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		v.post(v.write(v.end, 1, 0, 64))
 		s := v.qp.shard
@@ -209,7 +210,7 @@ func TestRefusedFramesAreToldAndSentAgain(t *testing.T) {
 func TestReceivingGoesOnAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const failures = 20
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		link := &scriptedLink{Link: openLink(t, n, addrA)}
 		link.recvFails.Store(failures)
 		start := time.Now()

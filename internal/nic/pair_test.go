@@ -8,6 +8,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -40,7 +41,7 @@ type end struct {
 	psn bth.PSN
 }
 
-func openLink(t testing.TB, n *packet.PipeNet, addr netip.Addr) packet.Link {
+func openLink(t testing.TB, n *pipe.Net, addr netip.Addr) packet.Link {
 	t.Helper()
 	l, err := n.Open(addr, 9000)
 	if err != nil {
@@ -127,7 +128,7 @@ func (e *end) connect(q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r r
 // decorate. They are closed by close.
 func newPair(t testing.TB, size int, r retry, wrap func(packet.Link) packet.Link) (a, b *end) {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	if wrap == nil {
 		wrap = func(l packet.Link) packet.Link { return l }
 	}

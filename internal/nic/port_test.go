@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
 func TestPortEventsTellOfChangesOnly(t *testing.T) {
-	e := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, e)
 	d := e.dev
 	if !d.PortActive() {
@@ -33,7 +34,7 @@ func TestPortEventsTellOfChangesOnly(t *testing.T) {
 
 func TestLinkClosedByAnotherIsFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := openLink(t, packet.NewPipeNet(), addrA)
+		l := openLink(t, pipe.NewNet(), addrA)
 		e := newEnd(t, 1, l, 64)
 		synctest.Wait()
 		if err := l.Close(); err != nil {
@@ -48,7 +49,7 @@ func TestLinkClosedByAnotherIsFatal(t *testing.T) {
 
 func TestClosingTheDeviceIsNotFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+		e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 		synctest.Wait()
 		closeAll(t, e)
 		if ev, err := e.dev.Event(t.Context()); !errors.Is(err, ErrClosed) {
@@ -77,7 +78,7 @@ func TestReceivingThatFailsForGoodIsFatal(t *testing.T) {
 		fatal    bool
 	}{{fatalFailures - 1, false}, {fatalFailures, true}, {2 * fatalFailures, true}} {
 		synctest.Test(t, func(t *testing.T) {
-			n := packet.NewPipeNet()
+			n := pipe.NewNet()
 			a := newEnd(t, 1, &deafLink{Link: openLink(t, n, addrA), failures: c.failures}, 1<<12)
 			b := newEnd(t, 2, openLink(t, n, addrB), 1<<12)
 			defer closeAll(t, a, b)

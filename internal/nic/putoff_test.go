@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -160,7 +161,7 @@ func TestTimeoutIsNotPutOffForEver(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := newEnd(t, 1, c.link(openLink(t, packet.NewPipeNet(), addrA)), 4096)
+				e := newEnd(t, 1, c.link(openLink(t, pipe.NewNet(), addrA)), 4096)
 				defer closeAll(t, e)
 				e.connect(e.qp, addrB, peerQPN, peerPSN, retry{timeout: 8, count: c.tries})
 				start := time.Now()
@@ -184,7 +185,7 @@ func TestLinkIsLookedAtOnceForAllThatAreDue(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		const many = 50
-		link := newBusyLink(openLink(t, packet.NewPipeNet(), addrA), time.Hour, 0)
+		link := newBusyLink(openLink(t, pipe.NewNet(), addrA), time.Hour, 0)
 		e := newEnd(t, 1, link, 4096)
 		defer closeAll(t, e)
 		for range many {
@@ -210,7 +211,7 @@ func TestLinkIsLookedAtOnceForAllThatAreDue(t *testing.T) {
 // Only the link by which the answer would come matters.
 func TestTimeoutIsPutOffForItsOwnLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		second := addrC
 		e := &end{t: t, dev: openDevice(t, 1, newBusyLink(openLink(t, n, addrA), time.Hour, 0), openLink(t, n, second)), psn: 10, pd: &mr.PD{}}
 		defer closeAll(t, e)

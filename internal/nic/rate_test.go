@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -17,7 +17,7 @@ func BenchmarkMessageRate(b *testing.B) {
 }
 
 func messageRate(b *testing.B, qps, list int) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	a, z := newEnd(b, 1, openLink(b, n, addrA), 4096), newEnd(b, 2, openLink(b, n, addrB), 4096)
 	defer closeAll(b, a, z)
 	sends := make([]*QP, qps)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 )
 
 // A rawPeer is an address under the test's control: it sends whatever bytes it is given
@@ -21,7 +22,7 @@ type rawPeer struct {
 	came [][]byte
 }
 
-func newRawPeer(t testing.TB, n *packet.PipeNet, addr netip.Addr) *rawPeer {
+func newRawPeer(t testing.TB, n *pipe.Net, addr netip.Addr) *rawPeer {
 	t.Helper()
 	p := &rawPeer{t: t, link: openLink(t, n, addr), batch: packet.NewBatch(1)}
 	p.out = &outbox{gid: &gid{link: p.link, local: addr}}

@@ -6,6 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -72,7 +73,7 @@ func TestTheGUIDTellsNeitherKeysNorQueuePairNumbers(t *testing.T) {
 	for name, seed := range map[string]uint64{"of crypto/rand": 0, "with a seed": 7} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Open(Config{
-				Name: "test", Links: []packet.Link{openLink(t, packet.NewPipeNet(), addrA)},
+				Name: "test", Links: []packet.Link{openLink(t, pipe.NewNet(), addrA)},
 				Seed: seed, MaxQP: 16, MaxMR: 16, MaxCQ: 16, MaxSRQ: 1,
 			})
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -22,7 +23,7 @@ const makerShards = 4
 func newMaker(t *testing.T, seed uint64) *maker {
 	t.Helper()
 	d, err := Open(Config{
-		Name: "test", Links: []packet.Link{openLink(t, packet.NewPipeNet(), addrA)},
+		Name: "test", Links: []packet.Link{openLink(t, pipe.NewNet(), addrA)},
 		Seed: seed, Shards: makerShards, MaxQP: 1 << 16, MaxMR: 1, MaxCQ: 1, MaxSRQ: 1,
 	})
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
 // sharing makes n queue pairs of b take from one SRQ, each connected to one of a.
 func sharing(t *testing.T, n int, a qp.SRQAttr) (ends [2]*end, senders, receivers []*QP, s *SRQ) {
 	t.Helper()
-	net := packet.NewPipeNet()
+	net := pipe.NewNet()
 	ends = [2]*end{newEnd(t, 1, openLink(t, net, addrA), 1<<16), newEnd(t, 2, openLink(t, net, addrB), 1<<16)}
 	s, err := ends[1].dev.CreateSRQ(ends[1].dev.NewClient(), ends[1].pd, a)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestSRQInUseStaysOpen(t *testing.T) {
 }
 
 func TestDeviceHasSoManySRQs(t *testing.T) {
-	e := newEnd(t, 1, openLink(t, packet.NewPipeNet(), addrA), 64)
+	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, e)
 	var all []*SRQ
 	for {

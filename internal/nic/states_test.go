@@ -9,6 +9,8 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -23,7 +25,7 @@ func TestRefusedModifyNamesTheAttribute(t *testing.T) {
 	a, b := newPair(t, 1<<12, usualRetry, nil)
 	defer closeAll(t, a, b)
 	small := newEnd(t, 3, func() packet.Link {
-		l, err := packet.NewPipeNet().Open(addrA, 1500)
+		l, err := pipe.NewNet().Open(addrA, 1500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func TestRefusedModifyNamesTheAttribute(t *testing.T) {
 }
 
 func TestPathMTUMayBeTheLargestOfTheLink(t *testing.T) {
-	l, err := packet.NewPipeNet().Open(addrA, 1500)
+	l, err := pipe.NewNet().Open(addrA, 1500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestPathMTUMayBeTheLargestOfTheLink(t *testing.T) {
 // Both ends move an open connection to other addresses, in SQD as the IBA permits.
 func TestAddressVectorChangedInSQDReroutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		second := [2]netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.100.2")}
 		var ends [2]*end
 		var links [2]packet.Link
@@ -122,7 +124,7 @@ func TestAddressVectorChangedInSQDReroutes(t *testing.T) {
 func TestSendQueueDrainsUnderTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, 1<<20, usualRetry, func(l packet.Link) packet.Link {
-			return packet.Fault(l, packet.FaultConfig{Drop: 0.05, Seed: 1})
+			return fault.New(l, fault.Config{Drop: 0.05, Seed: 1})
 		})
 		defer closeAll(t, a, b)
 		for id := range uint64(20) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -57,7 +59,7 @@ func TestOperations(t *testing.T) {
 // What arrives in one batch is acknowledged with one packet.
 func TestAcknowledgementsOfABatchAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVictim(t, packet.NewPipeNet())
+		v := newVictim(t, pipe.NewNet())
 		defer v.close()
 		in := newInbox(v.dev.gids[0], v.dev.home())
 		p := v.valid()
@@ -132,14 +134,14 @@ func TestPostStopsAtTheFirstBadRequest(t *testing.T) {
 func TestEverythingArrivesOverABadLink(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fault packet.FaultConfig
+		fault fault.Config
 	}{
-		{"5 % loss", packet.FaultConfig{Drop: 0.05}},
-		{"duplication", packet.FaultConfig{Duplicate: 0.1}},
-		{"reordering", packet.FaultConfig{Reorder: 0.05}},
-		{"corruption", packet.FaultConfig{Corrupt: 0.05}},
-		{"delay", packet.FaultConfig{Delay: time.Millisecond}},
-		{"all of it", packet.FaultConfig{Drop: 0.01, Duplicate: 0.01, Reorder: 0.01, Corrupt: 0.01, Jitter: 50 * time.Microsecond}},
+		{"5 % loss", fault.Config{Drop: 0.05}},
+		{"duplication", fault.Config{Duplicate: 0.1}},
+		{"reordering", fault.Config{Reorder: 0.05}},
+		{"corruption", fault.Config{Corrupt: 0.05}},
+		{"delay", fault.Config{Delay: time.Millisecond}},
+		{"all of it", fault.Config{Drop: 0.01, Duplicate: 0.01, Reorder: 0.01, Corrupt: 0.01, Jitter: 50 * time.Microsecond}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,7 +150,7 @@ func TestEverythingArrivesOverABadLink(t *testing.T) {
 					f := c.fault
 					seed++
 					f.Seed = seed
-					return packet.Fault(l, f)
+					return fault.New(l, f)
 				})
 				defer closeAll(t, a, b)
 				const pieces = 32
@@ -298,7 +300,7 @@ func TestDeregisterDuringTraffic(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := newPair(t, 8<<20, usualRetry, func(l packet.Link) packet.Link {
-					return packet.Fault(l, packet.FaultConfig{Delay: 10 * time.Microsecond})
+					return fault.New(l, fault.Config{Delay: 10 * time.Microsecond})
 				})
 				defer closeAll(t, a, b)
 				wr := a.write(b, 1, 0, len(a.buf))

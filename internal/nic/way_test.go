@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -46,7 +47,7 @@ func (l *holdingLink) mustHold(t *testing.T, when string, want map[netip.Addr]in
 // shows that it is there.
 func TestALinkHoldsTheDestinationsOfQueuePairsWhosePeersWereHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		link := &holdingLink{Link: openLink(t, n, addrA)}
 		a, b := newEnd(t, 1, link, 64), newEnd(t, 2, openLink(t, n, addrB), 64)
 		defer closeAll(t, a, b)

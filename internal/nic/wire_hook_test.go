@@ -9,6 +9,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -44,7 +45,7 @@ func (l *hookedLink) Close() error {
 
 func TestNothingIsSentByALinkThatIsBeingClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		spy := &spyLink{Link: openLink(t, n, addrA)}
 		hooked := &hookedLink{Link: spy}
 		e := newEnd(t, 1, hooked, 4096)
@@ -67,7 +68,7 @@ func TestNothingIsSentByALinkThatIsBeingClosed(t *testing.T) {
 
 func TestNoLinkIsAddedWhileTheDeviceCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		hooked := &hookedLink{Link: openLink(t, n, addrA)}
 		e := newEnd(t, 1, hooked, 64)
 		late := openLink(t, n, addrB)
@@ -83,7 +84,7 @@ func TestNoLinkIsAddedWhileTheDeviceCloses(t *testing.T) {
 
 func TestAGroupIsNotJoinedForAMemberThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		b.member(b.qp, group4, 0)
@@ -98,7 +99,7 @@ func TestAGroupIsNotJoinedForAMemberThatLeft(t *testing.T) {
 
 // An address may come back with another link: what counts is that one's.
 func TestALinkOfAnotherKindComesBack(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	e := newEnd(t, 1, openLink(t, n, addrA), 64)
 	defer closeAll(t, e)
 	e.removeLink(0)
@@ -118,7 +119,7 @@ func TestALinkOfAnotherKindComesBack(t *testing.T) {
 // An address that went may be another host's now.
 func TestAnAddressThatWentIsNotTheDevicesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a := newDatagramEnd(t, 1, openLink(t, n, addrA), openLink(t, n, addrB))
 		defer closeAll(t, a)
 		a.member(a.qp, group4, 0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -88,7 +89,7 @@ func TestQueuePairsGoOnWhenTheirAddressComesBack(t *testing.T) {
 	for _, who := range []string{"requester", "responder"} {
 		t.Run(who, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := packet.NewPipeNet()
+				n := pipe.NewNet()
 				strict := func(addr netip.Addr) *strictLink { return &strictLink{Link: openLink(t, n, addr), t: t} }
 				linkA, linkB := strict(addrA), strict(addrB)
 				a, b := newEnd(t, 1, linkA, 8<<20), newEnd(t, 2, linkB, 8<<20)
@@ -149,7 +150,7 @@ func TestRetriesRunOutWhileTheAddressIsAway(t *testing.T) {
 // The way of a queue pair that was never used before its address went is there for it, too.
 func TestDatagramsAreLostWhileTheAddressIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))
 		defer closeAll(t, a, b)
 		ah := a.ah(0, addrB)
@@ -171,7 +172,7 @@ func TestDatagramsAreLostWhileTheAddressIsAway(t *testing.T) {
 
 func TestRemoveLinkLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		e := newEnd(t, 1, openLink(t, n, addrA), 64)
 		defer closeAll(t, e)
 		for range 3 {
@@ -197,7 +198,7 @@ func TestRemoveLinkLeavesNothingBehind(t *testing.T) {
 // A link that fails again and again waits between its failures, and not when it is removed.
 func TestRemovingALinkThatFailsDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := packet.NewPipeNet()
+		n := pipe.NewNet()
 		e := newEnd(t, 1, openLink(t, n, addrA), 64)
 		defer closeAll(t, e)
 		index := e.addLink(&deafLink{Link: openLink(t, n, addrB), failures: 1 << 30})
@@ -230,7 +231,7 @@ func TestCountsOfRemovedLinksStay(t *testing.T) {
 }
 
 func TestAddAndRemoveSayWhatIsWrong(t *testing.T) {
-	n, other := packet.NewPipeNet(), packet.NewPipeNet()
+	n, other := pipe.NewNet(), pipe.NewNet()
 	e := newEnd(t, 1, openLink(t, n, addrA), 64)
 	small, err := n.Open(addrC, 576)
 	if err != nil {
@@ -275,7 +276,7 @@ func TestAddAndRemoveSayWhatIsWrong(t *testing.T) {
 }
 
 func TestPortIsActiveWhileThereIsALink(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	if d, err := Open(Config{}); err == nil {
 		d.Close()
 		t.Error("a device that does not wait for links was opened without one")
@@ -323,7 +324,7 @@ func TestPortIsActiveWhileThereIsALink(t *testing.T) {
 // Links come and go while queue pairs talk, groups are joined and the table is read: nothing
 // is left behind, and nothing is sent by a link that is closed.
 func TestLinksComeAndGoUnderTraffic(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	strict := func(addr netip.Addr) packet.Link { return &strictLink{Link: openLink(t, n, addr), t: t} }
 	a, b := newEnd(t, 1, strict(addrA), 1<<16), newEnd(t, 2, strict(addrB), 1<<16)
 	long := retry{timeout: 8, count: 7} // 1 ms
@@ -409,7 +410,7 @@ func (l *blockedLink) Close() error {
 // Removing a link waits for who sends, and closing the device wakes both.
 func TestCloseEndsARemovalThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &blockedLink{Link: openLink(t, packet.NewPipeNet(), addrA), sending: make(chan struct{}), closed: make(chan struct{})}
+		l := &blockedLink{Link: openLink(t, pipe.NewNet(), addrA), sending: make(chan struct{}), closed: make(chan struct{})}
 		e := newEnd(t, 1, l, 4096)
 		e.connect(e.qp, addrB, 17, 0, usualRetry)
 		var all sync.WaitGroup
@@ -430,11 +431,11 @@ func TestCloseEndsARemovalThatWaits(t *testing.T) {
 }
 
 func TestGIDsAreThoseThatAreThere(t *testing.T) {
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	local := func(zone string) netip.Addr { return netip.MustParseAddr("fe80::1%" + zone) }
 	e := newEnd(t, 1, openLink(t, n, addrA), 64)
 	defer closeAll(t, e)
-	open := func(a netip.Addr) packet.Link { return openLink(t, packet.NewPipeNet(), a) }
+	open := func(a netip.Addr) packet.Link { return openLink(t, pipe.NewNet(), a) }
 	for _, c := range []struct {
 		step string
 		do   func() int

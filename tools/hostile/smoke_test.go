@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -41,7 +42,7 @@ func smokeHeld(p *Pattern) bool {
 // smoke is a victim, its good peer and a flooder on a network in memory.
 type smoke struct {
 	t      *testing.T
-	net    *packet.PipeNet
+	net    *pipe.Net
 	victim *Victim
 	dev    *verbs.Device
 	goodOn *verbs.Device
@@ -59,7 +60,7 @@ type smoke struct {
 
 func newSmoke(t *testing.T, p *Pattern) *smoke {
 	t.Helper()
-	s := &smoke{t: t, net: packet.NewPipeNet(), batch: packet.NewBatch(1)}
+	s := &smoke{t: t, net: pipe.NewNet(), batch: packet.NewBatch(1)}
 	s.seen.psn = map[bth.QPN]bth.PSN{}
 	s.dev, s.goodOn = s.device(smokeAddrs.victim), s.device(smokeAddrs.good)
 	var err error

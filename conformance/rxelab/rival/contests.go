@@ -3,13 +3,13 @@ package rival
 import (
 	"slices"
 
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
 // Links are the links of gorxe that can be measured beside rxe, each by itself.
 func Links() []string {
-	return slices.DeleteFunc(packet.Kinds(), func(kind string) bool { return kind == packet.Auto })
+	return slices.DeleteFunc(links.Kinds(), func(kind string) bool { return kind == links.Auto })
 }
 
 // udpLink is the link that takes nothing, and that gorxe has unless told otherwise.

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // pair is two devices in memory.
 func pair(t *testing.T, op string) (server, client *Config) {
 	t.Helper()
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	open := func(addr string) *Config {
 		l, err := network.Open(netip.MustParseAddr(addr), 9000)
 		if err != nil {
@@ -140,7 +141,7 @@ func FuzzServerTakesAnything(f *testing.F) {
 	f.Add([]byte(`{"qpn":17,"psn":5,"gid":"0000:0000:0000:0000:0000:ffff:c000:0202","addr":4096,"rkey":7}` + "\n" + `{"step":"check","fill":0}` + "\n"))
 	f.Add([]byte(`{"gid":"x"}` + "\n"))
 	f.Add([]byte("\n"))
-	network := packet.NewPipeNet()
+	network := pipe.NewNet()
 	l, err := network.Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	if err != nil {
 		f.Fatal(err)

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/spf13/pflag"
 )
 
 // DeviceFlags choose the device and its port, as every verbs tool lets one do.
@@ -61,19 +62,19 @@ func (f *DeviceFlags) Check() error {
 	if f.Spin < 0 || f.Spin > verbs.MaxSpin {
 		return Usagef("--spin %v: give 0s to %v", f.Spin, verbs.MaxSpin)
 	}
-	if err := packet.CheckKind(f.Link); err != nil {
-		return Usagef("--link %q: choose %s", f.Link, packet.KindList())
+	if err := links.CheckKind(f.Link); err != nil {
+		return Usagef("--link %q: choose %s", f.Link, links.KindList())
 	}
 	if f.ibPort != 1 {
 		return Usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
 	}
 	if f.Faults != "" {
-		if _, err := packet.ParseFaults(f.Faults); err != nil {
+		if _, err := fault.Parse(f.Faults); err != nil {
 			return Usagef("--fault: %v", err)
 		}
 	}
 	if f.losses != "" {
-		in, err := packet.ParseFaults(f.losses)
+		in, err := fault.Parse(f.losses)
 		if err != nil {
 			return Usagef("--fault-in: %v", err)
 		}
@@ -88,10 +89,10 @@ func (f *DeviceFlags) Check() error {
 func (f *DeviceFlags) config(device string) verbs.Config {
 	cfg := verbs.Config{Device: device, Link: f.Link, Spin: cmp.Or(f.Spin, -1), Shards: f.shards}
 	// check has refused what is wrong; what is empty is no fault.
-	faults, _ := packet.ParseFaults(f.Faults)
-	losses, _ := packet.ParseFaults(f.losses)
-	if none := (packet.FaultConfig{}); faults != none || losses != none {
-		cfg.Wrap = func(l packet.Link) packet.Link { return packet.FaultBoth(l, faults, losses) }
+	faults, _ := fault.Parse(f.Faults)
+	losses, _ := fault.Parse(f.losses)
+	if none := (fault.Config{}); faults != none || losses != none {
+		cfg.Wrap = func(l packet.Link) packet.Link { return fault.NewBoth(l, faults, losses) }
 	}
 	return cfg
 }
@@ -108,7 +109,7 @@ func (a *App) OpenDevice(f *DeviceFlags, device string) (*verbs.Device, error) {
 // openLinks opens a device, and says which links it has where that was left to it.
 func (a *App) openLinks(cfg verbs.Config) (*verbs.Device, error) {
 	dev, err := a.Open(cfg)
-	if err != nil || cfg.Link != packet.Auto {
+	if err != nil || cfg.Link != links.Auto {
 		return dev, err
 	}
 	for _, g := range dev.GIDs() {
@@ -120,7 +121,7 @@ func (a *App) openLinks(cfg verbs.Config) (*verbs.Device, error) {
 }
 
 // choiceText says in one line what became of each kind of link.
-func choiceText(choices []packet.Choice) string {
+func choiceText(choices []links.Choice) string {
 	var said []string
 	for _, c := range choices {
 		said = append(said, OneLine(errors.New(c.String())))

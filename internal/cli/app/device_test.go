@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestChoiceTextIsOneLine(t *testing.T) {
-	linkChoices := []packet.Choice{
+	linkChoices := []links.Choice{
 		{Kind: "xdp", Why: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"}, {Kind: "udp", Why: errors.New("raw is faster")},
 	}
 	want := "xdp: not chosen: xdp 192.0.2.1: eth0: another; program; raw: chosen; udp: not chosen: raw is faster"
@@ -49,7 +51,7 @@ func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
 }
 
 func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
-	pipes := packet.NewPipeNet()
+	pipes := pipe.NewNet()
 	a := &App{Open: func(cfg verbs.Config) (*verbs.Device, error) {
 		l, err := pipes.Open(netip.MustParseAddr(cfg.Device), 1500)
 		if err != nil {

@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gorxe/gorxe/internal/host/route"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/spf13/pflag"
 )
 
 // ManagedFlags choose the device of a command that connects to its peer by the connection manager.
@@ -112,7 +112,7 @@ func hostLinks(kind string) ([]packet.Link, error) {
 		return nil, fmt.Errorf("listing network interfaces: %w", err)
 	}
 	for _, loopback := range []bool{false, true} {
-		var links []packet.Link
+		var opened []packet.Link
 		for _, i := range ifs {
 			if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 != loopback {
 				continue
@@ -123,21 +123,21 @@ func hostLinks(kind string) ([]packet.Link, error) {
 				continue
 			}
 			for _, addr := range addrs {
-				l, err := packet.Listen(kind, addr)
+				l, err := links.Listen(kind, addr)
 				if errors.Is(err, syscall.EADDRNOTAVAIL) {
 					continue // an IPv6 address is tentative for a second after it was set
 				}
 				if err != nil {
-					for _, l := range links {
+					for _, l := range opened {
 						l.Close()
 					}
 					return nil, fmt.Errorf("%w; name one address or interface with --ib-dev", err)
 				}
-				links = append(links, l)
+				opened = append(opened, l)
 			}
 		}
-		if len(links) > 0 {
-			return links, nil
+		if len(opened) > 0 {
+			return opened, nil
 		}
 	}
 	return nil, errors.New("the host has no IP address")

@@ -3,10 +3,10 @@ package app
 import (
 	"net"
 
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/gorxe/gorxe/packet"
 )
 
 // Values of flags that a shell can complete, by the names of the flags.
@@ -14,7 +14,7 @@ var flagValues = map[string]func() []cobra.Completion{
 	"ib-dev":     deviceNames,
 	"interface":  deviceNames,
 	"device":     deviceNames,
-	"link":       packet.Kinds,
+	"link":       links.Kinds,
 	"mtu":        mtuNames,
 	"log-level":  logLevels,
 	"port-space": func() []cobra.Completion { return []cobra.Completion{"tcp", "udp"} },

@@ -12,11 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/tools/bench"
+	"github.com/spf13/cobra"
 )
 
 // params are those of a run of measurements.
@@ -77,7 +76,7 @@ It needs root and Linux. iperf3 and qperf are left out if they are not installed
 
 // Links are the links to measure, each by itself.
 func Links() []string {
-	return slices.DeleteFunc(packet.Kinds(), func(kind string) bool { return kind == packet.Auto })
+	return slices.DeleteFunc(links.Kinds(), func(kind string) bool { return kind == links.Auto })
 }
 
 func (p *params) check() error {

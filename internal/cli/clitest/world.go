@@ -19,14 +19,16 @@ import (
 	"github.com/gorxe/gorxe/internal/record"
 	"github.com/gorxe/gorxe/internal/record/recordtest"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // World is a network in memory with everything that commands open: devices by address, and TCP.
 type World struct {
-	Net   *packet.PipeNet
+	Net   *pipe.Net
 	MTU   int
-	Fault packet.FaultConfig
+	Fault fault.Config
 	calls chan net.Conn
 	TCP   app.TCP // replaces the fake TCP
 
@@ -49,7 +51,7 @@ type World struct {
 
 // NewWorld returns a world whose programs have some commands.
 func NewWorld(commands ...app.Command) *World {
-	return &World{Net: packet.NewPipeNet(), MTU: 1500, calls: make(chan net.Conn), commands: commands}
+	return &World{Net: pipe.NewNet(), MTU: 1500, calls: make(chan net.Conn), commands: commands}
 }
 
 // Open opens a device whose name is an address of the world.
@@ -66,10 +68,10 @@ func (w *World) Open(cfg verbs.Config) (*verbs.Device, error) {
 		return nil, err
 	}
 	w.cables.Store(addr, l)
-	if w.Fault != (packet.FaultConfig{}) {
+	if w.Fault != (fault.Config{}) {
 		f := w.Fault
 		f.Seed += uint64(addr.As16()[15])
-		l = packet.Fault(l, f)
+		l = fault.New(l, f)
 	}
 	if w.recent != nil {
 		l = w.recent.Wrap("", l)

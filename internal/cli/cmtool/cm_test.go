@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // endsOf are the two command lines of a test with flags that both ends have.
@@ -48,7 +48,7 @@ func TestConnectionsAreMadeUsedAndEnded(t *testing.T) {
 }
 
 func TestConnectionsSurviveLossAndDuplicates(t *testing.T) {
-	for name, fault := range map[string]packet.FaultConfig{
+	for name, fault := range map[string]fault.Config{
 		"loss":       {Seed: 3, Drop: 0.05},
 		"duplicates": {Seed: 3, Duplicate: 0.3},
 		"reordering": {Seed: 3, Reorder: 0.2},

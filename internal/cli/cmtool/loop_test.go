@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // A way of a millisecond lets time pass in the bubble: REQ and REP are two, DREQ and DREP two more.
@@ -20,7 +20,7 @@ func TestConnectionsComeAndGoForAsLongAsTheClientIsTold(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
-				w.Fault = packet.FaultConfig{Delay: time.Millisecond}
+				w.Fault = fault.Config{Delay: time.Millisecond}
 				ctx, stop := context.WithCancel(t.Context())
 				s := w.Start(ctx, "cm -s -b 127.66.0.1 -n 0 "+flags)
 				synctest.Wait()

@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // steps are the bytes of a whole run.
@@ -45,7 +44,7 @@ func mustTellRounds(t *testing.T, r *clitest.Run, n string) {
 }
 
 func TestTwoEndsKeepStep(t *testing.T) {
-	for name, fault := range map[string]packet.FaultConfig{
+	for name, fault := range map[string]fault.Config{
 		"clean":      {},
 		"loss":       {Seed: 3, Drop: 0.05},
 		"duplicates": {Seed: 3, Duplicate: 0.3},

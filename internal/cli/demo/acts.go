@@ -10,6 +10,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/session"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -101,7 +102,7 @@ func (d *demo) heading(text string) {
 // open makes the devices; they own the links from then on.
 func (d *demo) open(links [2]packet.Link) error {
 	for i := range links {
-		fault := packet.FaultConfig{Seed: d.params.seed*2 + uint64(i), Drop: d.params.loss / 100}
+		fault := fault.Config{Seed: d.params.seed*2 + uint64(i), Drop: d.params.loss / 100}
 		link := links[i]
 		if d.params.link == "pipe" {
 			link = burstLink{link, d.wire, i}

@@ -7,10 +7,11 @@ import (
 	"net/netip"
 	"runtime"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
+	"github.com/gorxe/gorxe/packet/socket"
+	"github.com/spf13/cobra"
 )
 
 type params struct {
@@ -86,12 +87,12 @@ const pipeMTU = 1500
 
 // openLinks opens the links of both devices.
 func (p *params) openLinks() (links [2]packet.Link, err error) {
-	net := packet.NewPipeNet()
+	net := pipe.NewNet()
 	for i, addr := range addrs {
 		if p.link == "pipe" {
 			links[i], err = net.Open(addr, pipeMTU)
 		} else {
-			links[i], err = packet.ListenUDP(addr, packet.UDPOptions{})
+			links[i], err = socket.ListenUDP(addr, socket.UDPOptions{})
 		}
 		if err != nil {
 			if i == 1 {

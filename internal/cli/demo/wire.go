@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // wire sees every packet between the two devices.
@@ -121,13 +122,13 @@ func (l switchedLink) Prepare(b *packet.Batch)    { l.now().Prepare(b) }
 func (l switchedLink) Send(b *packet.Batch) error { return l.now().Send(b) }
 
 // tap wraps the link of device i.
-func (w *wire) tap(i int, l packet.Link, fault packet.FaultConfig) packet.Link {
+func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
 	below := packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {
 			w.getsThrough(i, f.Data)
 		}
 	})
-	middle := switchedLink{below, packet.Fault(below, fault), &w.bad}
+	middle := switchedLink{below, fault.New(below, cfg), &w.bad}
 	above := packet.Tap(middle, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {
 			w.sent(i, f.Data)

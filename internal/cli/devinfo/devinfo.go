@@ -12,11 +12,12 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/spf13/cobra"
 )
 
 type params struct {
@@ -204,7 +205,7 @@ func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev
 		}
 		inUse = err
 	}
-	net := packet.NewPipeNet()
+	net := pipe.NewNet()
 	var links []packet.Link
 	for _, addr := range addrs {
 		l, err := net.Open(addr, min(mtu, 65535)) // lo has one more, which no path MTU needs
@@ -229,7 +230,7 @@ func interfaceGUID(name string) uint64 {
 
 // addLinks adds what there is to say of the link of g: its kind, and why it is no other. What was said of another is not said
 // again.
-func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []packet.Choice) {
+func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []links.Choice) {
 	add := func(line string) {
 		if !slices.Contains(i.Links, line) {
 			i.Links = append(i.Links, line)

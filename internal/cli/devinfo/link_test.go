@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/verbs"
 )
 
-var linkChoices = []packet.Choice{
+var linkChoices = []links.Choice{
 	{Kind: "xdp", Why: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"}, {Kind: "udp", Why: errors.New("raw is faster")},
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestEveryPerfTestRunsOverRdmaCM(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPerfOverRdmaCMSurvivesLoss(t *testing.T) {
 	for seed := range uint64(60) {
 		s, c := clitest.ManagedPair(t, func() *clitest.World {
 			w := newWorld()
-			w.Fault = packet.FaultConfig{Seed: seed, Drop: 0.05}
+			w.Fault = fault.Config{Seed: seed, Drop: 0.05}
 			return w
 		}, line+"1", line+"2 127.66.0.1")
 		if s.Code != 0 || c.Code != 0 {

@@ -16,14 +16,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/tools/bench"
+	"pgregory.net/rapid"
 )
 
 // rows returns the lines of the result table, blanks squeezed.
@@ -93,7 +92,7 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 
 func TestPerfOverABadNetwork(t *testing.T) {
 	for _, test := range wire.Tests {
-		for _, f := range []packet.FaultConfig{{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.1, Reorder: 0.05}} {
+		for _, f := range []fault.Config{{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.1, Reorder: 0.05}} {
 			line := fmt.Sprintf("perf %v -n 50", test)
 			if !test.Atomic() {
 				line += " -s 5000"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestPerfOverAnUnreliableConnection(t *testing.T) {
@@ -37,7 +37,7 @@ func TestPerfOverAnUnreliableConnection(t *testing.T) {
 func TestALostMessageEndsAnUnreliablePerf(t *testing.T) {
 	for _, test := range []string{"send_lat", "write_lat", "send_bw"} {
 		server, client := clitest.Ends("perf " + test + " -c UC -n 5 -s 64")
-		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = fault.Config{Seed: 1, Drop: 1}; return w }, server, client)
 		want := "a message was lost, which UC does not send again, or the peer is not ib_" + test + " -c UC -s 64 -n 5 with the same parameters"
 		if texts := s.Stderr.String() + c.Stderr.String(); s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(texts, want) {
 			t.Error(s, c)

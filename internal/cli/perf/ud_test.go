@@ -6,7 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestPerfWithDatagrams(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPerfEndsWhenADatagramIsLost(t *testing.T) {
 		"perf send_lat -c UD -n 5 -s 64": "ib_send_lat -c UD -s 64 -n 5", "perf send_bw -c UD -n 5 -s 64": "ib_send_bw -c UD -s 64 -n 5",
 	} {
 		server, client := clitest.Ends(line)
-		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = fault.Config{Seed: 1, Drop: 1}; return w }, server, client)
 		want := "a message was lost, which UD does not send again, or the peer is not " + peer + " with the same parameters"
 		if texts := s.Stderr.String() + c.Stderr.String(); s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(texts, want) {
 			t.Error(s, c)

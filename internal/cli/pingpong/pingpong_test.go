@@ -9,13 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"pgregory.net/rapid"
-
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/cli/session"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"pgregory.net/rapid"
 )
 
 var pingpongLines = regexp.MustCompile(`^  local address:  LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
@@ -51,7 +50,7 @@ func pingpongs(t *testing.T, line string, size int) {
 }
 
 func TestPingpongOverABadNetwork(t *testing.T) {
-	for _, f := range []packet.FaultConfig{
+	for _, f := range []fault.Config{
 		{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.2}, {Seed: 3, Reorder: 0.1}, {Seed: 4, Corrupt: 0.05},
 	} {
 		server, client := clitest.Ends("pingpong rc -n 30 -s 20000 -c")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 var srqLines = regexp.MustCompile(`(?m)^(\d+) bytes in \d+\.\d\d seconds = \S+ Mbit/sec
@@ -34,7 +34,7 @@ func TestPingpongOverASharedReceiveQueue(t *testing.T) {
 }
 
 func TestPingpongOverASharedReceiveQueueOnABadNetwork(t *testing.T) {
-	for _, f := range []packet.FaultConfig{{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.2}, {Seed: 3, Reorder: 0.1}} {
+	for _, f := range []fault.Config{{Seed: 1, Drop: 0.05}, {Seed: 2, Duplicate: 0.2}, {Seed: 3, Reorder: 0.1}} {
 		server, client := clitest.Ends("pingpong srq -n 200 -s 9000 -c")
 		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = f; return w }, server, client)
 		clitest.MustSucceed(t, fmt.Sprintf("%+v", f), s, c)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestPingpongOverAnUnreliableConnection(t *testing.T) {
@@ -20,7 +20,7 @@ func TestPingpongOverAnUnreliableConnection(t *testing.T) {
 
 func TestALostMessageEndsAnUnreliablePingpong(t *testing.T) {
 	server, client := clitest.Ends("pingpong uc -n 5")
-	s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = packet.FaultConfig{Seed: 1, Drop: 1}; return w }, server, client)
+	s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = fault.Config{Seed: 1, Drop: 1}; return w }, server, client)
 	want := "gorxe: nothing comes from the peer: it has ended, or a message was lost, which UC does not send again, " +
 		"or the peer is not ibv_uc_pingpong -s 4096 -n 5 -m 1024 with the same parameters\n"
 	for _, r := range []*clitest.Run{s, c} {

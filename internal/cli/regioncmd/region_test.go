@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/testnet"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // exporting is a daemon with regions.
@@ -64,7 +64,7 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	withDaemon(t, exporting, func(t *testing.T, w *clitest.World, s *testnet.Listener) {
-		w.Fault = packet.FaultConfig{Seed: 3, Drop: 0.01}
+		w.Fault = fault.Config{Seed: 3, Drop: 0.01}
 		write := runRegion(t, w, s, "write 192.0.2.1/scratch "+file("in"))
 		if write.Code != 0 || write.Stderr.String() != "1048576 bytes written\n" || write.Stdout.Len() > 0 {
 			t.Fatal(write)

@@ -9,13 +9,13 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 func TestRping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.Fault = packet.FaultConfig{Seed: 1, Drop: 0.05}
+		w.Fault = fault.Config{Seed: 1, Drop: 0.05}
 		s := w.Start(t.Context(), "rping -s -a 127.66.0.1 -v -S 100")
 		synctest.Wait()
 		c := w.Run(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0.2 -C 3 -V -v -S 100")

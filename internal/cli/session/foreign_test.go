@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -19,7 +20,7 @@ func (m meetingAt) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(m.peer
 
 // A link-local address is another host's on each link, and packets leave by that of the device.
 func TestALinkLocalPeerIsOnTheLinkOfTheDevice(t *testing.T) {
-	l, err := packet.NewPipeNet().Open(netip.MustParseAddr("fe80::1%rdma0"), 1500)
+	l, err := pipe.NewNet().Open(netip.MustParseAddr("fe80::1%rdma0"), 1500)
 	if err != nil {
 		t.Fatal(err)
 	}

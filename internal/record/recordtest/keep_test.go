@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
@@ -27,7 +28,7 @@ func (f *failing) Logf(_ string, args ...any) { f.log = args }
 func TestATestThatFailsLeavesItsPackets(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR")) // of Windows
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	for _, fails := range []bool{false, true} {
 		test := &failing{failed: fails}
 		l, err := n.Open(netip.MustParseAddr("192.0.2.1"), 1500)

@@ -18,6 +18,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -30,7 +31,7 @@ type rig struct {
 	log     bytes.Buffer      // to be read after the end
 	told    chan string
 	opts    Options
-	pipes   *packet.PipeNet
+	pipes   *pipe.Net
 	opened  []*verbs.Device
 	end     chan error
 	stop    context.CancelFunc
@@ -38,7 +39,7 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, socket: testnet.Listen(), metrics: testnet.Listen(), tools: testnet.Listen(), told: make(chan string, 2), end: make(chan error, 1)}
-	pipes := packet.NewPipeNet()
+	pipes := pipe.NewNet()
 	r.pipes = pipes
 	r.opts = Options{
 		Version: "v1.2.3", Stderr: &r.log,

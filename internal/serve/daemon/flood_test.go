@@ -14,6 +14,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/serve/rping"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/socket"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -58,7 +59,7 @@ func newFlooded(t testing.TB) *flooded {
 	if f.honest, err = verbs.Open(verbs.Config{Device: floodAddrs[1].String()}); err != nil {
 		t.Fatal(err)
 	}
-	if f.link, err = packet.ListenUDP(floodAddrs[2], packet.UDPOptions{}); err != nil {
+	if f.link, err = socket.ListenUDP(floodAddrs[2], socket.UDPOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 )
 
 // Only a client that is admitted learns where a region begins.
 func TestEachExportBeginsAtAnotherPageThatNobodyGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		d := w.client("192.0.2.2")
 		seen := map[uint64]bool{0: true}
 		for range 4 {

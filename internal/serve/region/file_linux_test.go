@@ -10,13 +10,13 @@ import (
 
 	"github.com/gorxe/gorxe/internal/host/hostmem"
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestAFileThatShrinksOrGoesIsARefusalAndAllElseGoesOn(t *testing.T) {
 	const size = 64 << 10
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	path := filepath.Join(t.TempDir(), "f")
 	file, err := hostmem.File(path, hostmem.FileOptions{Size: size, Create: true})
 	if err != nil {

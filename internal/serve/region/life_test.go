@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -55,7 +56,7 @@ func (w *world) mortal(addr string) (d *verbs.Device, kill func()) {
 func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds, each = 20, 50
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: allAccess})
 		round := func(i int) {
 			d, kill := w.mortal("192.0.2.2")
@@ -107,7 +108,7 @@ func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 // A client that dies between the REP and its RTU takes its place for a bounded time.
 func TestAClientThatDoesNotGoOnIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{MaxConns: 1}, packet.FaultConfig{})
+		w := newWorld(t, Options{MaxConns: 1}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		link := w.link("192.0.2.2")
 		deaf, err := verbs.Open(verbs.Config{Links: []packet.Link{hearsNothing{link}}})
@@ -156,7 +157,7 @@ func (l hearsNothing) Recv(b *packet.RecvBatch) error {
 
 func TestAServerThatClosesEndsItsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		d := w.client("192.0.2.2")
 		c := w.dial(d, "m")
@@ -182,7 +183,7 @@ func TestAServerThatClosesEndsItsConnections(t *testing.T) {
 // Close waits for those who do not answer no longer than it is told to.
 func TestClosingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		d, kill := w.mortal("192.0.2.2")
 		w.dial(d, "m")
@@ -227,7 +228,7 @@ func (l *mutedByReply) speak() {
 // The client has the reply, the server not yet the client's word that it has.
 func TestAClientHearsOfTheEndOfWhatHasJustBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		link := &mutedByReply{Link: w.link("192.0.2.2")}
 		d, err := verbs.Open(verbs.Config{Links: []packet.Link{link}})

@@ -18,22 +18,24 @@ import (
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // world is a network in memory with a server at 192.0.2.1.
 type world struct {
 	*testing.T
-	net    *packet.PipeNet
-	fault  packet.FaultConfig
+	net    *pipe.Net
+	fault  fault.Config
 	dev    *verbs.Device // of the server
 	server *Server
 	at     netip.AddrPort
 }
 
-func newWorld(t *testing.T, o Options, f packet.FaultConfig) *world {
+func newWorld(t *testing.T, o Options, f fault.Config) *world {
 	t.Helper()
-	w := &world{T: t, net: packet.NewPipeNet(), fault: f, at: netip.MustParseAddrPort("192.0.2.1:7175")}
+	w := &world{T: t, net: pipe.NewNet(), fault: f, at: netip.MustParseAddrPort("192.0.2.1:7175")}
 	w.dev = w.device("192.0.2.1")
 	w.server = NewServer(w.dev, o)
 	l, err := w.dev.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, Port), 0)
@@ -56,9 +58,9 @@ func (w *world) link(addr string) packet.Link {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if w.fault != (packet.FaultConfig{}) {
+	if w.fault != (fault.Config{}) {
 		w.fault.Seed++
-		l = packet.Fault(l, w.fault)
+		l = fault.New(l, w.fault)
 	}
 	return l
 }
@@ -143,7 +145,7 @@ func noise(n int) []byte {
 const odd = pieces*pieceLen + 2*pieceLen + 5 // more than are on their way at a time
 
 func TestBytesArriveWhole(t *testing.T) {
-	for name, f := range map[string]packet.FaultConfig{"clean": {}, "loss": {Seed: 7, Drop: 0.02}, "disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1}} {
+	for name, f := range map[string]fault.Config{"clean": {}, "loss": {Seed: 7, Drop: 0.02}, "disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, Options{}, f)
@@ -180,7 +182,7 @@ func TestBytesArriveWhole(t *testing.T) {
 }
 
 func TestWhatIsNotInTheRegionIsRefusedHere(t *testing.T) {
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	memory := make([]byte, 100)
 	w.export(Export{Name: "m", Memory: mr.Bytes(memory), Access: Read | Write})
 	w.export(Export{Name: "r", Memory: mr.Bytes(memory), Access: Read})
@@ -216,7 +218,7 @@ func TestWhatIsNotInTheRegionIsRefusedHere(t *testing.T) {
 
 // A client that does not heed its own checks meets those of the server.
 func TestTheServerKeepsToMaskAndBounds(t *testing.T) {
-	w := newWorld(t, Options{MaxPerPeer: DefaultMaxConns}, packet.FaultConfig{})
+	w := newWorld(t, Options{MaxPerPeer: DefaultMaxConns}, fault.Config{})
 	memory, secret := make([]byte, 64), bytes.Repeat([]byte{0x5a}, 64)
 	rights := map[string]Access{"r": Read, "w": Write, "rw": Read | Write, "a": Atomic, "all": allAccess}
 	for name, a := range rights {
@@ -265,7 +267,7 @@ func TestTheServerKeepsToMaskAndBounds(t *testing.T) {
 
 func TestAClientCanSayNothingButOneSided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 64)), Access: allAccess})
 		c := w.dial(w.client("192.0.2.2"), "m")
 		if s := c.do(t, c.raw(verbs.WRSend, 8)); s != verbs.WCRNRRetryExcErr {
@@ -275,7 +277,7 @@ func TestAClientCanSayNothingButOneSided(t *testing.T) {
 }
 
 func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	only := func(p string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(p)} }
 	w.export(Export{Name: "two", Memory: mr.Bytes(make([]byte, 8)), Access: Read, Peers: only("192.0.2.2/32")})
 	w.export(Export{Name: "net", Memory: mr.Bytes(make([]byte, 9)), Access: Read | Write, Peers: only("192.0.2.0/24")})
@@ -312,7 +314,7 @@ func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
 
 // The address that a request names is the peer's own word: who names another's is not heard.
 func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32")}})
 	liar, err := w.net.Open(netip.MustParseAddr("192.0.2.66"), 1500)
 	if err != nil {
@@ -334,7 +336,7 @@ func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
 
 func TestARegionThatIsExportedAnewHasAnotherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		first, second := bytes.Repeat([]byte{1}, 64), bytes.Repeat([]byte{2}, 64)
 		w.export(Export{Name: "m", Memory: mr.Bytes(first), Access: allAccess})
 		w.export(Export{Name: "other", Memory: mr.Bytes(make([]byte, 8)), Access: allAccess})
@@ -369,7 +371,7 @@ func TestARegionThatIsExportedAnewHasAnotherKey(t *testing.T) {
 
 func TestAWithdrawnRegionIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read | Write})
 		d := w.client("192.0.2.2")
 		c := w.dial(d, "m")
@@ -399,7 +401,7 @@ func TestAWithdrawnRegionIsGone(t *testing.T) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{MaxConns: 3, MaxPerPeer: 2}, packet.FaultConfig{})
+		w := newWorld(t, Options{MaxConns: 3, MaxPerPeer: 2}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		a, b := w.client("192.0.2.2"), w.client("192.0.2.3")
 		first := w.dial(a, "m")
@@ -430,7 +432,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // A refusal goes to the source address of the request, which may be forged.
 func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{}, packet.FaultConfig{})
+		w := newWorld(t, Options{}, fault.Config{})
 		attacker := rawcm.New(w.link("192.0.2.66"), w.at.Addr())
 		id := uint32(0)
 		ask := func(requests int) {
@@ -465,7 +467,7 @@ func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 // those that it sends.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{MaxConns: 9, MaxPerPeer: 8}, packet.FaultConfig{})
+		w := newWorld(t, Options{MaxConns: 9, MaxPerPeer: 8}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 		const victim = "192.0.2.66"
 		link := w.link(victim)
@@ -498,7 +500,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 }
 
 func TestWhoDoesNotSpeakItIsRefused(t *testing.T) {
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read})
 	d := w.client("192.0.2.2")
 	for _, private := range [][]byte{nil, []byte("rping"), append([]byte("gxrg\x02"), make([]byte, 51)...)} {
@@ -518,7 +520,7 @@ func TestWhoDoesNotSpeakItIsRefused(t *testing.T) {
 }
 
 func TestWhatCannotBeExported(t *testing.T) {
-	w := newWorld(t, Options{}, packet.FaultConfig{})
+	w := newWorld(t, Options{}, fault.Config{})
 	memory := mr.Bytes(make([]byte, 8))
 	for name, e := range map[string]Export{
 		"no name":             {Kind: "k", Memory: memory, Access: Read},

@@ -19,6 +19,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -44,7 +45,7 @@ type rig struct {
 	r     *Responder
 	log   bytes.Buffer // to be read when all sessions are over
 	calls chan net.Conn
-	pipes *packet.PipeNet
+	pipes *pipe.Net
 
 	mu   sync.Mutex
 	sent map[netip.Addr]int // packets that left the device, by destination; guarded by mu
@@ -71,7 +72,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 	t.Helper()
 	counted = map[string]uint64{}
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, calls: make(chan net.Conn), pipes: packet.NewPipeNet(), sent: map[netip.Addr]int{}}
+		r := &rig{T: t, calls: make(chan net.Conn), pipes: pipe.NewNet(), sent: map[netip.Addr]int{}}
 		l, err := r.pipes.Open(netip.MustParseAddr(deviceAddr), 9000)
 		if err != nil {
 			t.Fatal(err)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // openAt opens a device with addresses.
 func openAt(t *testing.T, addrs ...string) *verbs.Device {
 	t.Helper()
-	pipes := packet.NewPipeNet()
+	pipes := pipe.NewNet()
 	var links []packet.Link
 	for _, a := range addrs {
 		l, err := pipes.Open(netip.MustParseAddr(a), 9000)

@@ -6,11 +6,12 @@ import (
 	"unsafe"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 func TestBuffersAreNotAtTheirOwnAddress(t *testing.T) {
-	l, err := packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
+	l, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,15 @@ import (
 
 	"github.com/gorxe/gorxe/internal/serve/rping"
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
 // devices are two on a network in memory with faults.
-func devices(t *testing.T, f packet.FaultConfig) (client, server *verbs.Device, at netip.AddrPort) {
+func devices(t *testing.T, f fault.Config) (client, server *verbs.Device, at netip.AddrPort) {
 	t.Helper()
-	n := packet.NewPipeNet()
+	n := pipe.NewNet()
 	var out [2]*verbs.Device
 	for i, a := range []string{"192.0.2.1", "192.0.2.2"} {
 		l, err := n.Open(netip.MustParseAddr(a), 1500)
@@ -26,7 +28,7 @@ func devices(t *testing.T, f packet.FaultConfig) (client, server *verbs.Device, 
 			t.Fatal(err)
 		}
 		f.Seed++
-		d, err := verbs.Open(verbs.Config{Links: []packet.Link{packet.Fault(l, f)}})
+		d, err := verbs.Open(verbs.Config{Links: []packet.Link{fault.New(l, f)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,7 @@ func serve(t *testing.T, d *verbs.Device, s *rping.Server) <-chan error {
 
 func TestPingsComeBackWhole(t *testing.T) {
 	for _, size := range []int{rping.MinSize, 64, 4000, rping.MaxSize} {
-		for name, f := range map[string]packet.FaultConfig{
+		for name, f := range map[string]fault.Config{
 			"clean": {}, "loss": {Seed: 7, Drop: 0.02}, "disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1},
 		} {
 			t.Run(fmt.Sprint(size, " ", name), func(t *testing.T) {
@@ -91,7 +93,7 @@ func TestPingsComeBackWhole(t *testing.T) {
 
 // The text of rping, as a run of the original printed it.
 func TestThePatternIsThatOfRping(t *testing.T) {
-	client, server, at := devices(t, packet.FaultConfig{})
+	client, server, at := devices(t, fault.Config{})
 	var got bytes.Buffer
 	ended := serve(t, server, &rping.Server{Ping: func(b []byte) { fmt.Fprintf(&got, "%s\n", b) }})
 	c := rping.Client{PD: client.AllocPD(), Count: 2}
@@ -109,7 +111,7 @@ func TestThePatternIsThatOfRping(t *testing.T) {
 }
 
 func TestASmallerServerSaysWhatIsWrong(t *testing.T) {
-	client, server, at := devices(t, packet.FaultConfig{})
+	client, server, at := devices(t, fault.Config{})
 	ended := serve(t, server, &rping.Server{Size: 64})
 	c := rping.Client{PD: client.AllocPD(), Size: 65, Count: 1}
 	if err := c.Run(t.Context(), at); !errors.Is(err, rping.ErrLeft) {
@@ -121,7 +123,7 @@ func TestASmallerServerSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestAClientThatStopsIsNoErrorBetweenPings(t *testing.T) {
-	client, server, at := devices(t, packet.FaultConfig{})
+	client, server, at := devices(t, fault.Config{})
 	ended := serve(t, server, &rping.Server{})
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
@@ -140,7 +142,7 @@ func TestAClientThatStopsIsNoErrorBetweenPings(t *testing.T) {
 }
 
 func TestSizesThatRpingDoesNotHave(t *testing.T) {
-	client, _, at := devices(t, packet.FaultConfig{})
+	client, _, at := devices(t, fault.Config{})
 	for _, size := range []int{rping.MinSize - 1, rping.MaxSize + 1} {
 		c := rping.Client{PD: client.AllocPD(), Size: size, Count: 1}
 		if err := c.Run(t.Context(), at); err == nil || !strings.Contains(err.Error(), "23 to 65535") {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/serve/region"
 	"github.com/gorxe/gorxe/mr"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -90,7 +90,7 @@ var deviceFields = []field[Device]{
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text{&d.Address, "an IP address of this host", isAddr}
 	}},
-	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice{&d.Link, packet.Kinds()} }},
+	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice{&d.Link, links.Kinds()} }},
 	{"spin", "", "how long to look for the next packets before sleeping, while they mostly come that soon", func(d *Device) Value {
 		return moment{duration{&d.Spin}, verbs.MaxSpin}
 	}},

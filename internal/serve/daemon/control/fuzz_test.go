@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -23,7 +24,7 @@ func FuzzAsk(f *testing.F) {
 		path, query, _ := strings.Cut(seed[1], "?")
 		f.Add(seed[0], path, query, seed[2])
 	}
-	link := must(packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
+	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
 	f.Cleanup(func() { d.Close() })
 	must(d.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: must(d.CreateCQ(1))}))

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -57,7 +57,7 @@ func must[T any](v T, err error) T {
 
 // device is one with an object of every kind, on a network in memory; its numbers are always
 // the same.
-func device(t *testing.T, net *packet.PipeNet, name, addr string) *verbs.Device {
+func device(t *testing.T, net *pipe.Net, name, addr string) *verbs.Device {
 	t.Helper()
 	link := must(net.Open(netip.MustParseAddr(addr), 1500))
 	d := must(verbs.Open(verbs.Config{Name: name, Links: []packet.Link{link}, Seed: 7}))
@@ -103,7 +103,7 @@ func (memory) WriteAt(p []byte, _ uint64) error { return nil }
 // serve runs f with a server of two devices, a while after they were opened.
 func serve(t *testing.T, f func(t *testing.T, s *Server)) {
 	synctest.Test(t, func(t *testing.T) {
-		net := packet.NewPipeNet()
+		net := pipe.NewNet()
 		devices := []*verbs.Device{device(t, net, "gorxe0", "192.0.2.1"), device(t, net, "gorxe1", "2001:db8::1")}
 		defer func() {
 			for _, d := range devices {
@@ -279,7 +279,7 @@ func TestTheLogLevelChangesAtRunTime(t *testing.T) {
 
 // A list that is longer than any buffer is whole, and one that the client leaves ends.
 func TestLongListsAreSentAsTheyAreMade(t *testing.T) {
-	link := must(packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
+	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
 	defer d.Close()
 	cq, pd := must(d.CreateCQ(1)), d.AllocPD()

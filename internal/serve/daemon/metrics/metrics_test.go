@@ -13,14 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
+	"github.com/gorxe/gorxe/verbs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-
 	dto "github.com/prometheus/client_model/go"
-
-	"github.com/gorxe/gorxe/packet"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 func must[T any](v T, err error) T {
@@ -34,7 +33,7 @@ func must[T any](v T, err error) T {
 // perhaps with a connection manager.
 func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	t.Helper()
-	link := must(packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
+	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}, MaxQP: 1000, MaxMR: 10}))
 	defer d.Close()
 	pd, cq := d.AllocPD(), must(d.CreateCQ(10))
@@ -167,7 +166,7 @@ func TestNamesFollowThePracticeOfPrometheus(t *testing.T) {
 
 // Every counter of a device has a help text and a name of its own; none that is gone is known.
 func TestEveryCounterIsKnown(t *testing.T) {
-	link := must(packet.NewPipeNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
+	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
 	defer d.Close()
 	listen(d)
@@ -255,7 +254,7 @@ func TestTheDashboardIsWhole(t *testing.T) {
 
 // A peer whose first packet is not the one that is expected has it held.
 func TestPrometheusSeesPacketsThatAreHeld(t *testing.T) {
-	pipes := packet.NewPipeNet()
+	pipes := pipe.NewNet()
 	var devices [2]*verbs.Device
 	var ends [2]*verbs.QP
 	var infos [2]verbs.ConnInfo

@@ -1,0 +1,128 @@
+package fault
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// held is a copy of a frame that waits.
+type held struct {
+	path               packet.Path
+	data               []byte
+	srcPort, id, flags uint16
+	seq                uint64 // number of the frame
+	due                time.Time
+	pass               int // later frames still to be let pass; 0: only due counts
+}
+
+// passed lets go the frames that are overtaken enough, now that frame seq has gone down.
+func (l *Link) passed(seq uint64, refused **packet.SendError) error {
+	for i := 0; i < len(l.held); {
+		h := l.held[i]
+		if h.pass == 0 || h.seq >= seq {
+			i++
+			continue
+		}
+		if h.pass--; h.pass > 0 {
+			i++
+			continue
+		}
+		l.held = slices.Delete(l.held, i, i+1)
+		if err := l.release(h, refused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold copies f.
+func (l *Link) hold(f *packet.Frame) *held {
+	if len(l.free) == 0 {
+		l.free = append(l.free, new(held))
+	}
+	last := len(l.free) - 1
+	h := l.free[last]
+	l.free = l.free[:last]
+	*h = held{path: *f.Path, data: f.AppendTo(h.data[:0]), srcPort: f.SrcPort, id: f.ID, flags: f.FlagsFragment}
+	return h
+}
+
+// keep puts h among the held, behind those due no later.
+func (l *Link) keep(h *held) {
+	i := len(l.held)
+	for i > 0 && l.held[i-1].due.After(h.due) {
+		i--
+	}
+	l.held = slices.Insert(l.held, i, h)
+}
+
+// release hands h down.
+func (l *Link) release(h *held, refused **packet.SendError) error {
+	if err := l.room(refused); err != nil {
+		return err
+	}
+	f := l.out.Next()
+	f.Path, f.SrcPort, f.ID, f.FlagsFragment = &h.path, h.srcPort, h.id, h.flags
+	f.Payload = append(f.Payload, h.data)
+	l.lent = append(l.lent, h)
+	return nil
+}
+
+// Flush lets all held frames go now, in the order in which they are due.
+func (l *Link) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expire(nil)
+}
+
+// expire lets go the held frames that are due at *now, or all.
+func (l *Link) expire(now *time.Time) error {
+	if l.closed {
+		return errClosed
+	}
+	var refused *packet.SendError
+	for len(l.held) > 0 && (now == nil || !l.held[0].due.After(*now)) {
+		h := l.held[0]
+		l.held = slices.Delete(l.held, 0, 1)
+		if err := l.release(h, &refused); err != nil {
+			return err
+		}
+		if err := l.passed(h.seq, &refused); err != nil {
+			return err
+		}
+	}
+	if err := l.down(&refused); err != nil {
+		return err
+	}
+	if refused != nil {
+		l.tx.count.Failed += uint64(refused.Refused)
+	}
+	return refused.Result()
+}
+
+// arm sets the timer to the first frame due.
+func (l *Link) arm(now time.Time) {
+	if len(l.held) == 0 {
+		return
+	}
+	wait := l.held[0].due.Sub(now)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(wait, l.tick)
+	} else {
+		l.timer.Reset(wait)
+	}
+}
+
+func (l *Link) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if err := l.expire(&now); errors.Is(err, net.ErrClosed) {
+		return
+	}
+	l.arm(now)
+}

@@ -1,0 +1,59 @@
+package fault
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// Hold is that of the link below.
+func (l *Link) Hold(dst netip.Addr) { packet.Hold(l.Link, dst) }
+
+// Release is that of the link below.
+func (l *Link) Release(dst netip.Addr) { packet.Release(l.Link, dst) }
+
+// Pending is that of the link below.
+func (l *Link) Pending() bool { return packet.Pending(l.Link) }
+
+// WatchState is that of the link below.
+func (l *Link) WatchState(changed func(up bool)) { packet.WatchState(l.Link, changed) }
+
+// Shared is that of the link below, with the faults in what is received.
+func (l *Link) Shared() packet.Shared {
+	if below := packet.SharedOf(l.Link); below != nil {
+		return &sharedFault{l, below}
+	}
+	return nil
+}
+
+type sharedFault struct {
+	link  *Link
+	below packet.Shared
+}
+
+func (s *sharedFault) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
+	for {
+		if err := s.below.RecvLocked(rb, mu); err != nil {
+			return err
+		}
+		if s.harm(rb); len(rb.Frames) > 0 {
+			return nil
+		}
+		mu.Unlock()
+	}
+}
+
+func (s *sharedFault) TryRecv(rb *packet.RecvBatch) error {
+	err := s.below.TryRecv(rb)
+	if len(rb.Frames) > 0 {
+		s.harm(rb)
+	}
+	return err
+}
+
+func (s *sharedFault) harm(rb *packet.RecvBatch) {
+	if !s.link.rx.idle() {
+		s.link.harm(rb)
+	}
+}

@@ -1,0 +1,86 @@
+package fault
+
+import (
+	"net/netip"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// Recv does to what is received what the configuration says. A frame waits for others of its batch at most.
+// A duplicate is the same Data again.
+func (l *Link) Recv(rb *packet.RecvBatch) error { return l.recv(l.Link, rb) }
+
+// Join lets what comes to the group meet the faults in what is received.
+func (l *Link) Join(group netip.Addr) (packet.Receiver, error) {
+	r, err := packet.Join(l.Link, group)
+	if err != nil {
+		return nil, err
+	}
+	return &faultReceiver{r, l}, nil
+}
+
+type faultReceiver struct {
+	packet.Receiver
+	link *Link
+}
+
+func (r *faultReceiver) Stats() packet.Stats { return packet.StatsOf(r.Receiver) }
+
+func (r *faultReceiver) Recv(rb *packet.RecvBatch) error { return r.link.recv(r.Receiver, rb) }
+
+func (l *Link) recv(from packet.Receiver, rb *packet.RecvBatch) error {
+	for {
+		if err := from.Recv(rb); err != nil || l.rx.idle() {
+			return err
+		}
+		l.harm(rb)
+		if len(rb.Frames) > 0 {
+			return nil
+		}
+	}
+}
+
+func (l *Link) harm(rb *packet.RecvBatch) {
+	l.rxMu.Lock()
+	defer l.rxMu.Unlock()
+	out, late := l.spare[:0], l.late[:0]
+	for _, f := range rb.Frames {
+		ft := l.rx.next()
+		if ft.drop {
+			continue
+		}
+		if ft.corrupt {
+			flip(f.Data, ft.bit)
+		}
+		if ft.mark {
+			f.TrafficClass |= ecnCE
+		}
+		if ft.reorder {
+			late = append(late, lateFrame{frame: f, pass: ft.span})
+			if ft.duplicate {
+				late = append(late, lateFrame{frame: f, pass: ft.span})
+			}
+			continue
+		}
+		out = append(out, f)
+		if ft.duplicate {
+			out = append(out, f)
+		}
+		waiting := late[:0]
+		for _, w := range late {
+			if w.pass--; w.pass == 0 {
+				out = append(out, w.frame)
+			} else {
+				waiting = append(waiting, w)
+			}
+		}
+		late = waiting
+	}
+	for _, w := range late {
+		out = append(out, w.frame)
+	}
+	rb.Frames = append(rb.Frames[:0], out...)
+	clear(out)
+	clear(late)
+	l.spare, l.late = out, late
+}

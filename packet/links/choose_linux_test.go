@@ -1,0 +1,37 @@
+package links
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/host/xsk"
+	"github.com/gorxe/gorxe/internal/testnet"
+	"github.com/vishvananda/netlink"
+)
+
+// A veth pair copies. Looking for the best leaves no program there, not even for a moment: another's is not in the way.
+func TestChooseOnAVethPair(t *testing.T) {
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 9000, Left: []string{"198.18.44.1/24"}})
+	testnet.OnInterface(t, hosts.Left, func(i netlink.Link) error {
+		f, err := xsk.FeaturesOf(i.Attrs().Index)
+		if err != nil {
+			t.Skipf("%v", err)
+		}
+		if !f.Native || f.ZeroCopy {
+			t.Errorf("a veth pair has %+v", f)
+		}
+		l, choices, err := Choose(netip.MustParseAddr("198.18.44.1"))
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		if got := l.Caps().Name; got != "raw" {
+			t.Errorf("chosen is %s, want raw", got)
+		}
+		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 would copy every frame" ||
+			choices[1].String() != "raw: chosen" || choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so that every ICRC is checked in full" {
+			t.Errorf("choices: %v", choices)
+		}
+		return nil
+	})
+}

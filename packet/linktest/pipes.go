@@ -1,0 +1,43 @@
+package linktest
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/pipe"
+)
+
+// Pipes opens two links of one network in memory, which configure may change first.
+func Pipes(addrA, addrB string, configure func(*pipe.Net)) Open {
+	return func(t *testing.T) (a, b packet.Link) {
+		n := pipe.NewNet()
+		if configure != nil {
+			configure(n)
+		}
+		return OpenPipe(t, n, addrA), OpenPipe(t, n, addrB)
+	}
+}
+
+// OpenPipe opens a link of n with an MTU of 9000 bytes.
+func OpenPipe(t testing.TB, n *pipe.Net, addr string) packet.Link {
+	t.Helper()
+	l, err := n.Open(netip.MustParseAddr(addr), 9000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Wrapped opens what open does, and decorates both links.
+func Wrapped(open Open, wrap func(packet.Link) packet.Link) Open {
+	return func(t *testing.T) (a, b packet.Link) {
+		a, b = open(t)
+		return wrap(a), wrap(b)
+	}
+}
+
+// IgnoringTap returns l with a tap that does nothing with what it sees.
+func IgnoringTap(l packet.Link) packet.Link {
+	return packet.Tap(l, func(packet.Direction, packet.TapFrame) {})
+}

@@ -1,0 +1,55 @@
+package pipe
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// member is a link's membership in a group: a queue of its own that only the network puts into.
+type member struct{ link }
+
+// Join makes the link a member of group on its network.
+func (l *link) Join(group netip.Addr) (packet.Receiver, error) {
+	group, err := packet.CheckGroup(l.addr, group)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{link{net: l.net, addr: group, bare: group, mtu: l.mtu, hide: l.hide, limit: l.limit}}
+	m.ready.L = &m.mu
+	n := l.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	// Send goes over the list without the lock: a changed list is another one.
+	n.groups[group] = append(slices.Clip(n.groups[group]), m)
+	return m, nil
+}
+
+func (m *member) Close() error {
+	m.shut()
+	n := m.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(n.groups[m.bare]), func(o *member) bool { return o == m })
+	if n.groups[m.bare] = left; len(left) == 0 {
+		delete(n.groups, m.bare)
+	}
+	return nil
+}
+
+// spread gives f to every member of the group it is sent to and reports whether there is one.
+func (n *Net) spread(f *packet.Frame, src netip.Addr) bool {
+	n.mu.Lock()
+	members := n.groups[f.Path.Dst.WithZone("")]
+	n.mu.Unlock()
+	size := f.Len()
+	took := false
+	for _, m := range members {
+		if size+packet.HeaderLen(m.addr) <= m.mtu {
+			m.deliver(f, src)
+			took = true
+		}
+	}
+	return took
+}

@@ -1,0 +1,275 @@
+package pipe
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// defaultQueue is the default length of a pipe link's receive queue, in frames.
+const defaultQueue = 4096
+
+// Net is a network in memory: what a link sends is in the queue of the destination's link when Send returns, in
+// the order of the calls. It uses no clock and no goroutine, and a Recv that waits is durably blocked in the
+// sense of testing/synctest.
+type Net struct {
+	// Queue is the length of the receive queue of links opened from now on, in frames; 0 means 4096.
+	Queue int
+	// HideHeader makes links opened from now on deliver frames as a UDP socket does, with HeaderSeen false.
+	HideHeader bool
+
+	mu     sync.Mutex
+	links  map[netip.Addr]*link
+	groups map[netip.Addr][]*member
+	lost   atomic.Uint64
+}
+
+// NewNet returns a network without links.
+func NewNet() *Net {
+	return &Net{links: make(map[netip.Addr]*link), groups: make(map[netip.Addr][]*member)}
+}
+
+// Lost returns how many frames went to an address that has no link, or to a group that has no member.
+func (n *Net) Lost() uint64 { return n.lost.Load() }
+
+// Open adds a link at addr. mtu is that of its network device in bytes, IP header included, 576 to 65535.
+// An address can be opened once at a time.
+func (n *Net) Open(addr netip.Addr, mtu int) (packet.Link, error) {
+	addr = addr.Unmap()
+	if !addr.IsValid() {
+		return nil, fmt.Errorf("packet: pipe: no address to open a link at")
+	}
+	if mtu < 576 || mtu > 65535 {
+		return nil, fmt.Errorf("packet: pipe %v: MTU %d is not in 576..65535", addr, mtu)
+	}
+	l := &link{net: n, addr: addr, bare: addr.WithZone(""), mtu: mtu, hide: n.HideHeader}
+	l.ready.L = &l.mu
+	l.limit = n.Queue
+	if l.limit <= 0 {
+		l.limit = defaultQueue
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.links[l.bare] != nil {
+		return nil, fmt.Errorf("packet: pipe: there is a link at %v already", addr)
+	}
+	n.links[l.bare] = l
+	return l, nil
+}
+
+func (n *Net) lookup(a netip.Addr) *link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.links[a.WithZone("")]
+}
+
+type link struct {
+	net        *Net
+	addr, bare netip.Addr // bare: without zone
+	mtu        int
+	hide       bool
+	id         atomic.Uint32 // last IPv4 identification given out
+	stats      packet.Counters
+
+	mu     sync.Mutex
+	ready  sync.Cond // the queue is not empty, or closed
+	limit  int
+	queue  []packet.Received // ring; Data of a free slot is a buffer to reuse
+	head   int               // first used slot
+	used   int
+	taken  bool // Recv took frames and has not come back
+	closed bool
+}
+
+func (l *link) Caps() packet.Caps {
+	return packet.Caps{Name: "pipe", MTU: l.mtu, Batch: 64, SeesHeader: !l.hide}
+}
+
+func (l *link) Local() netip.Addr { return l.addr }
+
+func (l *link) Stats() packet.Stats { return l.stats.Load() }
+
+// Prepare gives every IPv4 frame the next identification, or 0 where the receiver is not to see it.
+func (l *link) Prepare(b *packet.Batch) {
+	for i := b.Sent; i < b.Len(); i++ {
+		f := b.At(i)
+		f.SrcPort, f.ID, f.FlagsFragment = packet.Port, 0, 0
+		if l.addr.Is4() {
+			f.FlagsFragment = packet.DontFragment
+			if !l.hide {
+				f.ID = uint16(l.id.Add(1))
+			}
+		}
+	}
+}
+
+func (l *link) Send(b *packet.Batch) error {
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		return fmt.Errorf("packet: pipe %v: %w", l.addr, net.ErrClosed)
+	}
+	var refused *packet.SendError
+	for ; b.Sent < b.Len(); b.Sent++ {
+		f := b.At(b.Sent)
+		size := f.Len()
+		switch {
+		case f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4():
+			refused = refused.Refuse(b, b.Sent, 1, packet.ErrAddressFamily)
+			continue
+		case size+packet.HeaderLen(l.addr) > l.mtu:
+			refused = refused.Refuse(b, b.Sent, 1, packet.ErrTooLong)
+			continue
+		}
+		l.stats.AddTx(1, 1, size)
+		if f.Path.Dst.IsMulticast() {
+			if !l.net.spread(f, l.bare) {
+				l.net.lost.Add(1)
+			}
+			continue
+		}
+		to := l.net.lookup(f.Path.Dst)
+		if to == nil || size+packet.HeaderLen(l.addr) > to.mtu {
+			l.net.lost.Add(1)
+			continue
+		}
+		to.deliver(f, l.bare)
+	}
+	if refused != nil {
+		l.stats.TxRefused.Add(uint64(refused.Refused))
+	}
+	return refused.Result()
+}
+
+func (l *link) deliver(f *packet.Frame, src netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.used == l.limit {
+		l.stats.RxDropped.Add(1)
+		return
+	}
+	if l.used == len(l.queue) {
+		l.grow()
+	}
+	slot := &l.queue[(l.head+l.used)%len(l.queue)]
+	l.used++
+	*slot = packet.Received{
+		Data: f.AppendTo(slot.Data[:0]), Src: src, Dst: l.bare, SrcPort: f.SrcPort,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(), FlagsFragment: f.FlagsFragment,
+	}
+	if !l.hide {
+		slot.HeaderSeen, slot.ID = true, f.ID
+	}
+	l.ready.Signal()
+}
+
+func (l *link) grow() {
+	q := make([]packet.Received, min(max(2*len(l.queue), 16), l.limit))
+	k := copy(q, l.queue[l.head:])
+	copy(q[k:], l.queue[:l.head])
+	l.queue, l.head = q, 0
+}
+
+func (l *link) Recv(rb *packet.RecvBatch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.await()
+	return l.take(rb)
+}
+
+// RecvLocked waits without mu, so that what it waited for may be gone when it has it.
+func (l *link) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
+	for {
+		l.mu.Lock()
+		l.await()
+		l.mu.Unlock()
+		mu.Lock()
+		if err := l.TryRecv(rb); err != nil || len(rb.Frames) > 0 {
+			if err != nil {
+				mu.Unlock()
+			}
+			return err
+		}
+		mu.Unlock()
+	}
+}
+
+func (l *link) TryRecv(rb *packet.RecvBatch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = false
+	return l.take(rb)
+}
+
+// await waits until the queue is not empty or the link closed. The lock is held.
+func (l *link) await() {
+	for l.used == 0 && !l.closed {
+		l.taken = false
+		l.ready.Wait()
+	}
+}
+
+// take moves what has come to rb. The lock is held.
+func (l *link) take(rb *packet.RecvBatch) error {
+	rb.Frames = rb.Frames[:0]
+	switch {
+	case l.closed:
+		return fmt.Errorf("packet: pipe %v: %w", l.addr, net.ErrClosed)
+	case l.used == 0:
+		return nil
+	}
+	st, ok := rb.State.(*recvState)
+	if !ok {
+		st = &recvState{bufs: make([][]byte, rb.Capacity())}
+		rb.State = st
+	}
+	l.taken = true
+	bytes := 0
+	for i := range min(l.used, rb.Capacity()) {
+		slot := &l.queue[l.head]
+		rb.Frames = append(rb.Frames, *slot)
+		bytes += len(slot.Data)
+		slot.Data, st.bufs[i] = st.bufs[i], slot.Data
+		l.head = (l.head + 1) % len(l.queue)
+		l.used--
+	}
+	if l.used > 0 {
+		l.ready.Signal()
+	}
+	l.stats.AddRx(len(rb.Frames), bytes)
+	return nil
+}
+
+func (l *link) Pending() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.closed && (l.used > 0 || l.taken)
+}
+
+// recvState holds the buffers that the frames of a RecvBatch lie in; they are exchanged for those of the queue.
+type recvState struct{ bufs [][]byte }
+
+func (l *link) Close() error {
+	if l.shut() {
+		l.net.mu.Lock()
+		delete(l.net.links, l.bare)
+		l.net.mu.Unlock()
+	}
+	return nil
+}
+
+// shut ends the queue and reports whether it was open.
+func (l *link) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	already := l.closed
+	l.closed = true
+	l.queue, l.head, l.used = nil, 0, 0
+	l.ready.Broadcast()
+	return !already
+}

@@ -1,0 +1,151 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/packet"
+	mdpacket "github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+)
+
+// ListenRaw opens a link over a packet socket (packet(7)), which takes the capability CAP_NET_RAW. It receives what comes to
+// addr port 4791, past the host's IP stack and its firewall, and sees IP headers; and it sends Ethernet frames with headers of its
+// own to destinations whose next hop the kernel knows.
+//
+// Beside it stands a UDP socket on the same port. It keeps the kernel from answering with ICMP port unreachable, makes a second
+// link at the address fail, and sends what no frame can be made for: to groups and to this host, whose members and links
+// would not hear a frame; to a neighbour that the kernel has still to ask for, or to confirm; by a tunnel; and what is
+// to be refused. It does so as [ListenUDP], and what is said of identifications there holds here. Fragments are not received.
+//
+// Path.FlowLabel stands in frames. UDP checksums are 0 in them, but for trains, which the kernel or the device cuts up and sums.
+func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
+	u, err := listenUDP(addr, UDPOptions{SendBuffer: opts.SendBuffer, NoGSO: opts.NoGSO}, true)
+	if err != nil {
+		return nil, err
+	}
+	l := &raw{udp: u}
+	if err := l.open(opts); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// raw is a link over a packet socket, with one of UDP beside it.
+type raw struct {
+	udp    *udp
+	rx     rawSocket
+	hops   nextHops
+	tx     rawTx
+	trains atomic.Bool // the kernel takes trains from packet sockets
+}
+
+func (l *raw) open(opts RawOptions) error {
+	addr := l.udp.addr
+	rx, err := listenFrames(l.udp, opts)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("packet: raw %v: a packet socket takes the capability CAP_NET_RAW: run as root, or give it to the program (setcap cap_net_raw+ep, or AmbientCapabilities=CAP_NET_RAW in its systemd unit), or use the link udp, which takes none: %w", addr, unix.EPERM)
+	}
+	if err != nil {
+		return fmt.Errorf("packet: raw %v: %w", addr, err)
+	}
+	l.rx.conn = rx
+	if l.rx.raw, err = rx.SyscallConn(); err != nil {
+		return fmt.Errorf("packet: raw %v: %w", addr, err)
+	}
+	l.rx.addr, l.rx.bare = addr, l.udp.bare
+	if l.hops = l.udp.hops; l.hops == nil {
+		return fmt.Errorf("packet: raw %v: %w", addr, l.udp.hopsErr)
+	}
+	l.tx.init(sendmmsg, l.rx.conn.SetWriteDeadline)
+	l.trains.Store(true)
+	return nil
+}
+
+// listenFrames opens a packet socket for what comes to the address of u. It is bound to no interface, as that of UDP is not:
+// so it outlives interfaces, and hears this host by the loopback interface. One for every address rather than one for
+// every interface lets the kernel sort out what comes to which.
+func listenFrames(u *udp, opts RawOptions) (*mdpacket.Conn, error) {
+	filter, err := rawFilter(u.bare, interfacesOf(u), netOff)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := mdpacket.Listen(new(net.Interface), mdpacket.Raw, etherType(u.bare), &mdpacket.Config{Filter: filter})
+	if err != nil {
+		return nil, err
+	}
+	c, err := conn.SyscallConn()
+	if err == nil {
+		err = withFD(c, func(fd int) error { return configureFrames(fd, opts) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+func configureFrames(fd int, opts RawOptions) error {
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
+	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
+	return setOptions(fd, []option{{"PACKET_VNET_HDR", unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}})
+}
+
+// interfacesOf are those by which a datagram to the address of u may come; none means all.
+func interfacesOf(u *udp) []int {
+	switch {
+	case u.bare.IsLoopback():
+		return []int{loopbackIndex}
+	case u.scope != 0:
+		return []int{int(u.scope), loopbackIndex}
+	}
+	return nil
+}
+
+// loopbackIndex is the index of the loopback interface in every network namespace.
+const loopbackIndex = 1
+
+func (l *raw) Caps() packet.Caps {
+	c := l.udp.Caps()
+	c.Name, c.SeesHeader = "raw", true
+	return c
+}
+
+// SetMTU is what [packet.Resizable] says.
+func (l *raw) SetMTU(mtu int) { l.udp.SetMTU(mtu) }
+
+func (l *raw) Local() netip.Addr { return l.udp.Local() }
+
+func (l *raw) Stats() packet.Stats {
+	s := l.rx.Stats()
+	s.Add(l.tx.stats.Load())
+	s.Add(l.udp.Stats())
+	return s
+}
+
+// Hold is what [packet.Holder] says.
+func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }
+
+// Release is what [packet.Holder] says.
+func (l *raw) Release(dst netip.Addr) { l.udp.Release(dst) }
+
+func (l *raw) Pending() bool { return l.rx.Pending() }
+
+// Join is that of the link by UDP: the Receiver does not see IP headers.
+func (l *raw) Join(group netip.Addr) (packet.Receiver, error) { return l.udp.Join(group) }
+
+// Prepare does not know yet which way frames will leave, and says what is true of both.
+func (l *raw) Prepare(b *packet.Batch) { l.udp.Prepare(b) }
+
+func (l *raw) Recv(rb *packet.RecvBatch) error { return l.rx.Recv(rb) }
+
+func (l *raw) Close() error {
+	var err error
+	if l.rx.conn != nil {
+		err = l.rx.Close()
+	}
+	return errors.Join(err, l.udp.Close())
+}

@@ -1,0 +1,96 @@
+package socket
+
+import (
+	"net/netip"
+
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/encap"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// netOff is SKF_NET_OFF of linux/filter.h: offsets from there on count from the IP header, whatever stands before it.
+const netOff = 1<<32 - 0x100000
+
+// extensions of classic BPF in Linux (linux/filter.h) that package bpf does not name: the kinds of a packet and its interface.
+const (
+	adOff          = 1<<32 - 0x1000
+	adPacketType   = adOff + 4
+	adInterface    = adOff + 8
+	packetHost     = unix.PACKET_HOST
+	passWholeFrame = 1<<31 - 1
+)
+
+// etherType is that of the packets that come to a.
+func etherType(a netip.Addr) int {
+	if a.Is4() {
+		return encap.EtherTypeIPv4
+	}
+	return encap.EtherTypeIPv6
+}
+
+// filterCode is a program whose tests all jump to its end, which drops the packet.
+type filterCode []bpf.Instruction
+
+// want drops the packet unless what was loaded is value.
+func (c *filterCode) want(value uint32, load ...bpf.Instruction) {
+	*c = append(append(*c, load...), bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: dropLater})
+}
+
+// dropLater stands for a jump to the end.
+const dropLater = 0xff
+
+// finish makes the jumps lead to the end.
+func (c filterCode) finish() ([]bpf.RawInstruction, error) {
+	c = append(c, bpf.RetConstant{Val: passWholeFrame}, bpf.RetConstant{Val: 0})
+	for i, in := range c {
+		if j, ok := in.(bpf.JumpIf); ok && j.SkipFalse == dropLater {
+			j.SkipFalse = uint8(len(c) - 2 - i)
+			c[i] = j
+		}
+	}
+	return bpf.Assemble(c)
+}
+
+// rawFilter is a socket filter that passes UDP datagrams to addr port 4791 that the kernel takes for this host and that came by
+// one of the interfaces, any if there are none. Offsets count from at.
+func rawFilter(addr netip.Addr, interfaces []int, at uint32) ([]bpf.RawInstruction, error) {
+	var c filterCode
+	// A packet of the wrong type is not for this host: the device was asked for all there are, or sends it.
+	c.want(packetHost, bpf.LoadAbsolute{Off: adPacketType, Size: 4})
+	if n := len(interfaces); n > 0 {
+		c = append(c, bpf.LoadAbsolute{Off: adInterface, Size: 4})
+		for i, index := range interfaces[:n-1] {
+			c = append(c, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(index), SkipTrue: uint8(n - 1 - i)})
+		}
+		c.want(uint32(interfaces[n-1]))
+	}
+	return append(c, datagramFilter(addr, at)...).finish()
+}
+
+// datagramFilter tests the headers alone.
+func datagramFilter(addr netip.Addr, at uint32) (c filterCode) {
+	const dstPort = 2 // in the UDP header
+	if addr.Is4() {
+		c.want(unix.IPPROTO_UDP, bpf.LoadAbsolute{Off: at + 9, Size: 1})
+		c = append(c, bpf.LoadAbsolute{Off: at + 6, Size: 2}) // fragments
+		c = append(c, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: 0x3fff, SkipFalse: dropLater})
+		a := addr.As4()
+		c.wantWords(at+16, a[:])
+		c = append(c, bpf.LoadMemShift{Off: at})
+		c.want(packet.Port, bpf.LoadIndirect{Off: at + dstPort, Size: 2})
+		return c
+	}
+	c.want(unix.IPPROTO_UDP, bpf.LoadAbsolute{Off: at + 6, Size: 1})
+	a := addr.As16()
+	c.wantWords(at+24, a[:])
+	c.want(packet.Port, bpf.LoadAbsolute{Off: at + encap.IPv6Len + dstPort, Size: 2})
+	return c
+}
+
+func (c *filterCode) wantWords(at uint32, b []byte) {
+	for i := 0; i < len(b); i += 4 {
+		word := uint32(b[i])<<24 | uint32(b[i+1])<<16 | uint32(b[i+2])<<8 | uint32(b[i+3])
+		c.want(word, bpf.LoadAbsolute{Off: at + uint32(i), Size: 4})
+	}
+}

@@ -1,0 +1,94 @@
+package socket
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+
+	"github.com/gorxe/gorxe/packet"
+)
+
+// lock makes mu what the receivers of rb share.
+func (p *udpPending) lock(rb *packet.RecvBatch, size int, mu *sync.Mutex) *udpRecv {
+	mu.Lock()
+	defer mu.Unlock()
+	s := p.buffers(rb, size)
+	s.mu = mu
+	return s
+}
+
+// readLocked is readReady with the mutex held, which it keeps if it returns true.
+func (s *udpRecv) readLocked(fd uintptr) bool {
+	s.mu.Lock()
+	s.arm()
+	if s.readReady(fd) {
+		return true
+	}
+	s.mu.Unlock()
+	return false
+}
+
+// readNow is readReady for one who does not wait.
+func (s *udpRecv) readNow(fd uintptr) {
+	s.arm()
+	s.readReady(fd)
+}
+
+// RecvLocked waits with read, which returns true with the mutex held, until took has made frames of what that brought. took is also
+// told why waiting failed, and has the mutex in any case.
+func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read func(fd uintptr) bool, took func(err error) error) error {
+	for {
+		err := conn.Read(read)
+		if err != nil {
+			mu.Lock()
+		}
+		rb.Frames = rb.Frames[:0]
+		if err = took(err); err == nil && len(rb.Frames) > 0 {
+			return nil
+		}
+		mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *udpSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
+	s := l.pending.lock(rb, l.bufferSize(), mu)
+	return RecvLocked(rb, mu, l.raw, s.locked, func(err error) error {
+		if err != nil {
+			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
+		}
+		return l.took(rb, s)
+	})
+}
+
+func (l *udpSocket) TryRecv(rb *packet.RecvBatch) error {
+	s := l.pending.buffers(rb, l.bufferSize())
+	if err := l.raw.Control(s.try); err != nil {
+		return fmt.Errorf("packet: udp %v: %w", l.addr, err)
+	}
+	return l.took(rb, s)
+}
+
+func (s *rawSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
+	st := s.pending.lock(rb, frameBuffer, mu)
+	return RecvLocked(rb, mu, s.raw, st.locked, func(err error) error {
+		if err := s.rawConnError(err); err != nil {
+			return err
+		}
+		return s.took(rb, st)
+	})
+}
+
+func (s *rawSocket) TryRecv(rb *packet.RecvBatch) error {
+	st := s.pending.buffers(rb, frameBuffer)
+	if err := s.rawConnError(s.raw.Control(st.try)); err != nil {
+		return err
+	}
+	return s.took(rb, st)
+}
+
+func (l *raw) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error { return l.rx.RecvLocked(rb, mu) }
+
+func (l *raw) TryRecv(rb *packet.RecvBatch) error { return l.rx.TryRecv(rb) }

@@ -1,0 +1,369 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/host/route"
+	"github.com/gorxe/gorxe/packet"
+	"golang.org/x/sys/unix"
+)
+
+// The socket buffers asked for by default, in bytes.
+const (
+	defaultReceiveBuffer = 32 << 20
+	// What waits in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
+	// this is 40 ms of it, as the kernel counts twice as much. An eighth of it has room for the first
+	// trains to a host whose link-layer address is not known yet.
+	defaultSendBuffer = 1 << 20
+)
+
+// ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
+//
+// The identification of what it sends over IPv4 is known because the socket is not connected and
+// forbids fragments (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and counts
+// 0, 1, 2, ... through the segments of a train sent with UDP_SEGMENT. What it receives comes
+// without the IP header (HeaderSeen is false). UDP checksums are on for what it sends (UDP_SEGMENT
+// needs them) and may be absent in what it receives, over IPv6 too.
+//
+// The longest frame is what the interface takes. ICMP messages that say a path takes less are not
+// obeyed, because any host can send one: IP_PMTUDISC_DO would refuse longer frames for ten minutes.
+//
+// Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose
+// link-layer address is unknown are few: see [packet.Stats.TxNoNeighbour].
+func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
+	l, err := listenUDP(addr, opts, false)
+	if err != nil {
+		return nil, err
+	}
+	return &udpQueues{udp: l}, nil
+}
+
+// listenUDP opens a link. One that is deaf only sends: what comes to its port is dropped.
+func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
+	addr = addr.Unmap()
+	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
+		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
+	}
+	l := &udp{opts: opts, deaf: deaf, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
+	l.SetMTU(1500)
+	l.network, l.host = "udp4", addr.String()
+	if addr.Is6() {
+		l.network = "udp6"
+		if addr.IsLinkLocalUnicast() {
+			scope, err := zoneIndex(addr.Zone())
+			if err != nil {
+				return nil, fmt.Errorf("packet: udp %v: %w", addr, err)
+			}
+			l.scope = scope
+			l.host = l.bare.String() + "%" + strconv.Itoa(int(scope))
+		}
+	}
+	if _, mtu, ifname, err := packet.HostAddrs(addr.String()); err == nil {
+		l.SetMTU(mtu)
+		l.ifname = ifname
+	}
+	conn, err := l.bind(func(fd int) error { return l.configure(fd, opts) })
+	if err != nil {
+		return nil, listenError(addr, err)
+	}
+	if err := l.use(conn); err != nil {
+		return nil, err
+	}
+	l.tx.init(sendmmsg, l.conn.SetWriteDeadline)
+	size, err := l.sendBuffer()
+	if err == nil && (!addr.IsLoopback() || deaf) {
+		l.tx.waiting.init(size)
+		l.hops, l.hopsErr = watchHops(addr)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("packet: udp %v: %w", addr, err), l.Close())
+	}
+	return l, nil
+}
+
+// watchHops is [route.WatchHops].
+func watchHops(addr netip.Addr) (nextHops, error) {
+	h, err := route.WatchHops(addr)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// sendBuffer returns the size of the send buffer as the kernel counts it, in bytes.
+func (l *udp) sendBuffer() (size int, err error) {
+	err = withFD(l.raw, func(fd int) (err error) {
+		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
+			err = fmt.Errorf("socket option SO_SNDBUF: %w", err)
+		}
+		return err
+	})
+	return size, err
+}
+
+// bind opens a socket on the address and port of l, after configure.
+func (l *udp) bind(configure func(fd int) error) (net.PacketConn, error) {
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return withFD(c, configure) }}
+	return lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(packet.Port)))
+}
+
+// withFD calls f with the descriptor of c.
+func withFD(c syscall.RawConn, f func(fd int) error) (err error) {
+	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
+		return cerr
+	}
+	return err
+}
+
+// udpSocket is an unconnected socket, and all it takes to receive from it.
+type udpSocket struct {
+	addr, bare netip.Addr // it is bound to; bare: without zone
+	conn       net.PacketConn
+	raw        syscall.RawConn
+	gro        bool
+	stats      packet.Counters
+	pending    udpPending
+}
+
+// use makes s the owner of conn.
+func (s *udpSocket) use(conn net.PacketConn) (err error) {
+	s.conn = conn
+	if s.raw, err = conn.(*net.UDPConn).SyscallConn(); err != nil {
+		conn.Close()
+		return fmt.Errorf("packet: udp %v: %w", s.addr, err)
+	}
+	return nil
+}
+
+func (s *udpSocket) Stats() packet.Stats { return s.stats.Load() }
+
+func (s *udpSocket) Close() error {
+	if err := s.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("packet: udp %v: %w", s.addr, err)
+	}
+	return nil
+}
+
+// udp is a link over one socket, and another for each group it has joined.
+type udp struct {
+	udpSocket
+	network, host string // as package net names them
+	scope         uint32 // interface index of a link-local addr
+	ifname        string // network interface of addr, "" if that is not known
+	mtu           atomic.Int32
+	opts          UDPOptions
+	deaf          bool
+	gso           atomic.Int32 // a gsoState
+	tx            udpTx
+	hops          nextHops // nil where there are no neighbours, and where they cannot be known, for hopsErr
+	hopsErr       error
+	zones         sync.Map // zone name to interface index, of link-local destinations
+}
+
+// nextHops is [route.Hops].
+type nextHops interface {
+	To(dst netip.Addr) *route.Hop
+	Missing(dst netip.Addr) (missing, followed bool)
+	Await(dst netip.Addr, limit time.Duration)
+	Held(dst netip.Addr) bool
+	Due(dst netip.Addr, now time.Time) bool
+	Hold(dst netip.Addr)
+	Release(dst netip.Addr)
+	Close()
+}
+
+// Hold is what [packet.Holder] says.
+func (l *udp) Hold(dst netip.Addr) {
+	if l.hops != nil && !dst.IsMulticast() {
+		l.hops.Hold(dst)
+	}
+}
+
+// Release is what [packet.Holder] says.
+func (l *udp) Release(dst netip.Addr) {
+	if l.hops != nil && !dst.IsMulticast() {
+		l.hops.Release(dst)
+	}
+}
+
+func (l *udp) Close() error {
+	err := l.udpSocket.Close()
+	if l.hops != nil {
+		l.hops.Close()
+	}
+	return err
+}
+
+// gsoState says whether frames may leave in trains.
+type gsoState = int32
+
+const (
+	gsoOff   gsoState = iota
+	gsoOn             // as far as is known
+	gsoTrial          // a train was refused: its first frame will tell whether for being a train
+)
+
+// configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
+func (l *udp) configure(fd int, opts UDPOptions) error {
+	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
+	must := []option{
+		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
+		{"IP_TTL", unix.SOL_IP, unix.IP_TTL, packet.DefaultHopLimit},
+		{"IP_MULTICAST_TTL", unix.SOL_IP, unix.IP_MULTICAST_TTL, packet.DefaultHopLimit},
+	}
+	if l.addr.Is6() {
+		must = []option{
+			{"IPV6_MTU_DISCOVER", unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
+			{"IPV6_UNICAST_HOPS", unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, packet.DefaultHopLimit},
+			{"IPV6_MULTICAST_HOPS", unix.SOL_IPV6, unix.IPV6_MULTICAST_HOPS, packet.DefaultHopLimit},
+		}
+	}
+	// Package net lets sockets broadcast, and anybody can send under a broadcast address.
+	must = append(must, option{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 0})
+	if err := setOptions(fd, must); err != nil {
+		return err
+	}
+	if err := l.multicastFrom(fd); err != nil {
+		return err
+	}
+	if !opts.NoGSO {
+		// A kernel that does not know UDP_SEGMENT would send a train as one datagram.
+		if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil {
+			l.gso.Store(gsoOn)
+		}
+	}
+	if l.deaf {
+		return dropAll(fd)
+	}
+	return l.receive(fd, opts)
+}
+
+// dropAll makes a socket that is not bound yet one that owns its port, so that the kernel answers nobody that it is
+// unreachable, and takes nothing.
+func dropAll(fd int) error {
+	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
+		return fmt.Errorf("socket option SO_ATTACH_FILTER: %w", err)
+	}
+	// Otherwise the kernel would cut up every train for the filter. It also lets a network device join datagrams to trains,
+	// which a packet socket beside this one receives in one piece.
+	_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
+	return nil
+}
+
+// receive sets the options that have to do with receiving.
+func (s *udpSocket) receive(fd int, opts UDPOptions) error {
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
+	must := []option{
+		{"IP_RECVTOS", unix.SOL_IP, unix.IP_RECVTOS, 1},
+		{"IP_RECVTTL", unix.SOL_IP, unix.IP_RECVTTL, 1},
+	}
+	if s.addr.Is6() {
+		must = []option{
+			{"IPV6_V6ONLY", unix.SOL_IPV6, unix.IPV6_V6ONLY, 1},
+			{"IPV6_RECVTCLASS", unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1},
+			{"IPV6_RECVHOPLIMIT", unix.SOL_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+			{"UDP_NO_CHECK6_RX", unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1},
+		}
+	}
+	if err := setOptions(fd, must); err != nil {
+		return err
+	}
+	// What follows older kernels do without.
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
+	if !opts.NoGRO {
+		s.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
+	}
+	return nil
+}
+
+type option struct {
+	name       string
+	level, opt int
+	value      int
+}
+
+func setOptions(fd int, options []option) error {
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.opt, o.value); err != nil {
+			return fmt.Errorf("socket option %s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+// setBuffer asks for a buffer past the host's limit, which takes CAP_NET_ADMIN, or else for what the limit allows.
+func setBuffer(fd, force, plain, size, otherwise int) {
+	if size <= 0 {
+		size = otherwise
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
+	}
+}
+
+// listenError says what to do about a socket that could not be opened.
+func listenError(addr netip.Addr, err error) error {
+	at := netip.AddrPortFrom(addr, packet.Port)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("packet: %v is in use: another gorxe or this host's Linux rxe owns UDP port %d (see: ss -ulpn sport = %d); stop it, or use another address or network namespace: %w", at, packet.Port, packet.Port, unix.EADDRINUSE)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return fmt.Errorf("packet: cannot listen at %v: not an address of this host, or an IPv6 address whose duplicate address detection has not finished (see: ip addr): %w", at, unix.EADDRNOTAVAIL)
+	default:
+		return fmt.Errorf("packet: cannot listen at %v: %w", at, err)
+	}
+}
+
+// zoneIndex returns the interface index that zone, a name or a number, stands for.
+func zoneIndex(zone string) (uint32, error) {
+	if zone == "" {
+		return 0, errors.New("a link-local IPv6 address needs a zone, as in fe80::1%eth0")
+	}
+	if n, err := strconv.ParseUint(zone, 10, 31); err == nil {
+		return uint32(n), nil
+	}
+	ifc, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0, fmt.Errorf("zone %q: %w", zone, err)
+	}
+	return uint32(ifc.Index), nil
+}
+
+// scopeOf returns the interface index to send to a with.
+func (l *udp) scopeOf(a netip.Addr) (uint32, error) {
+	if !a.Is6() || !a.IsLinkLocalUnicast() {
+		return 0, nil
+	}
+	zone := a.Zone()
+	if l.scope != 0 && (zone == "" || zone == l.addr.Zone()) {
+		return l.scope, nil
+	}
+	if n, ok := l.zones.Load(zone); ok {
+		return n.(uint32), nil
+	}
+	n, err := zoneIndex(zone)
+	if err != nil {
+		return 0, err
+	}
+	l.zones.Store(zone, n)
+	return n, nil
+}
+
+func (l *udp) Caps() packet.Caps {
+	return packet.Caps{Name: "udp", MTU: int(l.mtu.Load()), Batch: 64, GSO: l.gso.Load() != gsoOff}
+}
+
+// SetMTU is what [packet.Resizable] says.
+func (l *udp) SetMTU(mtu int) { l.mtu.Store(int32(mtu)) }
+
+func (l *udp) Local() netip.Addr { return l.addr }

@@ -1,0 +1,58 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/internal/host/xsk"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/encap"
+)
+
+// longestFrame is an IP packet of the longest path MTU, 4096, with all its headers, in bytes.
+const longestFrame = 4096 + 80
+
+// ListenZeroCopy opens an xdp link if its driver moves frames without copying them. It looks before it touches the interface.
+func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
+	_, mtu, ifname, err := packet.HostAddrs(addr.String())
+	if err != nil {
+		return nil, err
+	}
+	ifc, err := net.InterfaceByName(ifname)
+	if err != nil {
+		return nil, fmt.Errorf("packet: xdp %v: %w", addr, err)
+	}
+	if len(ifc.HardwareAddr) != len(encap.MAC{}) {
+		return nil, fmt.Errorf("%s is no Ethernet interface", ifname)
+	}
+	f, err := xsk.FeaturesOf(ifc.Index)
+	if err != nil {
+		return nil, err
+	}
+	if err := flaw(f, mtu); err != nil {
+		return nil, fmt.Errorf("the driver of %s %w", ifname, err)
+	}
+	l, err := Listen(addr, Options{})
+	if err != nil {
+		return nil, err
+	}
+	if m := l.(*link).end.Mode(); !m.ZeroCopy {
+		return nil, errors.Join(fmt.Errorf("the driver of %s can move frames without copying and does not: %v", ifname, m), l.Close())
+	}
+	return l, nil
+}
+
+// flaw says what a driver lacks for xdp to be the best on an interface with the given MTU.
+func flaw(f xsk.Features, mtu int) error {
+	switch {
+	case !f.Native:
+		return errors.New("has no XDP of its own")
+	case !f.ZeroCopy:
+		return errors.New("would copy every frame")
+	case f.ZeroCopyBuffers < 2 && min(mtu, longestFrame) > xsk.OneBuffer-encap.EthernetLen:
+		return fmt.Errorf("would copy frames of more than %d bytes, and the MTU is %d", xsk.OneBuffer, mtu)
+	}
+	return nil
+}

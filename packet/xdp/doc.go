@@ -1,0 +1,2 @@
+// Package xdp has the link over AF_XDP sockets of the Linux kernel.
+package xdp
