@@ -13,10 +13,11 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/gorxe/gorxe/internal/nic/gsi"
+
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/host/route"
-	"github.com/gorxe/gorxe/internal/nic"
 	"github.com/gorxe/gorxe/packet"
 )
 
@@ -110,7 +111,7 @@ type connections struct {
 	dev  *Device
 	open sync.Once
 	err  error // of opening
-	gsi  *nic.GSI
+	gsi  *gsi.Agent
 	runs atomic.Bool // gsi can be used
 
 	mu        sync.Mutex
@@ -131,7 +132,7 @@ func (d *Device) cm() (*connections, error) {
 		var secret [32]byte
 		// It fails on no system: see crypto/rand.
 		_, _ = crand.Read(secret[:])
-		c.gsi, c.err = d.engine.OpenGSI(cm.Config{
+		c.gsi, c.err = gsi.Open(d.engine, cm.Config{
 			CAGUID: mad.GUID(d.NodeGUID()), Secret: secret,
 			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
 			Local: func(index uint8) (gid GID, mtu MTU, ok bool) {
@@ -145,7 +146,7 @@ func (d *Device) cm() (*connections, error) {
 }
 
 // running is the manager if it has started, else nil.
-func (c *connections) running() *nic.GSI {
+func (c *connections) running() *gsi.Agent {
 	if !c.runs.Load() {
 		return nil
 	}
@@ -199,7 +200,7 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	}
 	said := make(chan struct{})
 	go func() {
-		if d.engine.NothingListens(ctx, local, remote) {
+		if gsi.NothingListens(ctx, d.engine, local, remote) {
 			close(said)
 		}
 	}()

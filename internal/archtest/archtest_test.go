@@ -122,8 +122,8 @@ func breach(dir, path string) string {
 			return fmt.Sprintf("it stands beside the floors and may import only %q", from.only)
 		}
 	case to.only != nil:
-		if from.floor < 6 {
-			return "floors below 6 import nothing that stands beside the floors"
+		if from.floor < 7 {
+			return "floors below 7 import nothing that stands beside the floors"
 		}
 	case to.floor >= from.floor:
 		return fmt.Sprintf("floor %d imports only from floors below it, this is floor %d", from.floor, to.floor)

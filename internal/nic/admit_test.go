@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
-	"pgregory.net/rapid"
 )
 
 // A host outside the list of peers gets no answer whatever it sends, and no connection can be
@@ -110,4 +111,43 @@ func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Who sends more than is read loses its own messages.
+func TestAGateLetsThroughTheShareOfEach(t *testing.T) {
+	g := newGate(16)
+	var src [4]netip.Addr
+	for i := range src {
+		src[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+	}
+	enter := func(i, want int) {
+		t.Helper()
+		n := 0
+		for ; n < 100 && g.admits(src[i]); n++ {
+			g.enter(src[i])
+		}
+		if n != want {
+			t.Errorf("%d of sender %d were let through, want %d", n, i, want)
+		}
+	}
+	enter(0, 8) // half of the receives, alone
+	enter(1, 4) // half of that with another
+	enter(2, 2)
+	enter(3, 2)
+	enter(0, 0)
+	for range 8 {
+		g.leave(src[0])
+	}
+	enter(1, 0)
+	enter(2, 0) // 8 wait, all shares are taken
+	g.leave(src[1])
+	enter(0, 2) // one for anybody, then one that is missing to its share, a fourth
+	for _, i := range []int{0, 0, 1, 1, 1, 2, 2, 3, 3} {
+		g.leave(src[i])
+	}
+	g.leave(src[3]) // nobody's
+	if g.waiting != 0 || len(g.of) != 0 {
+		t.Errorf("%d wait: %v", g.waiting, g.of)
+	}
+	enter(3, 8)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/gorxe/gorxe/internal/nic/signal"
 )
 
 // CompChannel is a completion channel: it tells which of its CQs got a completion that
@@ -20,13 +22,13 @@ type CompChannel struct {
 	cqs        int  // guarded by mu: CQs made on the channel
 	closed     bool // guarded by mu
 
-	token token
+	token signal.Signal
 	done  chan struct{} // closed with the channel
 }
 
 // CreateCompChannel makes a completion channel.
 func (d *Device) CreateCompChannel() *CompChannel {
-	return &CompChannel{dev: d, token: newToken(), done: make(chan struct{})}
+	return &CompChannel{dev: d, token: signal.New(), done: make(chan struct{})}
 }
 
 // CreateCQ makes a CQ that tells of completions on the channel.
@@ -53,7 +55,7 @@ func (ch *CompChannel) add(c *CQ) {
 	if c.events++; c.events == 1 {
 		ch.push(c)
 	}
-	ch.token.wake()
+	ch.token.Wake()
 }
 
 func (ch *CompChannel) push(c *CQ) {
@@ -78,7 +80,7 @@ func (ch *CompChannel) pop() (c *CQ, over bool) {
 		ch.push(c)
 	}
 	if ch.head != nil {
-		ch.token.wake()
+		ch.token.Wake()
 	}
 	return c, false
 }

@@ -162,7 +162,7 @@ func TestEveryReaderOfAChannelWakes(t *testing.T) {
 			ch.push(c)
 		}
 		ch.mu.Unlock()
-		ch.token.wake()
+		ch.token.Wake()
 		wg.Wait()
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gorxe/gorxe/internal/nic/signal"
+
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -46,13 +48,13 @@ type CQ struct {
 
 	poller poller
 
-	token token
+	token signal.Signal
 	done  chan struct{} // closed with the CQ
 }
 
 func newCQ(d *Device, depth int) *CQ {
 	queue := qp.NewCQ(depth)
-	return &CQ{dev: d, store: queue, queue: queue, notify: func() {}, token: newToken(), done: make(chan struct{})}
+	return &CQ{dev: d, store: queue, queue: queue, notify: func() {}, token: signal.New(), done: make(chan struct{})}
 }
 
 // Complete adds a completion. Machines call it with their shard's lock held.
@@ -65,7 +67,7 @@ func (c *CQ) Complete(wc *qp.WC) {
 	wake, lost := c.waiting > 0, c.store.Overflowed()
 	c.mu.Unlock()
 	if wake {
-		c.token.wake()
+		c.token.Wake()
 	}
 	if tell {
 		c.notify()
@@ -180,7 +182,7 @@ func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
 	}
 	c.mu.Unlock()
 	if passOn {
-		c.token.wake()
+		c.token.Wake()
 	}
 	return n, err
 }

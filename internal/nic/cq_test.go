@@ -123,7 +123,7 @@ func TestEveryWaiterGetsItsCompletion(t *testing.T) {
 			c.queue.Complete(&qp.WC{})
 			c.queue.Complete(&qp.WC{})
 			c.mu.Unlock()
-			c.token.wake()
+			c.token.Wake()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

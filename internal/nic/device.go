@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,24 @@ func newGIDs(cfg *Config) (gids []*gid, err error) {
 // now is the time that machines are told: nanoseconds since Open.
 func (d *Device) now() transport.Time { return transport.Time(time.Since(d.start)) }
 
+// Now returns the time that the device counts in nanoseconds, from when it was opened.
+func (d *Device) Now() transport.Time { return d.now() }
+
+// Name returns the name of the device, for the log.
+func (d *Device) Name() string { return d.name }
+
+// Logger returns where the device logs.
+func (d *Device) Logger() *slog.Logger { return d.log }
+
+// Go calls f in a goroutine for which Close waits: f has to return once Done is closed.
+func (d *Device) Go(f func()) { d.running.Go(f) }
+
+// Closing reports whether Close has begun. Links may say then that they are closed.
+func (d *Device) Closing() bool { return d.ending.Load() }
+
+// PortProbed counts a datagram that asks a host whether anything listens, and was sent from a socket of its own.
+func (d *Device) PortProbed() { d.portProbes.Add(1) }
+
 // GUID is the node GUID, an EUI-64 of the locally administered kind, different for each
 // device: a connection manager's peer tells instances apart by it.
 func (d *Device) GUID() uint64 { return d.guid }
@@ -160,4 +179,70 @@ func (d *Device) Close() error {
 		d.closeErr = err
 	})
 	return d.closeErr
+}
+
+// port is the number of a device's only port.
+const port = 1
+
+// portState is what the port's state comes from: it is active while the network interface is
+// up and the device has a link. It is guarded by its lock, but links while the device opens.
+type portState struct {
+	mu    sync.Mutex
+	down  bool // the network interface
+	links int
+}
+
+func (p *portState) active() bool { return !p.down && p.links > 0 }
+
+// PortChanged takes note of the state of the network interface and raises PORT_ACTIVE or
+// PORT_ERR if the state of the port changes with it. A device opens with its interface up.
+func (d *Device) PortChanged(up bool) {
+	d.port.change(d, func(p *portState) { p.down = !up })
+}
+
+// linksChanged takes note of n more links.
+func (p *portState) linksChanged(d *Device, n int) {
+	p.change(d, func(p *portState) { p.links += n })
+}
+
+func (p *portState) change(d *Device, change func(*portState)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.active()
+	change(p)
+	switch is := p.active(); {
+	case is && !was:
+		d.events.raise(AsyncEvent{Type: qp.EventPortActive, Port: port})
+	case was && !is:
+		d.events.raise(AsyncEvent{Type: qp.EventPortErr, Port: port})
+	}
+}
+
+// PortActive is true while the port can send and receive.
+func (d *Device) PortActive() bool {
+	d.port.mu.Lock()
+	defer d.port.mu.Unlock()
+	return d.port.active()
+}
+
+// fatalFailures is how often in a row receiving must fail before it counts as over: with
+// the pauses in between that is about a second.
+const fatalFailures = 10
+
+// failed takes note of an error of Link.Recv, the failures-th in a row, and says whether to
+// go on. What fails for good raises DEVICE_FATAL: a link that somebody else closed, and one
+// that fails again and again, which is tried on all the same.
+func (d *Device) failed(failures int, err error) bool {
+	over := errors.Is(err, net.ErrClosed)
+	if over && d.ending.Load() {
+		return false
+	}
+	if over || failures == fatalFailures {
+		d.log.Error("receiving failed for good", "device", d.name, "error", err)
+		d.events.raise(AsyncEvent{Type: qp.EventDeviceFatal})
+	}
+	if !over {
+		d.log.Warn("receiving failed", "device", d.name, "error", err, "failures", failures)
+	}
+	return !over
 }

@@ -50,3 +50,10 @@ func (q *QP) refill() (got bool) {
 	}
 	return got
 }
+
+// OnFirstPacket has f called once, when the first packet comes for q, with the lock of its shard held: f must not wait.
+func (q *QP) OnFirstPacket(f func()) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	q.first = f
+}

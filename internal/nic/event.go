@@ -1,11 +1,18 @@
 package nic
 
 import (
+	"cmp"
 	"container/list"
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/gorxe/gorxe/internal/nic/signal"
+
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // AsyncEvent is something that happened and that no completion tells of.
@@ -34,12 +41,12 @@ type events struct {
 	at     map[eventKey]*list.Element // guarded by mu: where each is in queue
 	closed bool                       // guarded by mu
 
-	token token
+	token signal.Signal
 	done  chan struct{} // closed with the device
 }
 
 func newEvents() *events {
-	return &events{at: map[eventKey]*list.Element{}, token: newToken(), done: make(chan struct{})}
+	return &events{at: map[eventKey]*list.Element{}, token: signal.New(), done: make(chan struct{})}
 }
 
 // raise enters an event. It may be called with any lock held.
@@ -53,7 +60,7 @@ func (e *events) raise(ev AsyncEvent) {
 		e.queue.MoveToBack(at)
 	default:
 		e.at[key] = e.queue.PushBack(ev)
-		e.token.wake()
+		e.token.Wake()
 	}
 }
 
@@ -88,7 +95,7 @@ func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	ev = e.queue.Remove(front).(AsyncEvent)
 	delete(e.at, ev.key())
 	if e.queue.Len() > 0 {
-		e.token.wake()
+		e.token.Wake()
 	}
 	return ev, true, false
 }
@@ -143,4 +150,122 @@ func (q *qpSink) Event(t qp.EventType) {
 
 func (s *srqSink) Event(t qp.EventType) {
 	s.shard.dev.events.raise(AsyncEvent{Type: t, SRQ: (*SRQ)(s)})
+}
+
+// Failure says why a queue pair went to ERR although nobody moved it there. The zero Failure says that it did not.
+type Failure struct {
+	Status qp.WCStatus  // of the completion that told of it, or qp.WCSuccess
+	Event  qp.EventType // of a request of the peer that was refused, where there was no completion
+}
+
+// None is true of a queue pair that has not failed.
+func (f Failure) None() bool { return f == Failure{} }
+
+// Failure returns the queue pair's first failure since it was in RESET. It is there before the completion that tells of
+// it can be polled.
+func (q *QP) Failure() Failure {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.failure
+}
+
+// failed notes the first failure of q. The lock is held.
+func (q *QP) failed(f Failure) {
+	if q.failure.None() {
+		if q.failure = f; q.onFailure != nil {
+			q.onFailure()
+		}
+	}
+}
+
+// completesInError notes that queue pair n, whose shard's lock is held, has a completion that failed.
+func (d *Device) completesInError(n bth.QPN, status qp.WCStatus) {
+	if q := d.shardOf(n).qps.Get(n); q != nil {
+		q.failed(Failure{Status: status})
+	}
+}
+
+// failsQP tells the asynchronous events after which the queue pair is in ERR.
+func failsQP(t qp.EventType) bool {
+	return t == qp.EventQPFatal || t == qp.EventQPReqErr || t == qp.EventQPAccessErr
+}
+
+// lostCQs are CQs that lost a completion, whose queue pairs of one shard are to fail.
+type lostCQs struct {
+	any atomic.Bool // there are some
+	mu  sync.Mutex
+	cqs []*CQ // guarded by mu
+}
+
+// lostCompletion notes that a completion found c full or in error. The machine that made it
+// is in the middle of its work, so what follows waits for failUsers. A shard's lock is held.
+func (d *Device) lostCompletion(c *CQ) {
+	for _, s := range d.shards {
+		s.lost.add(c)
+		if s.several {
+			s.wakePump()
+		}
+	}
+}
+
+func (l *lostCQs) add(c *CQ) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.cqs, c) {
+		l.cqs = append(l.cqs, c)
+	}
+	l.any.Store(true)
+}
+
+// take returns one of the CQs, nil if there is none.
+func (l *lostCQs) take() *CQ {
+	if !l.any.Load() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.cqs) - 1
+	c := l.cqs[n]
+	l.cqs[n], l.cqs = nil, l.cqs[:n]
+	l.any.Store(n > 0)
+	return c
+}
+
+// failUsers brings the queue pairs that complete into a CQ which lost a completion into ERR:
+// what they do could not be told any more. The IBA has the CQ in error (CQ_ERR) and
+// leaves the queue pairs to fail as they meet it; Linux rxe fails the one whose receive was
+// lost. Here all of them fail at once (QP_FATAL). The lock is held.
+func (s *shard) failUsers(now transport.Time) {
+	for c := s.lost.take(); c != nil; c = s.lost.take() {
+		if !c.told.Swap(true) {
+			s.dev.events.raise(AsyncEvent{Type: qp.EventCQErr, CQ: c})
+		}
+		for _, q := range s.usersOf(c) {
+			if q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
+				q.attr.Raise(qp.EventQPFatal)
+				q.machine.Modified(now)
+			}
+		}
+	}
+}
+
+// usersOf returns the queue pairs that complete into c and can still fail, in the order of
+// their numbers.
+func (s *shard) usersOf(c *CQ) []*QP {
+	var out []*QP
+	for _, q := range s.qps.All {
+		state := q.attr.State()
+		if (q.sendCQ == c || q.recvCQ == c) && state != qp.RESET && state != qp.ERR {
+			out = append(out, q)
+		}
+	}
+	slices.SortFunc(out, func(a, b *QP) int { return cmp.Compare(a.attr.Num, b.attr.Num) })
+	return out
+}
+
+// OnFailure has f called when q fails, with the lock of its shard held: f must not wait.
+func (q *QP) OnFailure(f func()) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	q.onFailure = f
 }

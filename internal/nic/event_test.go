@@ -132,7 +132,7 @@ func TestEveryReaderOfEventsWakes(t *testing.T) {
 			d.events.at[e.key()] = d.events.queue.PushBack(e)
 		}
 		d.events.mu.Unlock()
-		d.events.token.wake()
+		d.events.token.Wake()
 		wg.Wait()
 	})
 }

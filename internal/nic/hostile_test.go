@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"

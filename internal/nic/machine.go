@@ -60,3 +60,125 @@ func (s *shard) newMachine(q *qp.QP) (machine, error) {
 	}
 	return nil, fmt.Errorf("queue pair type %v is not supported: use %v, %v or %v", q.Type, qp.RC, qp.UC, qp.UD)
 }
+
+// An Observer is told what the queue pairs of a device do, for traces. It is called with the lock of the data path held: it must
+// not call the device, and it keeps nothing of what it is shown.
+type Observer interface {
+	// Sending tells that f, a request of queue pair q, is going to be sent for the work request wr.
+	Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE)
+	// Receiving tells that q takes p, and Received that it has: what is told in between comes of it.
+	Receiving(q bth.QPN, p *bth.Packet)
+	Received(q bth.QPN)
+	// Completed tells of a completion of q: that of the work request wr, or of a receive, for which wr is nil.
+	Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE)
+	// Changed tells of a change of q's state.
+	Changed(q bth.QPN, from, to qp.State)
+}
+
+// observe lets the device's observer look at what q's machine is going to do. What it takes stands between the machine and
+// the others; where nobody observes there is nothing.
+func (q *QP) observe(o Observer) {
+	if o == nil {
+		return
+	}
+	q.attr.SendCQ = &observedCQ{q.attr.SendCQ, q, o, true}
+	q.attr.RecvCQ = &observedCQ{q.attr.RecvCQ, q, o, false}
+}
+
+// observed is a machine that somebody looks at. A failure to store what was held back of earlier packets (see
+// transport.Gather) shows at the next call.
+type observed struct {
+	machine
+	q     *QP
+	o     Observer
+	state qp.State // that was told last
+}
+
+// changed tells of a new state.
+func (m *observed) changed() {
+	if now := m.q.attr.State(); now != m.state {
+		m.o.Changed(m.q.attr.Num, m.state, now)
+		m.state = now
+	}
+}
+
+func (m *observed) Receive(now transport.Time, p *bth.Packet) transport.Verdict {
+	m.o.Receiving(m.q.attr.Num, p)
+	v := m.machine.Receive(now, p)
+	m.changed()
+	m.o.Received(m.q.attr.Num)
+	return v
+}
+
+func (m *observed) Transmit(now transport.Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
+	had := dst.Len()
+	more = m.machine.Transmit(now, path, dst, limit)
+	for i := had; i < dst.Len(); i++ {
+		f := dst.At(i)
+		if wr := m.cause(f.Header); wr != nil {
+			m.o.Sending(m.q.attr.Num, f, wr)
+		}
+	}
+	m.changed()
+	return more
+}
+
+func (m *observed) Timeout(now transport.Time) {
+	m.machine.Timeout(now)
+	m.changed()
+}
+
+func (m *observed) Modified(now transport.Time) {
+	m.machine.Modified(now)
+	m.changed()
+}
+
+// observedDatagrams is a machine of datagrams that somebody looks at.
+type observedDatagrams struct {
+	datagramMachine
+	by *observed
+}
+
+func (m *observedDatagrams) ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict {
+	m.by.o.Receiving(m.by.q.attr.Num, p)
+	v := m.datagramMachine.ReceiveFrom(now, p, grh)
+	m.by.changed()
+	m.by.o.Received(m.by.q.attr.Num)
+	return v
+}
+
+// cause is the work request of a request packet, nil of others.
+func (m *observed) cause(header []byte) *qp.SendWQE {
+	if len(header) < bth.BTHLen || !bth.Opcode(header[0]).Info().Request() {
+		return nil
+	}
+	psn := bth.PSN(uint32(header[9])<<16 | uint32(header[10])<<8 | uint32(header[11]))
+	sq := m.q.attr.SQ
+	for i := sq.Head(); i != sq.Tail(); i++ {
+		w := sq.At(i)
+		if !w.Started {
+			return nil
+		}
+		if d := psn.Diff(w.FirstPSN); d >= 0 && d < int32(w.Packets) {
+			return w
+		}
+	}
+	return nil
+}
+
+// observedCQ is a completion queue of one queue pair that somebody looks at.
+type observedCQ struct {
+	qp.Completer
+	q     *QP
+	o     Observer
+	sends bool
+}
+
+func (c *observedCQ) Complete(wc *qp.WC) {
+	var wr *qp.SendWQE
+	if sq := c.q.attr.SQ; c.sends && sq.Len() > 0 {
+		wr = sq.At(sq.Head())
+	}
+	c.o.Completed(c.q.attr.Num, wc, wr)
+	c.Completer.Complete(wc)
+}

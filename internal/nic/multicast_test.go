@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gorxe/gorxe/transport"
 	"pgregory.net/rapid"
+
+	"github.com/gorxe/gorxe/transport"
 )
 
 // spans are how far ahead deadlines lie, and how far time moves at a time, in nanoseconds: within a tick, a slot of each ring, and an hour.

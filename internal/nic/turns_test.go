@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gorxe/gorxe/bth"
 	"pgregory.net/rapid"
+
+	"github.com/gorxe/gorxe/bth"
 )
 
 func TestReadyListModel(t *testing.T) {

@@ -3,8 +3,10 @@ package nic
 import (
 	"fmt"
 
+	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // lead makes out and path q's way, nil for none.
@@ -79,3 +81,90 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	}
 	return out, path, nil
 }
+
+// route finds the entry that an address vector names and the path to its peer, or to a
+// multicast group where that is allowed. The shard's lock is held.
+func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
+	g, err := d.gidAt(int(av.SGIDIndex))
+	if err != nil {
+		return nil, packet.Path{}, err
+	}
+	dst := av.DGID.Addr()
+	switch {
+	case dst.IsUnspecified(), dst.IsMulticast() && !group:
+		return nil, packet.Path{}, fmt.Errorf("%v is not the GID of a peer", av.DGID)
+	case !group && !d.Admits(dst):
+		return nil, packet.Path{}, fmt.Errorf("%v is not among the peers that the device admits", dst)
+	case dst.Is4() != g.local.Is4():
+		return nil, packet.Path{}, fmt.Errorf("no way from GID %d (%v) to %v: one is IPv4, the other IPv6; the device has %s",
+			g.index, g.local, dst, d.gidList())
+	}
+	if dst.IsLinkLocalUnicast() {
+		dst = dst.WithZone(g.zone)
+	}
+	return g, packet.Path{
+		Src: g.local, Dst: dst,
+		TrafficClass: av.TrafficClass, HopLimit: hopLimit(av.HopLimit), FlowLabel: av.FlowLabel,
+	}, nil
+}
+
+// hopLimit is what stands in the IP header: the kernel takes the route's instead of an
+// address vector's, and tools such as ibv_rc_pingpong rely on that when they leave 1 or 0.
+func hopLimit(av uint8) uint8 {
+	if av <= 1 {
+		return packet.DefaultHopLimit
+	}
+	return av
+}
+
+// maxFlowLabel is the largest flow label, 20 bits.
+const maxFlowLabel = 1<<20 - 1
+
+// CreateAH resolves an address vector for the datagrams of queue pairs of pd. The vector
+// may lead to a multicast group.
+func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error) {
+	if av.FlowLabel > maxFlowLabel {
+		return nil, fmt.Errorf("flow label %#x does not fit 20 bits", av.FlowLabel)
+	}
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, path, err := d.route(&av, true)
+	if err != nil {
+		return nil, err
+	}
+	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
+}
+
+// ReplyVector is the way back to where the datagram with this header came from, by the
+// address it was sent to. One that was sent to a multicast group is answered from the first
+// address of its family and scope.
+func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
+	src, dst, class, err := grh.Origin()
+	if err != nil {
+		return qp.AddressVector{}, err
+	}
+	s := d.home()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range d.gids {
+		if g.link == nil {
+			continue
+		}
+		fits := dst.IsMulticast() && g.local.Is4() == src.Is4() && g.local.IsLinkLocalUnicast() == src.IsLinkLocalUnicast()
+		if g.local == dst || fits {
+			return qp.AddressVector{
+				DGID: qp.GIDFromAddr(src), SGIDIndex: uint8(g.index), TrafficClass: class &^ ecnBits,
+			}, nil
+		}
+	}
+	return qp.AddressVector{}, fmt.Errorf("the datagram was sent to %v, not to an address of this device: it has %s", dst, d.gidList())
+}
+
+const (
+	// ecnBits of a traffic class say what happened to one packet on its way (RFC 3168), not
+	// how its answer is to be treated.
+	ecnBits = 3
+	// ecnCE is their value where a switch on the way was congested.
+	ecnCE = 3
+)

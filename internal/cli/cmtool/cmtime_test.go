@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/nic/gsi"
+
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
@@ -19,7 +21,7 @@ import (
 // cmtime is what cmtime of rdma-core 52 to 58 does on the wire, and no more: it has no queue pair at all, and where
 // the tool has some it names numbers as well.
 type cmtime struct {
-	gsi    *nic.GSI
+	gsi    *gsi.Agent
 	conns  int
 	keeps  bool          // it does not disconnect what it says is
 	pause  time.Duration // before it asks for each connection, and before it disconnects it
@@ -47,7 +49,7 @@ func newCmtime(t *testing.T, w *clitest.World, addr string, conns int) *cmtime {
 	}
 	t.Cleanup(func() { d.Close() })
 	c := &cmtime{conns: conns, events: make(chan cm.Event, 16*conns)}
-	c.gsi, err = d.OpenGSI(cm.Config{CAGUID: 0x1234, Secret: [32]byte{5}}, func(e *cm.Event) { c.events <- *e })
+	c.gsi, err = gsi.Open(d, cm.Config{CAGUID: 0x1234, Secret: [32]byte{5}}, func(e *cm.Event) { c.events <- *e })
 	if err != nil {
 		t.Fatal(err)
 	}

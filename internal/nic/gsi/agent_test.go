@@ -1,10 +1,12 @@
-package nic
+package gsi
 
 import (
 	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/nic"
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
@@ -13,11 +15,25 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
+var (
+	addrA = netip.MustParseAddr("192.0.2.1")
+	addrB = netip.MustParseAddr("192.0.2.2")
+)
+
+func openLink(t *testing.T, n *pipe.Net, addr netip.Addr) packet.Link {
+	t.Helper()
+	l, err := n.Open(addr, 9000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // peerAndDevice are a link of a peer and a device, at addrB and addrA of one network.
-func peerAndDevice(t *testing.T) (packet.Link, *Device) {
+func peerAndDevice(t *testing.T) (packet.Link, *nic.Device) {
 	t.Helper()
 	n := pipe.NewNet()
-	d, err := Open(Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
+	d, err := nic.Open(nic.Config{Links: []packet.Link{openLink(t, n, addrA)}, MaxQP: 4, MaxMR: 4, MaxCQ: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +47,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 		defer link.Close()
 		var took uint64 // by the goroutine of events until Wait says that it rests
 		taken := make(chan struct{})
-		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {
+		g, err := Open(d, cm.Config{}, func(*cm.Event) {
 			<-taken
 			took++
 		})
@@ -98,7 +114,7 @@ func TestQueuePair1IsReadAtARate(t *testing.T) {
 		link, d := peerAndDevice(t)
 		defer link.Close()
 		defer d.Close()
-		g, err := d.OpenGSI(cm.Config{}, func(*cm.Event) {})
+		g, err := Open(d, cm.Config{}, func(*cm.Event) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,43 +149,4 @@ func TestQueuePair1IsReadAtARate(t *testing.T) {
 			t.Errorf("%d messages are read in the time of 100", more)
 		}
 	})
-}
-
-// Who sends more than is read loses its own messages.
-func TestAGateLetsThroughTheShareOfEach(t *testing.T) {
-	g := newGate(16)
-	var src [4]netip.Addr
-	for i := range src {
-		src[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
-	}
-	enter := func(i, want int) {
-		t.Helper()
-		n := 0
-		for ; n < 100 && g.admits(src[i]); n++ {
-			g.enter(src[i])
-		}
-		if n != want {
-			t.Errorf("%d of sender %d were let through, want %d", n, i, want)
-		}
-	}
-	enter(0, 8) // half of the receives, alone
-	enter(1, 4) // half of that with another
-	enter(2, 2)
-	enter(3, 2)
-	enter(0, 0)
-	for range 8 {
-		g.leave(src[0])
-	}
-	enter(1, 0)
-	enter(2, 0) // 8 wait, all shares are taken
-	g.leave(src[1])
-	enter(0, 2) // one for anybody, then one that is missing to its share, a fourth
-	for _, i := range []int{0, 0, 1, 1, 1, 2, 2, 3, 3} {
-		g.leave(src[i])
-	}
-	g.leave(src[3]) // nobody's
-	if g.waiting != 0 || len(g.of) != 0 {
-		t.Errorf("%d wait: %v", g.waiting, g.of)
-	}
-	enter(3, 8)
 }

@@ -1,14 +1,20 @@
-package nic
+// Package gsi is queue pair 1 of a device, the general services interface, with the connection manager that speaks over
+// it.
+package gsi
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/nic"
+	"github.com/gorxe/gorxe/internal/nic/signal"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm"
@@ -20,7 +26,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// GSI is queue pair 1 of a device with the connection manager that speaks over it.
+// Agent is queue pair 1 of a device with the connection manager that speaks over it.
 //
 // Two goroutines belong to it: one receives, the other serves timeouts and hands events to
 // the program. Both end with the device.
@@ -28,10 +34,10 @@ import (
 // mu guards the manager. It is taken before any shard's lock, and never with one held: what a
 // machine has to tell the manager goes through arrived, which has a lock of its own that is
 // taken last of all.
-type GSI struct {
-	dev    *Device
-	qp     *QP
-	cq     *CQ
+type Agent struct {
+	dev    *nic.Device
+	qp     *nic.QP
+	cq     *nic.CQ
 	pd     *mr.PD
 	mem    []byte
 	lkey   uint32
@@ -48,8 +54,8 @@ type GSI struct {
 	lastUnsent transport.Time // guarded by mu: when the log was told of it, 0 is never
 
 	arrived arrivals
-	kick    token // wakes the goroutine of timeouts and events
-	taken   token // wakes the goroutine that receives: events were taken
+	kick    signal.Signal // wakes the goroutine of timeouts and events
+	taken   signal.Signal // wakes the goroutine that receives: events were taken
 }
 
 // maxEvents is how many events may wait for the program. Beyond, nothing is taken from queue pair
@@ -58,7 +64,7 @@ type GSI struct {
 const maxEvents = 4096
 
 const (
-	// gsiDepth is how many MADs may wait for the receiving goroutine: see gate. Of one peer
+	// gsiDepth is how many MADs may wait for the receiving goroutine: see [nic.QP.ShareReceives]. Of one peer
 	// that is alone it is half as many.
 	gsiDepth = 1024
 	// gsiSendDepth is how many may wait to be sent.
@@ -75,14 +81,17 @@ func gsiReads() pace.Rate {
 	return pace.Rate{Burst: gsiDepth, Interval: 200 * time.Microsecond / time.Duration(runtime.GOMAXPROCS(0))}
 }
 
+// logInterval is the least time between two lines of the log about messages that were not sent.
+const logInterval = transport.Time(time.Second)
+
 const madRoom = transport.GRHLen + mad.Len
 
-// OpenGSI starts the connection manager. handle is called for each event, by one goroutine,
+// Open starts the connection manager of d, which may have one. handle is called for each event, by one goroutine,
 // with no lock held; it may call Do.
-func (d *Device) OpenGSI(cfg cm.Config, handle func(*cm.Event)) (*GSI, error) {
-	g := &GSI{
+func Open(d *nic.Device, cfg cm.Config, handle func(*cm.Event)) (*Agent, error) {
+	g := &Agent{
 		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*madRoom), handle: handle,
-		manager: cm.New(cfg), kick: newToken(), taken: newToken(),
+		manager: cm.New(cfg), kick: signal.New(), taken: signal.New(),
 	}
 	g.arrived.kick = g.kick
 	if err := g.open(); err != nil {
@@ -90,15 +99,15 @@ func (d *Device) OpenGSI(cfg cm.Config, handle func(*cm.Event)) (*GSI, error) {
 	}
 	// The device closes its completion queues when its goroutines have ended.
 	ctx, cancel := context.WithCancel(context.Background())
-	d.running.Go(func() { g.receive(ctx) })
-	d.running.Go(func() {
+	d.Go(func() { g.receive(ctx) })
+	d.Go(func() {
 		defer cancel()
 		g.serve()
 	})
 	return g, nil
 }
 
-func (g *GSI) open() error {
+func (g *Agent) open() error {
 	region, err := g.dev.Register(g.pd, mr.Bytes(g.mem), 0, uint64(len(g.mem)), mr.LocalWrite)
 	if err != nil {
 		return err
@@ -107,7 +116,7 @@ func (g *GSI) open() error {
 	if g.cq, err = g.dev.CreateCQ(gsiDepth + gsiSendDepth); err != nil {
 		return errors.Join(err, g.dev.Deregister(region))
 	}
-	g.qp, err = g.dev.CreateQP(QPInit{
+	g.qp, err = g.dev.CreateQP(nic.QPInit{
 		Type: qp.GSI, PD: g.pd, SendCQ: g.cq, RecvCQ: g.cq,
 		Cap: qp.Cap{MaxSendWR: gsiSendDepth, MaxRecvWR: gsiDepth, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: mad.Len},
 	})
@@ -126,20 +135,13 @@ func (g *GSI) open() error {
 		g.recvs[i] = qp.RecvWR{ID: uint64(i), SGList: []qp.SGE{{Addr: uint64(i) * madRoom, Length: madRoom, LKey: g.lkey}}}
 		all[i] = &g.recvs[i]
 	}
-	g.openGate()
+	g.qp.ShareReceives(gsiDepth)
 	_, err = g.qp.PostRecv(all)
 	return err
 }
 
-func (g *GSI) openGate() {
-	s := g.dev.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g.qp.gate = newGate(gsiDepth)
-}
-
 // receive takes what comes to queue pair 1 until the device closes.
-func (g *GSI) receive(ctx context.Context) {
+func (g *Agent) receive(ctx context.Context) {
 	wcs := make([]qp.WC, gsiBatch)
 	var reads pace.Bucket
 	rate, pause := gsiReads(), time.NewTimer(time.Hour)
@@ -178,39 +180,39 @@ func (g *GSI) receive(ctx context.Context) {
 }
 
 // take gives the manager what one receive brought. g.mu is held.
-func (g *GSI) take(wc *qp.WC) {
+func (g *Agent) take(wc *qp.WC) {
 	if wc.Opcode == qp.WCRecv && wc.Status == qp.WCSuccess {
 		g.hear(wc, g.room(wc.WRID))
 	}
 }
 
 // room is the memory of a receive.
-func (g *GSI) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
+func (g *Agent) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
 
 // repost posts the receives again that were read, and lets their senders send more.
-func (g *GSI) repost(wcs []qp.WC) {
+func (g *Agent) repost(wcs []qp.WC) {
 	var wrs [gsiBatch]*qp.RecvWR
-	n := 0
-	s := g.dev.home()
-	s.mu.Lock()
+	var senders [gsiBatch]netip.Addr
+	n, known := 0, 0
 	for i := range wcs {
 		wc := &wcs[i]
 		if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
 			continue
 		}
-		// The header is that which the engine wrote when it came.
+		// The header is that which the device wrote when it came.
 		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
-			g.qp.gate.leave(src)
+			senders[known] = src
+			known++
 		}
 		wrs[n] = &g.recvs[wc.WRID]
 		n++
 	}
-	s.mu.Unlock()
+	g.qp.ReceivesRead(senders[:known])
 	// It fails once the device closes, and then the next Wait does, too.
 	_, _ = g.qp.PostRecv(wrs[:n])
 }
 
-func (g *GSI) hear(wc *qp.WC, b []byte) {
+func (g *Agent) hear(wc *qp.WC, b []byte) {
 	av, err := g.dev.ReplyVector((*transport.GRH)(b))
 	if err != nil || wc.SrcQP != bth.GSI || wc.ByteLen < transport.GRHLen {
 		g.foreign++
@@ -220,13 +222,13 @@ func (g *GSI) hear(wc *qp.WC, b []byte) {
 }
 
 // serve calls the manager when its time has come, and the program when something happened.
-func (g *GSI) serve() {
+func (g *Agent) serve() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var event cm.Event
 	for {
 		select {
-		case <-g.dev.done:
+		case <-g.dev.Done():
 			return
 		case <-timer.C:
 		case <-g.kick:
@@ -257,28 +259,28 @@ func (g *GSI) serve() {
 }
 
 // next takes the oldest event.
-func (g *GSI) next(e *cm.Event) bool {
+func (g *Agent) next(e *cm.Event) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	ok := g.manager.NextEvent(e)
-	g.taken.wake()
+	g.taken.Wake()
 	return ok
 }
 
 // Do calls f with the manager, which is f's alone for that time, and sends what f lets it say. Once
-// the device closes it returns [ErrClosed] without calling f.
-func (g *GSI) Do(f func(now cm.Time, m *cm.Manager) error) error {
+// the device closes it returns [nic.ErrClosed] without calling f.
+func (g *Agent) Do(f func(now cm.Time, m *cm.Manager) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.dev.ending.Load() {
-		return ErrClosed
+	if g.dev.Closing() {
+		return nic.ErrClosed
 	}
 	defer g.done()
 	return f(g.now(), g.manager)
 }
 
 // Counters calls f for each counter of the manager and of what it takes for it to be reached.
-func (g *GSI) Counters(f func(name string, value uint64)) {
+func (g *Agent) Counters(f func(name string, value uint64)) {
 	g.mu.Lock()
 	c, unsent, foreign := *g.manager.Counters(), g.unsent, g.foreign
 	g.mu.Unlock()
@@ -288,7 +290,7 @@ func (g *GSI) Counters(f func(name string, value uint64)) {
 }
 
 // Conns describes what the manager has at one moment, in the order in which it came to be.
-func (g *GSI) Conns() []cm.ConnInfo {
+func (g *Agent) Conns() []cm.ConnInfo {
 	g.mu.Lock()
 	list := slices.Collect(g.manager.All())
 	g.mu.Unlock()
@@ -299,18 +301,18 @@ func (g *GSI) Conns() []cm.ConnInfo {
 }
 
 // Now is the time of what Conns tells.
-func (g *GSI) Now() cm.Time { return g.now() }
+func (g *Agent) Now() cm.Time { return g.now() }
 
-func (g *GSI) now() cm.Time { return cm.Time(g.dev.now()) }
+func (g *Agent) now() cm.Time { return cm.Time(g.dev.Now()) }
 
 // done sends what the manager has to say and has the rest seen to. g.mu is held.
-func (g *GSI) done() {
+func (g *Agent) done() {
 	g.send()
-	g.kick.wake()
+	g.kick.Wake()
 }
 
 // send posts the manager's MADs. One that finds no room is lost like any other datagram.
-func (g *GSI) send() {
+func (g *Agent) send() {
 	for g.manager.NextSend(&g.out) {
 		ah, err := g.dev.CreateAH(g.pd, qp.AddressVector{DGID: g.out.Peer.GID, SGIDIndex: g.out.Peer.SGIDIndex, HopLimit: packet.DefaultHopLimit})
 		if err == nil {
@@ -328,20 +330,23 @@ func (g *GSI) send() {
 
 // lost takes note of a message that was not sent. The log hears of it once a second at most: whom
 // messages are for is up to those who ask. g.mu is held.
-func (g *GSI) lost(err error) {
+func (g *Agent) lost(err error) {
 	g.unsent++
-	if now := g.dev.now(); g.lastUnsent == 0 || now-g.lastUnsent >= refusalLogInterval {
+	if now := g.dev.Now(); g.lastUnsent == 0 || now-g.lastUnsent >= logInterval {
 		g.lastUnsent = now
-		g.dev.log.Warn("a message of the connection manager was not sent", "device", g.dev.name, "to", g.out.Peer.GID, "error", err, "messages", g.unsent)
+		g.dev.Logger().Warn("a message of the connection manager was not sent", "device", g.dev.Name(), "to", g.out.Peer.GID, "error", err, "messages", g.unsent)
 	}
 }
 
 // OnFirstPacket lets the manager know when the first packet comes for q, the queue pair of
 // connection id: see [cm.Manager.CommEst].
-func (g *GSI) OnFirstPacket(q *QP, id mad.CommID) {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	q.first = func() { g.arrived.add(id) }
+func (g *Agent) OnFirstPacket(q *nic.QP, id mad.CommID) {
+	q.OnFirstPacket(func() { g.arrived.add(id) })
+}
+
+// OnFailure has call called when q fails, by the goroutine that hands out the manager's events, with no lock held.
+func (g *Agent) OnFailure(q *nic.QP, call func()) {
+	q.OnFailure(func() { g.arrived.later(call) })
 }
 
 // arrivals are the connections for whose queue pairs a first packet has come.
@@ -349,14 +354,14 @@ type arrivals struct {
 	mu    sync.Mutex
 	ids   []mad.CommID
 	calls []func() // of queue pairs that have failed
-	kick  token
+	kick  signal.Signal
 }
 
 func (a *arrivals) add(id mad.CommID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ids = append(a.ids, id)
-	a.kick.wake()
+	a.kick.Wake()
 }
 
 func (a *arrivals) take() []mad.CommID {
@@ -365,4 +370,21 @@ func (a *arrivals) take() []mad.CommID {
 	ids := a.ids
 	a.ids = nil
 	return ids
+}
+
+// later has call called when the manager's events are handed out.
+func (a *arrivals) later(call func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, call)
+	a.kick.Wake()
+}
+
+// takeCalls returns what is to be called.
+func (a *arrivals) takeCalls() []func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := a.calls
+	a.calls = nil
+	return calls
 }

@@ -1,4 +1,4 @@
-package nic
+package gsi
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/nic"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
@@ -22,10 +24,12 @@ const firstKnock = 200 * time.Millisecond
 // NothingListens waits until remote says by ICMP that nothing has UDP port 4791 there. It returns
 // false when ctx is done, or when it cannot know.
 //
+// d counts what is sent.
+//
 // The question is a datagram to queue pair 1, as good as any request, so that all that serves the
 // port takes it, in hardware, too: an RTU for no connection, which nobody answers. It has a random
 // transaction ID, and only an error that quotes it is believed.
-func (d *Device) NothingListens(ctx context.Context, local, remote netip.Addr) bool {
+func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr) bool {
 	timer := time.NewTimer(firstKnock)
 	defer timer.Stop()
 	select {
@@ -52,7 +56,7 @@ func (d *Device) NothingListens(ctx context.Context, local, remote netip.Addr) b
 	for wait := firstKnock; ; wait *= 2 {
 		// What cannot be sent now may be sent later: the neighbour is asked for, say.
 		if probe.Send(datagram) == nil {
-			d.portProbes.Add(1)
+			d.PortProbed()
 		}
 		timer.Reset(wait)
 		select {
@@ -80,13 +84,14 @@ func knock(local, remote netip.Addr, srcPort uint16) []byte {
 	}
 	out := append(p.AppendHeaders(nil), b[:]...)
 	src, dst := local.Unmap().WithZone(""), remote.Unmap().WithZone("")
-	flags := uint16(0)
+	n := bth.UDPHeaderLen + len(out) + bth.ICRCLen
+	var seed uint32
 	if src.Is4() {
-		flags = packet.DontFragment
-	}
-	seed := seedWithoutID(src, dst, srcPort, flags, bth.UDPHeaderLen+len(out)+bth.ICRCLen)
-	if src.Is4() {
-		seed ^= bth.IDSeed(0)
+		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: packet.DontFragment, SrcPort: srcPort, DstPort: packet.Port, UDPLen: n}
+		seed = h.Seed() ^ bth.IDSeed(0)
+	} else {
+		h := bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: srcPort, DstPort: packet.Port, UDPLen: n}
+		seed = h.Seed()
 	}
 	return bth.AppendICRC(out, bth.ICRC(seed, out))
 }
