@@ -157,13 +157,13 @@ func TestWhatIsWrongIsToldWithItsLine(t *testing.T) {
 
 func TestLoadReadsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.toml")
-	if _, err := Load(file); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(t.Context(), file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("drain = \"1s\""), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Load(file); err != nil || c.Drain != time.Second {
+	if c, err := Load(t.Context(), file); err != nil || c.Drain != time.Second {
 		t.Errorf("%v, %v", c.Drain, err)
 	}
 	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
@@ -171,9 +171,23 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 }
 
-// A file that does not end is read no further than the limit.
-func TestAnEndlessFileIsTooLong(t *testing.T) {
-	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is") {
+// A file that does not end is refused, or read no further than the limit.
+func TestAnEndlessFileIsNotRead(t *testing.T) {
+	if _, err := Load(t.Context(), "/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("Load = %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		defer w.Close()
+		for line := []byte("# and so on\n"); err == nil; {
+			_, err = w.Write(line)
+		}
+	}()
+	if _, err := Load(t.Context(), fmt.Sprintf("/dev/fd/%d", r.Fd())); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("Load = %v", err)
 	}
 }

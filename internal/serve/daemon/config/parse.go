@@ -1,16 +1,17 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/gorxe/gorxe/internal/host/textfile"
 )
 
 // maxFile is the longest file that is read, in bytes.
@@ -25,14 +26,9 @@ type Problem struct {
 func (p *Problem) Error() string { return p.At + ": " + p.Text }
 
 // Load reads a file over the defaults. The error joins all that is wrong, each a [*Problem],
-// where the file can be read.
-func Load(file string) (Config, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return Default(), err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+// where the file can be read. ctx ends the wait for a stream such as /dev/stdin.
+func Load(ctx context.Context, file string) (Config, error) {
+	data, err := textfile.Read(ctx, file, maxFile)
 	if err != nil {
 		return Default(), err
 	}
