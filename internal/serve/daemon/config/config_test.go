@@ -365,3 +365,40 @@ func scan(s string, n *int) bool {
 	*n = v
 	return err == nil
 }
+
+// Who has many mistakes is told the first of them, and how many there are besides.
+func TestMistakesBeyondAHundredAreCounted(t *testing.T) {
+	for n, want := range map[int]int{99: 99, 100: 100, 101: 101, 5000: 101} {
+		text := ""
+		for i := range n {
+			text += fmt.Sprintf("x%d = 1\n", i)
+		}
+		_, err := Parse("f", []byte(text))
+		lines := Lines(err)
+		if len(lines) != want {
+			t.Errorf("%d mistakes are %d lines, want %d", n, len(lines), want)
+		}
+		more := fmt.Sprintf("f: %d more mistakes are not shown", n-100)
+		if last := lines[len(lines)-1]; (last == more) != (n > 100) {
+			t.Errorf("%d mistakes end with %q", n, last)
+		}
+	}
+}
+
+// The parser's time is the square of the number of keys, wherever they are.
+func TestAFileWithTooManyKeysIsRefused(t *testing.T) {
+	tables, inline := "", "x = {"
+	for i := range maxKeys + 1 {
+		tables += fmt.Sprintf("[x%d]\n", i)
+		inline += fmt.Sprintf("x%d = 1, ", i)
+	}
+	for text, want := range map[string]string{
+		tables:               "f:10001: the file has more than 10000 keys",
+		inline + "last = 1}": "f:1: the file has more than 10000 keys",
+		"\n" + strings.Repeat("[[device]]\n", maxKeys+1): "f:10002: the file has more than 10000 keys",
+	} {
+		if _, err := Parse("f", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.30s: %.200v, want %s", text, err, want)
+		}
+	}
+}
