@@ -279,7 +279,7 @@ func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := daemon.MakePlan(c, daemon.ThisHost())
+			p, err := daemon.MakePlan(t.Context(), c, daemon.ThisHost())
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue

@@ -21,6 +21,7 @@ var floors = []place{
 	{dir: "internal/idmap", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
 	{dir: "internal/pace", floor: -2},
+	{dir: "internal/host/textfile", floor: -2},
 	{dir: "internal/host/xsk", floor: -1},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},

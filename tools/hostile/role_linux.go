@@ -150,7 +150,7 @@ func (p *process) openVictim(data json.RawMessage) (any, error) {
 	d := config.DefaultDevice("")
 	d.Interface, d.Address = "", addr.String()
 	c.Devices = []config.Device{d}
-	plan, err := daemon.MakePlan(c, daemon.ThisHost())
+	plan, err := daemon.MakePlan(context.Background(), c, daemon.ThisHost())
 	if err != nil {
 		return nil, err
 	}

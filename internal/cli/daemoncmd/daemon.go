@@ -32,7 +32,7 @@ or --region replaces all of the file's.`,
   gorxe daemon -c /etc/gorxe.toml --check          what it would do, or all that is wrong`,
 		Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			plan, err := plan(a, file, &flags)
+			plan, err := plan(c.Context(), a, file, &flags)
 			if err != nil {
 				return err
 			}
@@ -58,19 +58,25 @@ or --region replaces all of the file's.`,
 }
 
 // plan is what the file, if there is one, and the flags make of this host.
-func plan(a *app.App, file string, flags *config.Flags) (*daemon.Plan, error) {
+func plan(ctx context.Context, a *app.App, file string, flags *config.Flags) (*daemon.Plan, error) {
 	c := config.Default()
 	if file != "" {
 		var err error
-		if c, err = config.Load(file); err != nil {
+		switch c, err = config.Load(ctx, file); {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
 			return nil, &app.ListError{Err: err}
 		}
 	}
 	if err := flags.Apply(&c); err != nil {
 		return nil, &app.ListError{Err: err}
 	}
-	p, err := daemon.MakePlan(c, a.Host)
-	if err != nil {
+	p, err := daemon.MakePlan(ctx, c, a.Host)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, &app.ListError{Err: err}
 	}
 	return p, nil

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/session"
+	"github.com/gorxe/gorxe/internal/host/textfile"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/verbs"
@@ -78,8 +80,9 @@ const (
 	memoryLimit = 16 << 30
 )
 
-// complete checks the flags against each other and fills in what follows from them.
-func (p *params) complete(fs *pflag.FlagSet) error {
+// complete checks the flags against each other and fills in what follows from them, and from the
+// file of the payload. ctx ends the wait for that where it is a stream.
+func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 	if err := app.CheckRefused(fs); err != nil {
 		return err
 	}
@@ -117,7 +120,11 @@ func (p *params) complete(fs *pflag.FlagSet) error {
 		p.size = allMax
 	}
 	if p.payloadFile != "" {
-		if p.payload, err = wire.ReadPayload(p.payloadFile); err != nil {
+		text, err := textfile.Read(ctx, p.payloadFile, wire.MaxPayloadFile)
+		if err != nil {
+			return err
+		}
+		if p.payload, err = wire.ParsePayload(p.payloadFile, string(text)); err != nil {
 			return err
 		}
 		p.payload = p.payload[:min(uint64(len(p.payload)), p.size)]

@@ -63,7 +63,7 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 		Args: app.OptionalHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.host = app.HostArg(args)
-			if err := p.complete(c.Flags()); err != nil {
+			if err := p.complete(c.Context(), c.Flags()); err != nil {
 				return err
 			}
 			return app.Profiled(p.cpuProfile, func() error { return run(c.Context(), a, p) })

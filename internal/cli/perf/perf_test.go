@@ -2,6 +2,7 @@ package perf
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -289,7 +290,7 @@ func completed(t *testing.T, test wire.Test, args ...string) *params {
 	if err := c.Flags().Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.complete(c.Flags()); err != nil {
+	if err := p.complete(context.Background(), c.Flags()); err != nil {
 		t.Fatal(err)
 	}
 	return p

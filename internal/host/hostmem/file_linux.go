@@ -166,6 +166,18 @@ func mapAnonymous(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }
 
+// Mappable says why the process has no room among its addresses for size bytes more of a file.
+func Mappable(size uint64) error {
+	if err := mappable("a file", size); err != nil {
+		return err
+	}
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("hostmem: a file of %d bytes is more than the process can map: %w", size, err)
+	}
+	return unmap(b)
+}
+
 func unmap(b []byte) error { return unix.Munmap(b) }
 
 // sizeNow asks with lseek, which costs half of what fstat does; nothing uses the file's offset.

@@ -50,3 +50,6 @@ func unmap([]byte) error { return nil }
 func sizeNow(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func (m *Memory) sync(uint64, uint64) error { return nil }
+
+// Mappable says why no process has room among its addresses for size bytes of a file.
+func Mappable(size uint64) error { return mappable("a file", size) }

@@ -43,7 +43,10 @@ func openFile(r *config.Region, o hostmem.FileOptions) (*hostmem.Memory, error) 
 // lookAt says what is wrong with the memory of a region, and whether it has to be made; it makes
 // nothing. What the rules of the configuration refuse is left to them.
 func lookAt(r *config.Region) (made bool, err error) {
-	if r.Kind == "anonymous" || r.Path == "" || r.Kind == "shm" && strings.Contains(r.Path, "/") {
+	if r.Kind == "anonymous" {
+		return false, available(r.Size)
+	}
+	if r.Path == "" || r.Kind == "shm" && strings.Contains(r.Path, "/") {
 		return false, nil
 	}
 	m, err := openFile(r, fileOptions(r))
@@ -54,7 +57,11 @@ func lookAt(r *config.Region) (made bool, err error) {
 		return false, errors.New(strings.TrimPrefix(err.Error(), "hostmem: "))
 	case r.Size == 0:
 		return false, fmt.Errorf("%s is not there: give a size, and it is made", r.Path)
-	case r.Kind == "file":
+	}
+	if err := hostmem.Mappable(r.Size); err != nil {
+		return false, errors.New(strings.TrimPrefix(err.Error(), "hostmem: "))
+	}
+	if r.Kind == "file" {
 		info, err := os.Stat(filepath.Dir(r.Path))
 		if err == nil && !info.IsDir() {
 			err = fmt.Errorf("%s is no directory", filepath.Dir(r.Path))
@@ -62,6 +69,19 @@ func lookAt(r *config.Region) (made bool, err error) {
 		return err == nil, err
 	}
 	return true, nil
+}
+
+// available returns an error unless the process can have size bytes of anonymous memory. It has them
+// for a moment and uses none of them, which takes no memory.
+func available(size uint64) error {
+	if size == 0 {
+		return nil
+	}
+	m, err := hostmem.Anonymous(size)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "hostmem: "))
+	}
+	return m.Close()
 }
 
 // printRegions tells people of the regions.

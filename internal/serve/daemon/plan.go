@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorxe/gorxe/internal/host/textfile"
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
@@ -62,8 +64,8 @@ func groupID(name string) (int, error) {
 }
 
 // MakePlan checks a configuration and finds out what the host makes of it. The error joins
-// all that is wrong.
-func MakePlan(c config.Config, h Host) (*Plan, error) {
+// all that is wrong. ctx ends the wait for a file of the payload that is a stream.
+func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 	p := &Plan{Config: c, GID: -1}
 	if len(p.Devices) == 0 {
 		for _, on := range h.Suggest() {
@@ -106,7 +108,7 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 	}
 	if p.Payload != "" {
 		var err error
-		if p.Bytes, err = payload(p.Payload); err != nil {
+		if p.Bytes, err = payload(ctx, p.Payload); err != nil {
 			wrong = append(wrong, &config.Problem{At: p.At("service.perftest.payload"), Text: fmt.Sprintf("service perftest: payload: %v", err)})
 		}
 	}
@@ -127,8 +129,12 @@ func MakePlan(c config.Config, h Host) (*Plan, error) {
 }
 
 // payload reads the payload of a file, if it can be checked.
-func payload(file string) ([]byte, error) {
-	b, err := perftest.ReadPayload(file)
+func payload(ctx context.Context, file string) ([]byte, error) {
+	text, err := textfile.Read(ctx, file, perftest.MaxPayloadFile)
+	if err != nil {
+		return nil, err
+	}
+	b, err := perftest.ParsePayload(file, string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -72,7 +73,7 @@ func planOf(t testing.TB, text string) (*Plan, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return MakePlan(c, testHost())
+	return MakePlan(context.Background(), c, testHost())
 }
 
 func TestThePlanIsToldToPeople(t *testing.T) {
@@ -179,7 +180,7 @@ func TestTheDefaultDeviceIsOnTheDefaultRoute(t *testing.T) {
 
 // Whatever this host is, there is a place for a device, and it can be planned.
 func TestThisHostHasADefaultDevice(t *testing.T) {
-	p, err := MakePlan(config.Default(), ThisHost())
+	p, err := MakePlan(t.Context(), config.Default(), ThisHost())
 	if err != nil {
 		t.Fatal(err)
 	}

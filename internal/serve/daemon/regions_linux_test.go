@@ -184,3 +184,19 @@ func TestThePlanLooksAtFilesAndMakesNone(t *testing.T) {
 		t.Errorf("there are %v, %v", entries, err)
 	}
 }
+
+// What no process can have is refused before the daemon starts.
+func TestARegionLargerThanTheAddressesOfAProcessIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new")
+	for _, text := range []string{"", "kind = \"shm\"\npath = \"gorxe-none\"\n", fmt.Sprintf("kind = \"file\"\npath = %q\n", path)} {
+		for _, size := range []string{"9223372036854775807", "\"16384TiB\""} {
+			_, err := planOf(t, "[[region]]\nname = \"a\"\n"+text+"size = "+size)
+			if err == nil || !strings.Contains(err.Error(), "region a: ") || !strings.Contains(err.Error(), "cannot allocate memory") {
+				t.Errorf("%s of %s bytes: %v", text, size, err)
+			}
+		}
+		if _, err := planOf(t, "[[region]]\nname = \"a\"\n"+text+"size = \"1MiB\""); err != nil {
+			t.Errorf("%s of 1 MiB: %v", text, err)
+		}
+	}
+}

@@ -157,13 +157,13 @@ func TestWhatIsWrongIsToldWithItsLine(t *testing.T) {
 
 func TestLoadReadsAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.toml")
-	if _, err := Load(file); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(t.Context(), file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("drain = \"1s\""), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Load(file); err != nil || c.Drain != time.Second {
+	if c, err := Load(t.Context(), file); err != nil || c.Drain != time.Second {
 		t.Errorf("%v, %v", c.Drain, err)
 	}
 	if _, err := Parse("big", make([]byte, maxFile+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
@@ -171,9 +171,23 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 }
 
-// A file that does not end is read no further than the limit.
-func TestAnEndlessFileIsTooLong(t *testing.T) {
-	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is") {
+// A file that does not end is refused, or read no further than the limit.
+func TestAnEndlessFileIsNotRead(t *testing.T) {
+	if _, err := Load(t.Context(), "/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("Load = %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		defer w.Close()
+		for line := []byte("# and so on\n"); err == nil; {
+			_, err = w.Write(line)
+		}
+	}()
+	if _, err := Load(t.Context(), fmt.Sprintf("/dev/fd/%d", r.Fd())); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("Load = %v", err)
 	}
 }
@@ -350,4 +364,41 @@ func scan(s string, n *int) bool {
 	v, err := strconv.Atoi(s)
 	*n = v
 	return err == nil
+}
+
+// Who has many mistakes is told the first of them, and how many there are besides.
+func TestMistakesBeyondAHundredAreCounted(t *testing.T) {
+	for n, want := range map[int]int{99: 99, 100: 100, 101: 101, 1000: 101} {
+		text := ""
+		for i := range n {
+			text += fmt.Sprintf("x%d = 1\n", i)
+		}
+		_, err := Parse("f", []byte(text))
+		lines := Lines(err)
+		if len(lines) != want {
+			t.Errorf("%d mistakes are %d lines, want %d", n, len(lines), want)
+		}
+		more := fmt.Sprintf("f: %d more mistakes are not shown", n-100)
+		if last := lines[len(lines)-1]; (last == more) != (n > 100) {
+			t.Errorf("%d mistakes end with %q", n, last)
+		}
+	}
+}
+
+// The parser's time is the square of the number of keys, wherever they are.
+func TestAFileWithTooManyKeysIsRefused(t *testing.T) {
+	var tables, inline strings.Builder
+	for i := range maxKeys + 1 {
+		fmt.Fprintf(&tables, "[x%d]\n", i)
+		fmt.Fprintf(&inline, "x%d = 1, ", i)
+	}
+	for text, want := range map[string]string{
+		tables.String():                                  "f:10001: the file has more than 10000 keys",
+		"x = {" + inline.String() + "last = 1}":          "f:1: the file has more than 10000 keys",
+		"\n" + strings.Repeat("[[device]]\n", maxKeys+1): "f:10002: the file has more than 10000 keys",
+	} {
+		if _, err := Parse("f", []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.30s: %.200v, want %s", text, err, want)
+		}
+	}
 }

@@ -1,16 +1,17 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/gorxe/gorxe/internal/host/textfile"
 )
 
 // maxFile is the longest file that is read, in bytes.
@@ -25,14 +26,9 @@ type Problem struct {
 func (p *Problem) Error() string { return p.At + ": " + p.Text }
 
 // Load reads a file over the defaults. The error joins all that is wrong, each a [*Problem],
-// where the file can be read.
-func Load(file string) (Config, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return Default(), err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+// where the file can be read. ctx ends the wait for a stream such as /dev/stdin.
+func Load(ctx context.Context, file string) (Config, error) {
+	data, err := textfile.Read(ctx, file, maxFile)
 	if err != nil {
 		return Default(), err
 	}
@@ -45,8 +41,8 @@ func Parse(file string, data []byte) (Config, error) {
 	if len(data) > maxFile {
 		return c, &Problem{file, fmt.Sprintf("the file is too long: the limit is %d bytes", maxFile)}
 	}
-	if line, deep := deepKey(data); deep {
-		return c, &Problem{place(file, line), fmt.Sprintf("a key or value has more than %d levels", maxLevels)}
+	if line, what := tooMuch(data); what != "" {
+		return c, &Problem{place(file, line), what}
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {
@@ -64,15 +60,23 @@ func Parse(file string, data []byte) (Config, error) {
 	for _, p := range r.problems {
 		all = append(all, &Problem{place(file, p.line), p.text})
 	}
+	if r.more > 0 {
+		all = append(all, &Problem{file, fmt.Sprintf("%d more mistakes are not shown", r.more)})
+	}
 	return c, errors.Join(all...)
 }
+
+// maxProblems is how many problems of a file are told. Nobody reads more, and a file of nothing else
+// has tens of thousands, each with its text.
+const maxProblems = 100
 
 // reader turns the tree of a document into a Config.
 type reader struct {
 	file     string
 	lines    map[string]int
 	config   *Config
-	problems []found
+	problems []found // maxProblems at most
+	more     int     // problems beyond those
 }
 
 // found is a problem in a line.
@@ -82,6 +86,10 @@ type found struct {
 }
 
 func (r *reader) wrong(path, format string, args ...any) {
+	if len(r.problems) == maxProblems {
+		r.more++
+		return
+	}
 	r.problems = append(r.problems, found{lineOf(r.lines, path), named(path) + ": " + fmt.Sprintf(format, args...)})
 }
 

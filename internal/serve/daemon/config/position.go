@@ -89,26 +89,40 @@ func (w *walker) inside(path string, n *unstable.Node) {
 // There is no use for more, and some thousands take the parser seconds, and their paths gigabytes.
 const maxLevels = 32
 
-// deepKey returns the line of the first key that has more levels, with its value or alone. What is no
-// TOML is for the parser that comes next to report.
-func deepKey(data []byte) (line int, deep bool) {
+// maxKeys is the largest number of keys in a file, each part of a dotted one counted. The parser
+// compares each key with those before it: 60,000 tables take it seconds.
+const maxKeys = 10_000
+
+// tooMuch returns the first key that has more levels than may be, with its value or alone, or that is
+// one too many: its line, and what is wrong. What is no TOML is for the parser that comes next to report.
+func tooMuch(data []byte) (line int, what string) {
 	var p unstable.Parser
 	p.Reset(data)
+	keys := 0
 	for p.NextExpression() {
-		if n := p.Expression(); !fits(n, maxLevels) {
-			key := n.Key()
-			key.Next()
-			return lineAt(lineEnds(data), key.Node()), true
+		n := p.Expression()
+		switch {
+		case !fits(n, maxLevels, &keys):
+			what = fmt.Sprintf("a key or value has more than %d levels", maxLevels)
+		case keys > maxKeys:
+			what = fmt.Sprintf("the file has more than %d keys", maxKeys)
+		default:
+			continue
 		}
+		key := n.Key()
+		key.Next()
+		return lineAt(lineEnds(data), key.Node()), what
 	}
-	return 0, false
+	return 0, ""
 }
 
-// fits reports whether a key with its value, or a value, has no more levels than left.
-func fits(n *unstable.Node, left int) bool {
+// fits reports whether a key with its value, or a value, has no more levels than left. It adds the
+// number of their keys to keys.
+func fits(n *unstable.Node, left int, keys *int) bool {
 	if n.Kind == unstable.Table || n.Kind == unstable.ArrayTable || n.Kind == unstable.KeyValue {
 		for it := n.Key(); it.Next(); {
 			left--
+			*keys++
 		}
 	}
 	if left < 0 {
@@ -116,10 +130,10 @@ func fits(n *unstable.Node, left int) bool {
 	}
 	switch n.Kind {
 	case unstable.KeyValue:
-		return fits(n.Value(), left)
+		return fits(n.Value(), left, keys)
 	case unstable.InlineTable, unstable.Array:
 		for it := n.Children(); it.Next(); {
-			if !fits(it.Node(), left-1) {
+			if !fits(it.Node(), left-1, keys) {
 				return false
 			}
 		}

@@ -3,36 +3,20 @@ package perftest
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 )
 
-// maxPayloadFile is the longest file of a payload, in bytes; perftest has no limit.
-const maxPayloadFile = 1 << 20
+// MaxPayloadFile is the longest file of a payload, in bytes; perftest has no limit.
+const MaxPayloadFile = 1 << 20
 
-// ReadPayload reads a file as --payload_file_path names one; see [ParsePayload].
-func ReadPayload(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPayloadFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxPayloadFile {
-		return nil, fmt.Errorf("%s: the file has more than %d bytes", file, maxPayloadFile)
-	}
-	return ParsePayload(file, string(text))
-}
-
-// ParsePayload reads the payload of a test as perftest does: DWORDs such as 0x01020304 with a comma
+// ParsePayload reads the payload of a test, the text of a file that --payload_file_path names, as perftest does: DWORDs such as 0x01020304 with a comma
 // between each and the next, of which the last two digits are the first byte. A line may end behind each but
 // the first. The file is for messages.
 func ParsePayload(file, text string) (payload []byte, err error) {
+	if len(text) > MaxPayloadFile {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes", file, MaxPayloadFile)
+	}
 	begin := 0
 	for first := true; ; first = false {
 		ends := ",\n"

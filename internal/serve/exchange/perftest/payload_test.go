@@ -1,8 +1,6 @@
 package perftest
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,26 +22,12 @@ func TestAPayloadIsReadAsPerftestReadsIt(t *testing.T) {
 		{text: "0x0102030g", err: `f:1:1: "0x0102030g" is not`},
 		{text: "0102030405", err: `f:1:1: "0102030405" is not`},
 		{text: "0x00000001,0x00000002\r\n", err: `f:1:12: "0x00000002\r" is not`},
+		{text: strings.Repeat(",", MaxPayloadFile+1), err: "f: the file has more than 1048576 bytes"},
 		{text: strings.Repeat("7", 100), err: `7777" is not`},
 	} {
 		got, err := ParsePayload("f", c.text)
 		if string(got) != c.payload || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %q, %v\nwant %q, %s", c.text, got, err, c.payload, c.err)
-		}
-	}
-}
-
-func TestAPayloadIsReadFromItsFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "p")
-	if _, err := ReadPayload(file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("of no file: %v", err)
-	}
-	for text, want := range map[string]string{"0x01020304": "", "x": file + ":1:1: ", strings.Repeat(",", maxPayloadFile+1): "the file has more than 1048576 bytes"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadPayload(file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}
 }
