@@ -23,13 +23,31 @@ func TestREADMEShowsTheExample(t *testing.T) {
 	}
 }
 
+func documents() []string {
+	docs, _ := filepath.Glob("docs/*.md")
+	more, _ := filepath.Glob("docs/*/*.md")
+	return append(append(docs, more...), "README.md", "CONTRIBUTING.md", "SECURITY.md")
+}
+
+// Go files that the documents name must be there. What is below internal is named without that.
+func TestDocumentsNameGoFilesThatExist(t *testing.T) {
+	t.Chdir("..")
+	file := regexp.MustCompile("`((?:[a-z]+/)+[a-z_]+\\.go)`")
+	for _, doc := range documents() {
+		for _, m := range file.FindAllStringSubmatch(read(t, doc), -1) {
+			_, err := os.Stat(m[1])
+			if _, below := os.Stat(filepath.Join("internal", m[1])); err != nil && below != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+	}
+}
+
 // Links between the documents must lead somewhere.
 func TestDocumentsLinkToFilesThatExist(t *testing.T) {
 	t.Chdir("..")
 	link := regexp.MustCompile(`\]\(([^):#]+)[^)]*\)`)
-	docs, _ := filepath.Glob("docs/*.md")
-	more, _ := filepath.Glob("docs/*/*.md")
-	for _, doc := range append(append(docs, more...), "README.md", "CONTRIBUTING.md", "SECURITY.md") {
+	for _, doc := range documents() {
 		for _, m := range link.FindAllStringSubmatch(read(t, doc), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1])); err != nil {
 				t.Errorf("%s: link to %s: %v", doc, m[1], err)

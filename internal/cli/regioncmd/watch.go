@@ -78,6 +78,9 @@ func watch(ctx context.Context, a *app.App, r *region.Conn, at *byteRange, inter
 			}
 			continue
 		case <-r.Done():
+			if ctx.Err() != nil {
+				return nil // the interruption ended an operation, and that the connection
+			}
 			return region.ErrEnded
 		case <-ctx.Done():
 			return nil
