@@ -234,7 +234,7 @@ func (e *pairEnd) sent(before qp.State, f *packet.Frame) {
 func (e *pairEnd) receive(raw []byte) {
 	var p bth.Packet
 	if p.Decode(append(raw[:len(raw):len(raw)], 0, 0, 0, 0)) != nil || p.DestQP != e.q.Num || p.PKey != defaultPKey {
-		return // the engine drops it
+		return // the device drops it
 	}
 	info := p.Opcode.Info()
 	if info.Response() {

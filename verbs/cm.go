@@ -106,7 +106,7 @@ func DefaultConnParam() ConnParam {
 // event is for.
 //
 // mu guards the maps and the fields of connections and listeners that say so. It is taken
-// after the manager's own lock, and no lock of the engine is taken with it held.
+// after the manager's own lock, and no lock of the device is taken with it held.
 type connections struct {
 	dev  *Device
 	open sync.Once
@@ -132,7 +132,7 @@ func (d *Device) cm() (*connections, error) {
 		var secret [32]byte
 		// It fails on no system: see crypto/rand.
 		_, _ = crand.Read(secret[:])
-		c.gsi, c.err = gsi.Open(d.engine, cm.Config{
+		c.gsi, c.err = gsi.Open(d.nic, cm.Config{
 			CAGUID: mad.GUID(d.NodeGUID()), Secret: secret,
 			Allow: func(peer GID) bool { return d.Admits(peer.Addr()) },
 			Local: func(index uint8) (gid GID, mtu MTU, ok bool) {
@@ -200,7 +200,7 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	}
 	said := make(chan struct{})
 	go func() {
-		if gsi.NothingListens(ctx, d.engine, local, remote) {
+		if gsi.NothingListens(ctx, d.nic, local, remote) {
 			close(said)
 		}
 	}()

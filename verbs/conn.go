@@ -76,7 +76,7 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	select {
 	case <-c.over:
 		return nil
-	case <-c.cm.dev.engine.Done():
+	case <-c.cm.dev.nic.Done():
 		c.end(nil)
 		return nil
 	case <-ctx.Done():
@@ -234,7 +234,7 @@ func (c *Conn) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			c.end(context.Cause(ctx))
 			c.cancel()
-		case <-c.cm.dev.engine.Done():
+		case <-c.cm.dev.nic.Done():
 			c.end(ErrClosed)
 		}
 	}

@@ -67,7 +67,7 @@ type owned struct {
 
 // OpenContext makes a context for one client.
 func (d *Device) OpenContext(limits ContextLimits) *Context {
-	c := &Context{dev: d, client: d.engine.NewClient(), limits: [objectKinds]int{
+	c := &Context{dev: d, client: d.nic.NewClient(), limits: [objectKinds]int{
 		objectPD: limits.MaxPD, objectCQ: limits.MaxCQ, objectSRQ: limits.MaxSRQ, objectQP: limits.MaxQP,
 		objectMR: limits.MaxMR, objectMW: limits.MaxMW,
 	}}

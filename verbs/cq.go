@@ -54,7 +54,7 @@ func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if err := apply(&o, opts); err != nil {
 		return nil, fmt.Errorf("completion queue: %w", err)
 	}
-	create := c.dev.engine.CreateCQ
+	create := c.dev.nic.CreateCQ
 	if ch := o.channel; ch != nil {
 		if ch.ctx != c {
 			return nil, errors.New("a completion queue on a completion channel of another device or context")
@@ -126,7 +126,7 @@ func (d *Device) CreateCompChannel() *CompChannel {
 func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	ch := &CompChannel{}
 	err := c.add(objectChannel, &ch.owned, ch.Close, func() error {
-		ch.ch = c.dev.engine.CreateCompChannel()
+		ch.ch = c.dev.nic.CreateCompChannel()
 		return nil
 	})
 	if err != nil {

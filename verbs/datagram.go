@@ -28,7 +28,7 @@ func (p *PD) CreateAH(av AddressVector) (*AH, error) {
 		if err != nil {
 			return err
 		}
-		ah, err = p.ctx.dev.engine.CreateAH(p.pd, av)
+		ah, err = p.ctx.dev.nic.CreateAH(p.pd, av)
 		return err
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 	if len(buf) < GRHLen {
 		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d", len(buf), GRHLen)
 	}
-	av, err := p.ctx.dev.engine.ReplyVector((*transport.GRH)(buf))
+	av, err := p.ctx.dev.nic.ReplyVector((*transport.GRH)(buf))
 	if err != nil {
 		return nil, fmt.Errorf("address handle: %w", err)
 	}

@@ -85,7 +85,7 @@ type Config struct {
 
 // Device is a NIC. Its methods may be called by many goroutines.
 type Device struct {
-	engine  *nic.Device
+	nic     *nic.Device
 	name    string
 	log     *slog.Logger
 	netdev  atomic.Pointer[string]
@@ -129,7 +129,7 @@ func Open(cfg Config) (*Device, error) {
 	}
 	d.name = cmp.Or(d.name, d.NetDev(), "gorxe0")
 	if err = wrapLinks(&cfg, links); err == nil {
-		d.engine, err = nic.Open(nic.Config{
+		d.nic, err = nic.Open(nic.Config{
 			Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 			MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
 			MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
@@ -145,7 +145,7 @@ func Open(cfg Config) (*Device, error) {
 	if follow == nil {
 		d.watchPort(links)
 	} else {
-		err = follow.Start(d.engine, d.name)
+		err = follow.Start(d.nic, d.name)
 		d.watching = follow.End
 	}
 	if err == nil && cfg.ConnManager {
@@ -196,7 +196,7 @@ func spin(d time.Duration) time.Duration {
 // every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
 func (d *Device) Close() error {
 	open := d.connections.hangUp()
-	err := d.engine.Close()
+	err := d.nic.Close()
 	for _, c := range open {
 		c.end(nil)
 	}
@@ -211,7 +211,7 @@ func (d *Device) Close() error {
 // checkOpen returns [ErrClosed] if the device is closed.
 func (d *Device) checkOpen() error {
 	select {
-	case <-d.engine.Done():
+	case <-d.nic.Done():
 		return ErrClosed
 	default:
 		return nil
@@ -228,14 +228,14 @@ func (d *Device) NetDev() string { return *d.netdev.Load() }
 func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
 // NodeGUID returns the GUID of this instance: every Open gives another one.
-func (d *Device) NodeGUID() uint64 { return d.engine.GUID() }
+func (d *Device) NodeGUID() uint64 { return d.nic.GUID() }
 
 // Admits is true for a host that Config.Peers lets talk to the device.
-func (d *Device) Admits(peer netip.Addr) bool { return d.engine.Admits(peer) }
+func (d *Device) Admits(peer netip.Addr) bool { return d.nic.Admits(peer) }
 
 // SendError returns the latest error with which the host refused to send a packet, nil if
 // it never did. It tells more than a RETRY_EXC_ERR about a peer that cannot be reached.
-func (d *Device) SendError() error { return d.engine.SendError() }
+func (d *Device) SendError() error { return d.nic.SendError() }
 
 // Counters returns all counters of the device by name: packets and bytes, packets dropped
 // by reason ("drop_..."), what the transport made of the others ("verdict_..."), the
@@ -244,7 +244,7 @@ func (d *Device) SendError() error { return d.engine.SendError() }
 func (d *Device) Counters() map[string]uint64 {
 	m := make(map[string]uint64)
 	each := func(name string, value uint64) { m[name] = value }
-	d.engine.Counters(each)
+	d.nic.Counters(each)
 	if g := d.connections.running(); g != nil {
 		g.Counters(each)
 	}

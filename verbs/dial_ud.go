@@ -97,7 +97,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 		case <-ctx.Done():
 			m.cancel(id)
 			return nil, context.Cause(ctx)
-		case <-d.engine.Done():
+		case <-d.nic.Done():
 			return nil, ErrClosed
 		}
 	}

@@ -39,7 +39,7 @@ func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
 	}
-	e, err := d.engine.Event(ctx)
+	e, err := d.nic.Event(ctx)
 	if err != nil {
 		return AsyncEvent{}, err
 	}

@@ -31,7 +31,7 @@ type GIDEntry struct {
 func (d *Device) GIDs() []GIDEntry {
 	var out []GIDEntry
 	netdev := d.NetDev()
-	for _, g := range d.engine.GIDs() {
+	for _, g := range d.nic.GIDs() {
 		out = append(out, GIDEntry{
 			Index: g.Index, GID: qp.GIDFromAddr(g.Addr), Addr: g.Addr, Type: "RoCE v2",
 			NetDev: netdev, Link: g.Caps.Name, MTU: g.MTU, Detail: g.Caps.Detail,

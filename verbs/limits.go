@@ -68,7 +68,7 @@ type DeviceAttr struct {
 
 // Attr returns the device's description and limits.
 func (d *Device) Attr() DeviceAttr {
-	guid := d.engine.GUID()
+	guid := d.nic.GUID()
 	return DeviceAttr{
 		NodeGUID: guid, SysImageGUID: guid,
 		MaxMRSize: 1<<64 - 1, PageSizeCap: 0xfffff000, VendorID: rxeVendor,
@@ -113,18 +113,18 @@ type PortAttr struct {
 // otherwise (see [packet.StateWatcher]); without an address it is down. [EventPortErr] and
 // [EventPortActive] tell of changes.
 func (d *Device) PortAttr() PortAttr {
-	gids := d.engine.GIDs()
+	gids := d.nic.GIDs()
 	active := qp.MaxMTU
 	for _, g := range gids {
 		active = min(active, g.MTU)
 	}
 	state, phys := "PORT_ACTIVE", "LINK_UP"
-	if !d.engine.PortActive() {
+	if !d.nic.PortActive() {
 		state, phys = "PORT_DOWN", "DISABLED"
 	}
 	return PortAttr{
 		State: state, PhysState: phys, LinkLayer: "Ethernet",
-		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: d.engine.GIDTableLen(),
+		MaxMTU: qp.MaxMTU, ActiveMTU: active, GIDTableLen: d.nic.GIDTableLen(),
 		MaxMsgSize: qp.MaxMessage, PkeyTblLen: 1,
 	}
 }

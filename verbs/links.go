@@ -198,7 +198,7 @@ func (d *Device) leftOut(why []error) {
 // its links is up.
 func (d *Device) watchPort(links []packet.Link) {
 	if name := d.NetDev(); name != "" {
-		d.watching = netdev.WatchCarrier(name, d.engine.PortChanged)
+		d.watching = netdev.WatchCarrier(name, d.nic.PortChanged)
 		return
 	}
 	var mu sync.Mutex
@@ -219,7 +219,7 @@ func (d *Device) watchPort(links []packet.Link) {
 			for _, u := range up {
 				any = any || u
 			}
-			d.engine.PortChanged(any)
+			d.nic.PortChanged(any)
 		})
 	}
 }

@@ -104,7 +104,7 @@ func (l *Listener) Next(ctx context.Context) (*ConnRequest, error) {
 		case <-l.token:
 		case <-l.done:
 			return nil, ErrClosed
-		case <-l.cm.dev.engine.Done():
+		case <-l.cm.dev.nic.Done():
 			return nil, ErrClosed
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

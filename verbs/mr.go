@@ -84,7 +84,7 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	}
 	m := &MR{}
 	err := p.ctx.add(objectMR, &m.owned, m.Dereg, func() error {
-		r, err := p.ctx.dev.engine.Register(p.pd, mem, iova, length, access)
+		r, err := p.ctx.dev.nic.Register(p.pd, mem, iova, length, access)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (m *MR) LoadUint64(off int) uint64 {
 // Dereg ends the region. When it returns nothing reads or writes its memory any more; work
 // that still names it ends in an error. A region that memory windows are bound to is refused.
 func (m *MR) Dereg() error {
-	return m.ended(m.ctx.dev.engine.Deregister(m.region.Load()))
+	return m.ended(m.ctx.dev.nic.Deregister(m.region.Load()))
 }
 
 // A ReregOption names one thing that [MR.Rereg] changes.
@@ -207,7 +207,7 @@ func (m *MR) Rereg(opts ...ReregOption) error {
 	if access&ZeroBased == 0 {
 		r.IOVA = r.iova
 	}
-	n, err := m.ctx.dev.engine.Reregister(old, &r.Rereg)
+	n, err := m.ctx.dev.nic.Reregister(old, &r.Rereg)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type MW struct {
 func (p *PD) AllocMW(typ MWType) (*MW, error) {
 	w := &MW{}
 	err := p.ctx.add(objectMW, &w.owned, w.Dealloc, func() (err error) {
-		w.window, err = p.ctx.dev.engine.AllocWindow(p.pd, typ)
+		w.window, err = p.ctx.dev.nic.AllocWindow(p.pd, typ)
 		return err
 	})
 	if err != nil {
@@ -32,13 +32,13 @@ func (w *MW) Type() MWType { return w.window.Type() }
 
 // RKey returns the key the window has now. A bind changes its low byte when it is executed.
 func (w *MW) RKey() uint32 {
-	key, _ := w.ctx.dev.engine.WindowKey(w.window)
+	key, _ := w.ctx.dev.nic.WindowKey(w.window)
 	return key
 }
 
 // Bound is true while the window's key opens memory.
 func (w *MW) Bound() bool {
-	_, bound := w.ctx.dev.engine.WindowKey(w.window)
+	_, bound := w.ctx.dev.nic.WindowKey(w.window)
 	return bound
 }
 
@@ -57,7 +57,7 @@ func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 }
 
 // Dealloc ends the window. When it returns no peer reaches memory through it.
-func (w *MW) Dealloc() error { return w.ended(w.ctx.dev.engine.DeallocWindow(w.window)) }
+func (w *MW) Dealloc() error { return w.ended(w.ctx.dev.nic.DeallocWindow(w.window)) }
 
 // BindInfo says what [QP.BindMW] binds a window to, as ibv_mw_bind.
 type BindInfo struct {
@@ -105,7 +105,7 @@ type FastMR struct {
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 	f := &FastMR{}
 	err := p.ctx.add(objectMR, &f.owned, f.Dereg, func() (err error) {
-		f.region, err = p.ctx.dev.engine.AllocFast(p.pd, maxLen)
+		f.region, err = p.ctx.dev.nic.AllocFast(p.pd, maxLen)
 		return err
 	})
 	if err != nil {
@@ -117,13 +117,13 @@ func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 // Key returns the key the region has now, for local work requests and for peers. A
 // registration changes its low byte when it is executed.
 func (f *FastMR) Key() uint32 {
-	key, _ := f.ctx.dev.engine.FastKey(f.region)
+	key, _ := f.ctx.dev.nic.FastKey(f.region)
 	return key
 }
 
 // Registered is true while the region has memory.
 func (f *FastMR) Registered() bool {
-	_, registered := f.ctx.dev.engine.FastKey(f.region)
+	_, registered := f.ctx.dev.nic.FastKey(f.region)
 	return registered
 }
 
@@ -142,7 +142,7 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 
 // Dereg ends the region, registered or not. When it returns nothing reaches memory through
 // it. A region that memory windows are bound to is refused.
-func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.engine.FreeFast(f.region)) }
+func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.nic.FreeFast(f.region)) }
 
 // IncRKey returns key with the next value of its low byte, which belongs to the owner of a
 // window or a fast region. It is ibv_inc_rkey.

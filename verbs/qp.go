@@ -53,7 +53,7 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	}
 	out := &QP{}
 	err := p.ctx.add(objectQP, &out.owned, out.Close, func() error {
-		q, err := p.ctx.dev.engine.CreateQP(create)
+		q, err := p.ctx.dev.nic.CreateQP(create)
 		if err != nil {
 			return err
 		}

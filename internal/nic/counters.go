@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Why the engine itself drops a packet.
+// Why the device itself drops a packet.
 const (
 	dropICRC         = iota // the ICRC is wrong
 	dropPKey                // not of the default partition

@@ -11,7 +11,7 @@ import (
 // OneLine returns the text of err as one line that is safe to print, without the names of internal packages.
 func OneLine(err error) string {
 	message := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	for _, name := range []string{"capture: ", "packet: ", "engine: ", "transport: ", "qp: ", "mr: ", "cm: "} {
+	for _, name := range []string{"capture: ", "packet: ", "transport: ", "qp: ", "mr: ", "cm: "} {
 		message = strings.ReplaceAll(strings.TrimPrefix(message, name), ": "+name, ": ")
 	}
 	return text.Plain(message)

@@ -94,22 +94,22 @@ const lookSlice = 64
 // one moment, at another one than others. A queue pair that is there all the while is told
 // once; one that comes or goes meanwhile, once or not at all.
 func (d *Device) QPs() iter.Seq[QPInfo] {
-	return look(d.engine.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
+	return look(d.nic.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }
 
 // MRs describes the device's memory regions and windows, as [Device.QPs] does.
 func (d *Device) MRs() iter.Seq[MRInfo] {
-	return look(d.engine.LookKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
+	return look(d.nic.LookKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
 }
 
 // CQs describes the device's completion queues, as [Device.QPs] does.
 func (d *Device) CQs() iter.Seq[CQInfo] {
-	return look(d.engine.LookCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
+	return look(d.nic.LookCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
 }
 
 // SRQs describes the device's shared receive queues, as [Device.QPs] does.
 func (d *Device) SRQs() iter.Seq[SRQInfo] {
-	return look(d.engine.LookSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
+	return look(d.nic.LookSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
 }
 
 // look walks through what f describes, some at a time; tell gives the number and the public
@@ -132,7 +132,7 @@ func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)
 // Groups describes the multicast groups that queue pairs of the device are attached to, by
 // address. All are of one moment, the members of each of another.
 func (d *Device) Groups() []GroupInfo {
-	groups := d.engine.LookGroups()
+	groups := d.nic.LookGroups()
 	out := make([]GroupInfo, len(groups))
 	for i, g := range groups {
 		out[i] = GroupInfo(g)
