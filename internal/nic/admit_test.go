@@ -113,7 +113,7 @@ func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
 	}
 }
 
-// Who sends more than is read loses its own messages.
+// A sender that sends more than is read loses its own messages.
 func TestAGateLetsThroughTheShareOfEach(t *testing.T) {
 	g := newGate(16)
 	var src [4]netip.Addr

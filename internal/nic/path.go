@@ -37,7 +37,7 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 	q.out = out
 }
 
-// announce tells the receivers of other shards who may send to q.
+// announce registers the peer of q, or any sender for datagrams, with the receivers of other shards.
 func (q *QP) announce() {
 	if s := q.shard; s.several && !q.closed {
 		s.dev.senders.set(q.attr.Num, sender{addr: q.remote, anybody: q.dgram != nil})

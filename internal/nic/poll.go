@@ -9,10 +9,9 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Who polls a completion queue and finds it empty looks whether packets have come, and deals with
-// them on the spot: between a packet and its completion there is no goroutine to wake. The
-// receiving goroutines go on waiting beside that, so a device whose program does not poll is served
-// all the same.
+// CQ.Poll on an empty queue also receives: it takes one batch from a link and runs the machines in the caller's
+// goroutine, so no wake-up lies between a packet and its completion. The receiving goroutines keep waiting beside
+// that, so a device is served as well while its program does not poll.
 
 // otherTurns is how many times in a row the inbox is looked at that had the last completions before it is
 // the turn of another one. All of them are served by their goroutines as well.
@@ -39,7 +38,7 @@ func (p *pollable) add(in *inbox) {
 	p.list.Store(&list)
 }
 
-// remove takes the inboxes of w away. One who has one already finds the link closed. All locks are held.
+// remove takes the inboxes of w away. A poller that holds one finds its link closed. All locks are held.
 func (p *pollable) remove(w *wire) {
 	list := slices.DeleteFunc(slices.Clone(p.all()), func(in *inbox) bool { return in.wire == w })
 	p.list.Store(&list)

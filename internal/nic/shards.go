@@ -147,20 +147,20 @@ func (d *Device) shardOfClient(c *Client) *shard {
 // the kernel steers by their first packet. It would wait for the locks of those shards, so only packets that
 // their queue pairs take get that far, and datagrams, of which anybody may send some, do not wait at all.
 
-// senders says who may send to a queue pair, for receivers that do not hold the lock of its shard. A device with one
-// shard needs none.
+// senders holds the permitted sender of each queue pair, for receivers without the lock of its shard. It is empty
+// on a device with one shard.
 type senders struct {
 	mu sync.RWMutex
 	of map[bth.QPN]sender // guarded by mu
 }
 
-// sender is the peer of a queue pair, the zero Addr while it has none, or anybody.
+// sender is the peer of a queue pair (the zero Addr while it has none), or any host.
 type sender struct {
 	addr    netip.Addr
 	anybody bool
 }
 
-// set says who may send to a queue pair.
+// set records the permitted sender of a queue pair.
 func (n *senders) set(q bth.QPN, s sender) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,7 +177,7 @@ func (n *senders) remove(q bth.QPN) {
 	delete(n.of, q)
 }
 
-// get returns who may send to a queue pair; ok is false if there is none of that number.
+// get returns the permitted sender of a queue pair; ok is false if no queue pair has the number.
 func (n *senders) get(q bth.QPN) (s sender, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
