@@ -66,7 +66,7 @@ pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, ove
 bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, ROUNDS times in turn; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
 	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf; } >/dev/null || \
 		apt-get install -y -qq --no-install-recommends iperf3 qperf >/dev/null || echo "iperf3 and qperf: not installed, left out"
-	bin/gorxe bench --revision "$$(git describe --always --dirty --abbrev=12)" --rounds $(ROUNDS) $(if $(RUN),--run '$(RUN)',--json docs/performance.json --doc docs/performance.md)
+	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)
 
 bench-vm: ## gorxe beside rxe in two virtual machines, ROUNDS times in turn; writes docs/performance-vm.md, its chart and all that was measured unless others disturbed it, or prints what RUN matches
 	go run ./conformance/rxelab/cmd/rxelab -rivals $(ROUNDS) -kernel trixie $(if $(RUN),-run '$(RUN)',-doc docs/performance-vm.md)

@@ -117,6 +117,8 @@ func breach(dir, path string) string {
 		return "the imported folder has no floor"
 	case to == from:
 		return ""
+	case isTool(to.dir) && !isTool(from.dir):
+		return "what gorxe links imports neither tools nor conformance tests"
 	case from.only != nil:
 		if !slices.Contains(from.only, to.dir) {
 			return fmt.Sprintf("it stands beside the floors and may import only %q", from.only)
@@ -129,6 +131,11 @@ func breach(dir, path string) string {
 		return fmt.Sprintf("floor %d imports only from floors below it, this is floor %d", from.floor, to.floor)
 	}
 	return ""
+}
+
+// isTool reports whether the program gorxe does without a folder.
+func isTool(dir string) bool {
+	return strings.HasPrefix(dir, "tools/") || dir == "conformance" || strings.HasPrefix(dir, "conformance/")
 }
 
 func matches(patterns []string, path string) bool {
@@ -211,6 +218,9 @@ func TestBreach(t *testing.T) {
 		{"internal/cli/perf", module + "/internal/cli/pingpong", false},
 		{"internal/cli/session", module + "/internal/cli/app", true},
 		{"internal/cli/app", module + "/internal/cli/session", false},
+		{"internal/cli/perf", module + "/tools/bench", false},
+		{"conformance/rxelab/rival", module + "/tools/bench", true},
+		{"cmd/gorxe", module + "/conformance/rxelab", false},
 		{"nowhere", "fmt", false},
 		{"transport", "time", false},
 		{"transport", "math/rand/v2", false},

@@ -21,6 +21,7 @@ var floors = []place{
 	{dir: "internal/idmap", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
 	{dir: "internal/pace", floor: -2},
+	{dir: "internal/histogram", floor: -1},
 	{dir: "internal/host/textfile", floor: -2},
 	{dir: "internal/host/xsk", floor: -1},
 	{dir: "bth", floor: 0, pure: true},
@@ -48,6 +49,7 @@ var floors = []place{
 	{dir: "internal/serve/rping", floor: 7},
 	{dir: "internal/serve/respond", floor: 7},
 	{dir: "tools/bench", floor: 6},
+	{dir: "tools/bench/cmd", floor: 7},
 	{dir: "internal/serve/region", floor: 7},
 	{dir: "internal/record", floor: 7},
 	{dir: "internal/serve/daemon", floor: 8},
@@ -56,7 +58,6 @@ var floors = []place{
 	{dir: "internal/cli/clitest", floor: 10},
 	{dir: "internal/cli/session", floor: 10},
 	// The families of commands are on one floor, so none imports another.
-	{dir: "internal/cli/benchcmd", floor: 11},
 	{dir: "internal/cli/cmtool", floor: 11},
 	{dir: "internal/cli/daemoncmd", floor: 11},
 	{dir: "internal/cli/demo", floor: 11},
@@ -84,6 +85,7 @@ var floors = []place{
 	{dir: "tools/branches", only: []string{}},
 	{dir: "tools/mutants", only: []string{}},
 	{dir: "internal/race", only: []string{}},
+	{dir: "internal/rxetraffic", only: []string{}},
 	{dir: "internal/testnet", only: []string{}},
 }
 

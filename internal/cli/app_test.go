@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/internal/cli/benchcmd"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/fault"
@@ -17,7 +16,7 @@ func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
 		"", "cm", "demo", "devinfo", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls", "region read", "region write", "region watch",
-		"bench", "completion", "help", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
+		"completion", "help", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := newWorld().Run(t.Context(), line+" --help")
@@ -55,14 +54,6 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf send_lat --fault-in jitter=1ms":  `--fault-in jitter=1ms: what arrives is not delayed; delay what leaves the other end, with --fault`,
 		"perf send_lat --fault-in drop=2":      `--fault-in: fault "drop=2": 2 is not between 0 and 1, or 0% and 100%; write for example drop=1%,delay=2ms, with ` + fault.Spec,
 		"perf send_lat -e --busy-poll":         `-e and --busy-poll do not go together: sleep, or look without a pause`,
-		"bench --rounds 0":                     `--rounds 0: must be 1 to 1000`,
-		"bench --time 0":                       `--time 0: must be 1 to 600`,
-		"bench --again -1":                     `--again -1: must be 0 to 1000`,
-		"bench --beside x=/nowhere/gorxe":      `--beside x: there is no file /nowhere/gorxe`,
-		"bench --cores 1":                      `--cores [1]: name two, such as 0,1`,
-		"bench --run nothing":                  `--run nothing: nothing matches; --list shows what there is`,
-		"bench --links tcp":                    `--links tcp: there is ` + strings.Join(benchcmd.Links(), ", "),
-		"bench --render a --json b":            `--render and --json do not go together: nothing is measured`,
 		"devinfo -i 2":                         `device port 2: a gorxe device has port 1 only, leave -i out`,
 		"pingpong rc -Z":                       `unknown shorthand flag: 'Z' in -Z; see 'gorxe pingpong rc --help'`,
 		"pingpong rc --bytes 3":                `unknown flag: --bytes; see 'gorxe pingpong rc --help'`,

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/internal/cli/benchcmd"
 	"github.com/gorxe/gorxe/internal/cli/cmtool"
 	"github.com/gorxe/gorxe/internal/cli/daemoncmd"
 	"github.com/gorxe/gorxe/internal/cli/demo"
@@ -35,7 +34,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // commands are those of the program.
 var commands = append([]app.Command{
-	benchcmd.Command, cmtool.Command, demo.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
+	cmtool.Command, demo.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
 	daemoncmd.Command, tracecmd.Command,
 }, daemoncmd.LookCommands...)
 

@@ -60,7 +60,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer g.close()
-	return Measure(ctx, o, namespaces{g})
+	r, err := Measure(ctx, o, namespaces{g})
+	if err == nil {
+		r.Machine.Revision = revisionOf(o.Gorxe)
+	}
+	return r, err
 }
 
 // valid says what is wrong with what is to be measured.

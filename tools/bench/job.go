@@ -27,7 +27,8 @@ type Job struct {
 	Port     int    // TCP, on which the ends meet
 	Ends     [2]End // filled in by the ground
 
-	gorxe string // the program that measures
+	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
+	blast string // file of the program whose command blast sends bare UDP
 }
 
 // End is a host as a tool is told of it.

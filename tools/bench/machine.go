@@ -1,8 +1,8 @@
 package bench
 
 import (
+	"debug/buildinfo"
 	"runtime"
-	"runtime/debug"
 	"strings"
 )
 
@@ -24,10 +24,10 @@ type Machine struct {
 	Tools       map[string]string `json:"tools"`    // versions
 }
 
-// Revision is the commit that this program was built from.
-func Revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+// revisionOf returns the commit that a Go program was built from, "" if its file does not say so.
+func revisionOf(program string) string {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
 		return ""
 	}
 	revision, dirty := "", ""
@@ -44,7 +44,7 @@ func Revision() string {
 
 // describe describes this machine by files under root, "/" but in tests.
 func describe(root string) Machine {
-	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Revision: Revision(), Tools: map[string]string{}}
+	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Tools: map[string]string{}}
 	m.fromFiles(root)
 	return m
 }

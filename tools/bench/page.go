@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/gorxe/gorxe/internal/histogram"
 )
 
 //go:embed page.md.tmpl
@@ -48,7 +50,7 @@ type rowData struct {
 	Disturbed      int
 	Failed         int
 	Why            string // of the last failure
-	Times          *Times
+	Times          *histogram.Times
 }
 
 // answer is what became of a ratio.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/gorxe/gorxe/internal/histogram"
 	"github.com/gorxe/gorxe/tools/bench/blast"
 )
 
@@ -23,9 +24,9 @@ func parsePerf(m Metric, out []byte) (Measured, error) {
 				MessageRate float64 `json:"message_rate_mpps"`
 			} `json:"bandwidth"`
 			Latency *struct {
-				Unit      string  `json:"unit"`
-				Average   float64 `json:"average"`
-				Histogram []Bar   `json:"histogram"`
+				Unit      string          `json:"unit"`
+				Average   float64         `json:"average"`
+				Histogram []histogram.Bar `json:"histogram"`
 			} `json:"latency"`
 		} `json:"results"`
 		Counters struct {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/gorxe/gorxe/internal/histogram"
 )
 
 // mebibyte is what perftest's MB and MiB are, in bits.
@@ -38,7 +40,7 @@ func parsePerftest(m Metric, out []byte) (Measured, error) {
 		}
 	case Latency:
 		if v, ok := row["t_avg[usec]"]; ok {
-			times := NewTimes()
+			times := histogram.New()
 			for _, t := range perftestTime.FindAllSubmatch(out, -1) {
 				us, err := strconv.ParseFloat(string(t[1]), 64)
 				if err != nil {

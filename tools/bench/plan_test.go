@@ -62,7 +62,7 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		}
 		names[c.Name] = true
 		for _, d := range c.Contenders {
-			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: [2]End{{Address: "198.18.0.1"}, {Address: "198.18.0.2"}}, gorxe: "gorxe"}
+			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: [2]End{{Address: "198.18.0.1"}, {Address: "198.18.0.2"}}, gorxe: "gorxe", blast: "bench"}
 			for end := range j.Ends {
 				argv := j.Argv(end)
 				if !slices.Contains(argv, "20000") || slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {

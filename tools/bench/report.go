@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/gorxe/gorxe/internal/histogram"
 )
 
 // Report is all that was measured, and where. It is what is kept as JSON.
@@ -33,7 +35,7 @@ type Words struct {
 var ofNamespaces = Words{
 	Title: "Performance",
 	Intro: "gorxe beside what one would otherwise use, on one path and in one run: `make bench`. Of the figures below the ratios are what\n" +
-		"counts; the others are true of this machine at that time. `gorxe bench --render` makes this page again of what was measured.",
+		"counts; the others are true of this machine at that time. `go run ./tools/bench/cmd/bench -render` makes this page again of what was measured.",
 	Path:  "a veth pair between two network namespaces",
 	Host:  "processes",
 	Cores: "the processes of the server and of the\nclient used, of one each, from their start to their end",
@@ -70,9 +72,9 @@ func (s *Sample) Line() string {
 
 // Measured is what a tool says.
 type Measured struct {
-	Value  float64 `json:"value"`            // in the contest's unit
-	Resent uint64  `json:"resent,omitempty"` // packets that were sent again
-	Bars   []Bar   `json:"histogram,omitempty"`
+	Value  float64         `json:"value"`            // in the contest's unit
+	Resent uint64          `json:"resent,omitempty"` // packets that were sent again
+	Bars   []histogram.Bar `json:"histogram,omitempty"`
 }
 
 // Left is a contender that did not take part, and why.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/histogram"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -31,7 +32,7 @@ func sampleReport() *Report {
 			Ratios:     []Ratio{{Of: "gorxe", To: "qperf", AtMost: 0.7}, {Of: "gorxe", AtMost: 10}},
 		},
 	}
-	sample := func(contest, who string, round int, v float64, bars ...Bar) Sample {
+	sample := func(contest, who string, round int, v float64, bars ...histogram.Bar) Sample {
 		return Sample{Contest: contest, Contender: who, Round: round, At: float64(round), Took: 3.5,
 			Measured: Measured{Value: v, Resent: uint64(1000 * round), Bars: bars}, CPU: [2]float64{0.5, 1}, Load: Load{Average: 0.25}}
 	}
@@ -45,9 +46,9 @@ func sampleReport() *Report {
 		Began: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Seconds: 42, Rounds: 2, Length: 2, Contests: contests,
 		Samples: []Sample{
 			sample("bandwidth", "iperf3", 1, 20), sample("bandwidth", "gorxe <udp>", 1, 26),
-			sample("latency", "qperf", 1, 12.125), sample("latency", "gorxe", 1, 9, Bar{8, 10}, Bar{9, 80}, Bar{12, 9}, Bar{250, 1}),
+			sample("latency", "qperf", 1, 12.125), sample("latency", "gorxe", 1, 9, bucket(8, 10), bucket(9, 80), bucket(12, 9), bucket(250, 1)),
 			disturbed, sample("bandwidth", "iperf3", 2, 24),
-			sample("latency", "gorxe", 2, 8.5, Bar{8, 30}, Bar{9, 70}), failed,
+			sample("latency", "gorxe", 2, 8.5, bucket(8, 30), bucket(9, 70)), failed,
 		},
 		Left: []Left{{"bandwidth", "gorxe raw", "it needs CAP_NET_RAW"}},
 	}
@@ -159,3 +160,6 @@ func TestWhatIsNoReportIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// bucket is one of a histogram: so many times of up to so many microseconds.
+func bucket(upTo float64, count int64) histogram.Bar { return histogram.Bar{UpTo: upTo, Count: count} }

@@ -15,6 +15,7 @@ import (
 // Options say how a run is to be.
 type Options struct {
 	Gorxe    string // gorxe's file, on the hosts
+	Blast    string // file of the program that has the command blast, on the hosts
 	Contests []Contest
 	Rounds   int // measurements of each contender
 	Seconds  int // that count of a measurement
@@ -140,7 +141,7 @@ func (r *runner) sample(ctx context.Context, t turn) Sample {
 	who := &c.Contenders[t.contender]
 	j := &Job{
 		Contest: c, Who: who, Round: t.round, Seconds: r.Seconds, Messages: r.Messages, Profile: r.profile(c, who, t.round),
-		Port: firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe,
+		Port: firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
 	}
 	r.done++
 	s := Sample{Contest: c.Name, Contender: who.Name, Round: t.round + 1, At: time.Since(r.began).Seconds()}

@@ -3,6 +3,8 @@ package bench
 import (
 	"slices"
 	"strings"
+
+	"github.com/gorxe/gorxe/internal/histogram"
 )
 
 // Spread is how measurements lie.
@@ -62,4 +64,19 @@ func cutOnce(s, sep string) (before, after string, ok bool) {
 		return s, "", false
 	}
 	return strings.Cut(s, sep)
+}
+
+// timesOf puts the histograms of samples together, nil if there are none.
+func timesOf(samples []*Sample) *histogram.Times {
+	t, found := histogram.New(), false
+	for _, s := range samples {
+		for _, b := range s.Bars {
+			t.Add(b.UpTo, b.Count)
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return t
 }

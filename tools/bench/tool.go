@@ -62,7 +62,7 @@ func perftestArgv(j *Job, end int, args []string) []string {
 }
 
 func blastArgv(j *Job, end int, args []string) []string {
-	argv := []string{j.program(), "bench", "blast", "-p", strconv.Itoa(j.Port)}
+	argv := []string{j.blast, "blast", "-p", strconv.Itoa(j.Port)}
 	if end == Client {
 		argv = append(append(argv, args...), "--time", fmt.Sprintf("%ds", j.Seconds))
 	}

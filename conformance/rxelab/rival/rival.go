@@ -101,8 +101,8 @@ var words = bench.Words{
 	Intro: "Linux rdma_rxe and gorxe between the same two virtual machines, over the same virtio-net interfaces, in turn and in one run: `make\n" +
 		"bench-vm`. QEMU emulates the processors in software, which makes everything slow, and not everything by the same factor. So only\n" +
 		"the ratios below mean something, and they are those of this kind of machine. The processors are without PCLMULQDQ, which\n" +
-		"emulation makes slower than tables: both sides look the CRC up in tables. `gorxe bench --render` makes this page again of what\n" +
-		"was measured.",
+		"emulation makes slower than tables: both sides look the CRC up in tables. `go run\n" +
+		"./tools/bench/cmd/bench -render` makes this page again of what was measured.",
 	Path:  "virtio-net of two QEMU machines with one processor each, joined by a Unix socket that offloads nothing",
 	Host:  "machine",
 	Cores: "the QEMU processes of the server's and of\nthe client's machine used, of one each, while their tools ran",

@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/histogram"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 	"github.com/gorxe/gorxe/packet/fault"
-	"github.com/gorxe/gorxe/tools/bench"
 	"pgregory.net/rapid"
 )
 
@@ -156,7 +156,7 @@ func TestPerfHistogramInJSON(t *testing.T) {
 	clitest.MustSucceed(t, client, s, c)
 	var got struct {
 		Results []struct {
-			Latency struct{ Histogram []bench.Bar }
+			Latency struct{ Histogram []histogram.Bar }
 		}
 	}
 	if err := json.Unmarshal(c.Stdout.Bytes(), &got); err != nil {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorxe/gorxe/internal/histogram"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
-	"github.com/gorxe/gorxe/tools/bench"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -225,11 +225,11 @@ func (o *printer) latency(r result) {
 }
 
 // bars are how many messages took how long, with -H, in steps of about one percent.
-func (o *printer) bars(times []float64) []bench.Bar {
+func (o *printer) bars(times []float64) []histogram.Bar {
 	if !o.params.histogram {
 		return nil
 	}
-	t := bench.NewTimes()
+	t := histogram.New()
 	for _, us := range times {
 		t.Add(us, 1)
 	}
@@ -270,7 +270,7 @@ type latencyJSON struct {
 	P999    float64 `json:"p99_9,omitempty"`
 	TPS     float64 `json:"exchanges_per_second,omitempty"`
 
-	Histogram []bench.Bar `json:"histogram,omitempty"` // pairs: up to so many us, and above the pair before; how many
+	Histogram []histogram.Bar `json:"histogram,omitempty"` // pairs: up to so many us, and above the pair before; how many
 }
 
 // finish ends the output.

@@ -57,7 +57,7 @@ func (f *flags) runRivals(ctx context.Context, out io.Writer) error {
 		return nil
 	}
 	if n := report.DisturbedSamples(); n*noisy > len(report.Samples) {
-		return fmt.Errorf("%d of %d measurements were disturbed, by other programs or other guests of the hypervisor: %s is not written; it can be, with: gorxe bench --render %s --doc %s",
+		return fmt.Errorf("%d of %d measurements were disturbed, by other programs or other guests of the hypervisor: %s is not written; it can be, with: go run ./tools/bench/cmd/bench -render %s -doc %s",
 			n, len(report.Samples), f.doc, f.results, f.doc)
 	}
 	return report.WriteFiles(strings.TrimSuffix(f.doc, filepath.Ext(f.doc))+".json", f.doc)

@@ -3,28 +3,61 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/cli"
 	"golang.org/x/sys/unix"
 )
+
+// TestMain lets the test binary be the program, and the gorxe that it measures, when the tests start it under their names.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv("BENCH_IS_MAIN") == "":
+		os.Exit(m.Run())
+	case filepath.Base(os.Args[0]) == "gorxe":
+		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	main()
+}
+
+// command returns the program with its arguments in a directory where gorxe is beside it.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bench", "gorxe"} {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), filepath.Join(dir, "bench"), append([]string{"-gorxe", "gorxe"}, args...)...)
+	c.Dir, c.Env = dir, append(os.Environ(), "BENCH_IS_MAIN=1")
+	return c
+}
 
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("gorxe bench makes network namespaces, which takes root")
+		t.Skip("network namespaces take root")
 	}
 }
 
 // One short measurement of gorxe and one of its rival, from the namespaces to the report, and the report again.
 func TestBenchMeasuresAndReports(t *testing.T) {
 	needRoot(t)
-	p := newPlace(t)
-	c := p.command(`gorxe bench --links udp --rounds 1 --time 1 --run 'rate/(bare|.*: 1 QP$)' --json r.json --doc report.md`)
+	dir := t.TempDir()
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare|.*: 1 QP$)", "-json", "r.json", "-doc", "report.md")
 	if out, err := c.CombinedOutput(); err != nil {
 		if bytes.Contains(out, []byte("making a network namespace")) {
 			t.Skipf("no network namespaces here: %s", out)
@@ -32,7 +65,7 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(p.dir, name))
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +94,7 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 		t.Error(page)
 	}
 	chart := read("report.svg")
-	if out, err := p.command("gorxe bench --render r.json --doc again.md").CombinedOutput(); err != nil {
+	if out, err := command(t, dir, "-render", "r.json", "-doc", "again.md").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if read("again.md") != strings.ReplaceAll(page, "report.svg", "again.svg") || read("again.svg") != chart {
@@ -69,7 +102,7 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 	}
 }
 
-// However gorxe bench ends, what it has started ends, too.
+// However the program ends, what it has started ends, too.
 func TestBenchLeavesNothingBehind(t *testing.T) {
 	needRoot(t)
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGKILL} {
@@ -81,8 +114,7 @@ func TestBenchLeavesNothingBehind(t *testing.T) {
 }
 
 func endBench(t *testing.T, sig os.Signal) {
-	p := newPlace(t)
-	c := p.command(`gorxe bench --rounds 100 --time 1 --run 'rate/bare'`)
+	c := command(t, t.TempDir(), "-rounds", "100", "-time", "1", "-run", "rate/bare")
 	said, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-package bench
+// Package histogram counts times of messages in memory that does not grow.
+package histogram
 
 import (
 	"encoding/json"
@@ -9,13 +10,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bar is a part of a histogram: how many took up to so many microseconds, and more than the bar before. As JSON it is [up to, how many].
+// Bar is one bucket: Count times lie above the bucket before and up to UpTo. As JSON it is [UpTo, Count].
 type Bar struct {
 	UpTo  float64 // µs
 	Count int64
 }
 
-// MarshalJSON writes [up to, how many].
+// MarshalJSON writes [UpTo, Count].
 func (b Bar) MarshalJSON() ([]byte, error) {
 	return json.Marshal([2]any{b.UpTo, b.Count})
 }
@@ -36,20 +37,20 @@ func (b *Bar) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Times are those of messages: 1 ns to a minute, to two digits.
+// Times counts times of 1 ns to 1 minute in buckets of two significant digits. It is not safe for use by several goroutines.
 type Times struct{ hist *hdrhistogram.Histogram }
 
-// NewTimes returns an empty one.
-func NewTimes() *Times { return &Times{hdrhistogram.New(1, time.Minute.Nanoseconds(), 2)} }
+// New returns an empty histogram.
+func New() *Times { return &Times{hdrhistogram.New(1, time.Minute.Nanoseconds(), 2)} }
 
-// Add adds count times of so many microseconds. What is beyond the range counts at its end.
+// Add counts a time in microseconds count times. A time outside of the range counts at the end of the range.
 func (t *Times) Add(us float64, count int64) {
 	ns := int64(math.Round(us * 1e3))
-	// The error is of what is beyond the range, which this is not.
+	// The only error is a time outside of the range.
 	_ = t.hist.RecordValues(min(max(ns, 1), time.Minute.Nanoseconds()), count)
 }
 
-// Bars are the histogram.
+// Bars returns the buckets that are not empty, in ascending order.
 func (t *Times) Bars() []Bar {
 	var out []Bar
 	for _, b := range t.hist.Distribution() {
@@ -60,22 +61,7 @@ func (t *Times) Bars() []Bar {
 	return out
 }
 
-// Percentile returns that below which so many percent lie, in microseconds.
+// Percentile returns the time in microseconds below which so many percent (0 to 100) of the times lie.
 func (t *Times) Percentile(percent float64) float64 {
 	return float64(t.hist.ValueAtPercentile(percent)) / 1e3
-}
-
-// timesOf puts the histograms of samples together, nil if there are none.
-func timesOf(samples []*Sample) *Times {
-	t, any := NewTimes(), false
-	for _, s := range samples {
-		for _, b := range s.Bars {
-			t.Add(b.UpTo, b.Count)
-			any = true
-		}
-	}
-	if !any {
-		return nil
-	}
-	return t
 }

@@ -1,0 +1,44 @@
+package histogram
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestATimeOutsideOfTheRangeCountsAtItsEnd(t *testing.T) {
+	h := New()
+	h.Add(-5, 1)
+	h.Add(1e12, 1)
+	if lo, hi := h.Percentile(0), h.Percentile(100); lo != 0.001 || math.Abs(hi-60e6) > 1e6 {
+		t.Errorf("from %v to %v µs", lo, hi)
+	}
+}
+
+func TestBarsAreInAscendingOrderAndNotEmpty(t *testing.T) {
+	h := New()
+	h.Add(8, 2)
+	h.Add(0.05, 1)
+	h.Add(8, 1)
+	if diff := cmp.Diff([]Bar{{0.05, 1}, {8.031, 3}}, h.Bars()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestABarIsAPairInJSON(t *testing.T) {
+	text, err := json.Marshal([]Bar{{8.5, 3}})
+	if err != nil || string(text) != "[[8.5,3]]" {
+		t.Fatalf("%s, %v", text, err)
+	}
+	var got []Bar
+	if err := json.Unmarshal(text, &got); err != nil || !cmp.Equal(got, []Bar{{8.5, 3}}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, wrong := range []string{`["a",1]`, `[1,1.5]`, `{}`} {
+		if err := new(Bar).UnmarshalJSON([]byte(wrong)); err == nil {
+			t.Errorf("%s is taken", wrong)
+		}
+	}
+}

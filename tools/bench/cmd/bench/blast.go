@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/gorxe/gorxe/tools/bench/blast"
+)
+
+// blastName is the command that sends bare UDP, or receives it where no host is named.
+const blastName = "blast"
+
+// runBlast sends datagrams as fast as the kernel takes them to the host that is named, or receives them. Both ends print what
+// arrived as JSON.
+func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg := blast.Config{Warm: time.Second}
+	fs := flag.NewFlagSet(blastName, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	port := fs.Uint("p", 18516, "TCP `port` on which the ends meet")
+	fs.IntVar(&cfg.Segment, "segment", 4112, "`bytes` of a datagram")
+	fs.IntVar(&cfg.Lead, "lead", 0, "`bytes` of a datagram by itself before each train, 0 for none")
+	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	var r blast.Result
+	var err error
+	switch fs.NArg() {
+	case 0:
+		r, err = receive(ctx, ":"+strconv.FormatUint(uint64(*port), 10))
+	case 1:
+		r, err = send(ctx, net.JoinHostPort(fs.Arg(0), strconv.FormatUint(uint64(*port), 10)), cfg)
+	default:
+		err = errors.New("blast: name one host, behind the flags")
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(r)
+}
+
+func receive(ctx context.Context, addr string) (blast.Result, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return blast.Result{}, fmt.Errorf("listening on TCP port %s: %w", addr, err)
+	}
+	defer l.Close()
+	return blast.Receive(l)
+}
+
+func send(ctx context.Context, addr string, cfg blast.Config) (blast.Result, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return blast.Result{}, err
+	}
+	defer conn.Close()
+	return blast.Send(conn, cfg)
+}

@@ -1,0 +1,111 @@
+// Bench measures gorxe beside what one would otherwise use, on one path and in one run: bandwidth
+// beside iperf3 and bare UDP, latency beside qperf, message rate, many queue pairs, goodput under
+// loss. It makes two network namespaces and a veth pair of its own, binds each end to one core, and
+// takes turns: every round measures each contender once, in another order. What counts are medians
+// and ratios. It needs root and Linux; iperf3 and qperf are left out if they are not installed.
+//
+//	make build
+//	go run ./tools/bench/cmd/bench                                  all of it, some 15 minutes
+//	go run ./tools/bench/cmd/bench -run 'bandwidth|latency' -rounds 3
+//	go run ./tools/bench/cmd/bench -run bandwidth -beside before=/tmp/gorxe
+//	go run ./tools/bench/cmd/bench -json r.json -doc docs/performance.md
+//	go run ./tools/bench/cmd/bench -render r.json -doc p.md         the report of earlier measurements
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/gorxe/gorxe/tools/bench"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program. Its first argument may be the command that the measurements start at both ends for bare UDP.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == blastName {
+		return runBlast(ctx, args[1:], stdout, stderr)
+	}
+	p, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.render != "":
+		f, err := os.Open(p.render)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		r, err := bench.ReadReport(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.render, err)
+		}
+		return p.report(stdout, r)
+	case p.list:
+		for _, c := range p.contests {
+			fmt.Fprintf(stdout, "%s, in %s\n", c.Title, c.Metric)
+			for _, d := range c.Contenders {
+				fmt.Fprintf(stdout, "  %s/%s\n", c.Name, d.Name)
+			}
+		}
+		return nil
+	}
+	return p.measure(ctx, stdout, stderr)
+}
+
+// measure measures the contests and reports them.
+func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := p.findGorxe(); err != nil {
+		return err
+	}
+	if p.profiles != "" {
+		if err := os.MkdirAll(p.profiles, 0o755); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the file of this program, to run it at both ends: %w", err)
+	}
+	r, err := bench.Run(ctx, bench.Options{
+		Gorxe: p.gorxe, Blast: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds, Cores: p.cores, Again: p.again,
+		Profiles: p.profiles,
+		Progress: func(s bench.Sample, n, all int) { fmt.Fprintf(stderr, "[%d/%d] %s\n", n, all, s.Line()) },
+		LeftOut: func(l bench.Left) {
+			fmt.Fprintf(stderr, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if p.revision != "" {
+		r.Machine.Revision = p.revision
+	}
+	return p.report(stdout, r)
+}
+
+// report prints a report, or writes it into the files that were named.
+func (p *params) report(stdout io.Writer, r *bench.Report) error {
+	if err := r.WriteFiles(p.json, p.doc); err != nil || p.doc != "" {
+		return err
+	}
+	return r.Markdown(stdout, "")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorxe/gorxe/packet/links"
+	"github.com/gorxe/gorxe/tools/bench"
+)
+
+// params are what the command line says.
+type params struct {
+	gorxe    string
+	contests []bench.Contest
+	rounds   int
+	seconds  int
+	again    int
+	cores    []int // none: chosen
+	profiles string
+	json     string
+	doc      string
+	render   string
+	revision string
+	list     bool
+}
+
+// kinds are the links to measure, each by itself.
+func kinds() []string {
+	return slices.DeleteFunc(links.Kinds(), func(kind string) bool { return kind == links.Auto })
+}
+
+// parse reads the command line; what is wrong with it is the error, and also on stderr where package flag finds it.
+func parse(args []string, stderr io.Writer) (*params, error) {
+	var p params
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&p.gorxe, "gorxe", filepath.Join("bin", "gorxe"), "`file` of the gorxe to measure")
+	fs.IntVar(&p.rounds, "rounds", 5, "`number` of measurements of each, 1 to 1000")
+	fs.IntVar(&p.seconds, "time", 2, "`seconds` that count of a measurement, 1 to 600")
+	cores := fs.String("cores", "", "two `cores`, for the server's and for the client's end, such as 0,1 (default: the first two)")
+	over := fs.String("links", strings.Join(kinds(), ","), "`links` of gorxe to measure")
+	var others []bench.Build
+	fs.Func("beside", "another build of gorxe to measure as well: `name=file`; may be given several times", func(s string) error {
+		b, err := otherBuild(s)
+		others = append(others, b)
+		return err
+	})
+	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
+	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
+	fs.StringVar(&p.profiles, "profiles", "", "`directory` for CPU profiles of both ends of gorxe perf")
+	fs.StringVar(&p.json, "json", "", "`file` for all that was measured")
+	fs.StringVar(&p.doc, "doc", "", "`file` for a report in Markdown; a chart is put beside it")
+	fs.StringVar(&p.render, "render", "", "measure nothing: make the report of a `file` that -json wrote")
+	fs.StringVar(&p.revision, "revision", "", "`commit` of gorxe, for the report (default: the commit that its file names, if any)")
+	fs.BoolVar(&p.list, "list", false, "list what is measured, and end")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("%s: flags only", fs.Arg(0))
+	}
+	var err error
+	if p.cores, err = parseCores(*cores); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	p.contests, err = choose(strings.Split(*over, ","), others, *only)
+	return &p, err
+}
+
+// otherBuild reads name=file.
+func otherBuild(s string) (bench.Build, error) {
+	name, file, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return bench.Build{}, errors.New("want name=file")
+	}
+	full, err := regularFile(file)
+	return bench.Build{Name: name, File: full}, err
+}
+
+// regularFile returns the absolute name of a file that is there.
+func regularFile(name string) (string, error) {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if i, err := os.Stat(full); err != nil || !i.Mode().IsRegular() {
+		return "", fmt.Errorf("there is no file %s", name)
+	}
+	return full, nil
+}
+
+// findGorxe makes the name of gorxe's file one that is true in any directory.
+func (p *params) findGorxe() error {
+	full, err := regularFile(p.gorxe)
+	if err != nil {
+		return fmt.Errorf("-gorxe: %w; make build makes bin/gorxe", err)
+	}
+	p.gorxe = full
+	return nil
+}
+
+// parseCores reads the cores of the server's and of the client's end.
+func parseCores(s string) ([]int, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var out []int
+	for c := range strings.SplitSeq(s, ",") {
+		n, err := strconv.Atoi(c)
+		if err != nil {
+			return nil, fmt.Errorf("-cores: %q is not a number", c)
+		}
+		out = append(out, n)
+	}
+	if len(out) != 2 {
+		return nil, fmt.Errorf("-cores %s: name two, such as 0,1", s)
+	}
+	return out, nil
+}
+
+func (p *params) check() error {
+	for _, r := range []struct {
+		name             string
+		v, least, atMost int
+	}{{"-rounds", p.rounds, 1, 1000}, {"-time", p.seconds, 1, 600}, {"-again", p.again, 0, 1000}} {
+		if r.v < r.least || r.v > r.atMost {
+			return fmt.Errorf("%s %d: must be %d to %d", r.name, r.v, r.least, r.atMost)
+		}
+	}
+	if p.render != "" && p.json != "" {
+		return errors.New("-render and -json do not go together: nothing is measured")
+	}
+	return nil
+}
+
+// choose returns the contests over the given links of which something matches an expression.
+func choose(over []string, others []bench.Build, expression string) ([]bench.Contest, error) {
+	only, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, fmt.Errorf("-run: %w", err)
+	}
+	var ls []bench.Link
+	for _, l := range over {
+		if !slices.Contains(kinds(), l) {
+			return nil, fmt.Errorf("-links %s: there is %s", l, strings.Join(kinds(), ", "))
+		}
+		ls = append(ls, bench.Link{Name: l, Args: []string{"--link", l}})
+	}
+	out := bench.Contests(ls, others...)
+	for i := range out {
+		out[i].Only(func(contest, contender string) bool { return only.MatchString(contest + "/" + contender) })
+	}
+	out = slices.DeleteFunc(out, func(c bench.Contest) bool { return len(c.Contenders) == 0 })
+	if len(out) == 0 {
+		return nil, fmt.Errorf("-run %s: nothing matches; -list shows what there is", expression)
+	}
+	return out, nil
+}

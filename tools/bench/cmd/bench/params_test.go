@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestWrongFlagsAreNamed(t *testing.T) {
+	for line, want := range map[string]string{
+		"-rounds 0":               `-rounds 0: must be 1 to 1000`,
+		"-time 0":                 `-time 0: must be 1 to 600`,
+		"-again -1":               `-again -1: must be 0 to 1000`,
+		"-beside x=/nowhere/x":    `invalid value "x=/nowhere/x" for flag -beside: there is no file /nowhere/x`,
+		"-beside /bin/sh":         `invalid value "/bin/sh" for flag -beside: want name=file`,
+		"-cores 1":                `-cores 1: name two, such as 0,1`,
+		"-cores 0,b":              `-cores: "b" is not a number`,
+		"-run nothing":            `-run nothing: nothing matches; -list shows what there is`,
+		"-run (":                  "-run: error parsing regexp: missing closing ): `(`",
+		"-links tcp":              `-links tcp: there is ` + strings.Join(kinds(), ", "),
+		"-render a -json b":       `-render and -json do not go together: nothing is measured`,
+		"now":                     `now: flags only`,
+		"-gorxe /nowhere/gorxe":   `-gorxe: there is no file /nowhere/gorxe; make build makes bin/gorxe`,
+		"blast host other":        `blast: name one host, behind the flags`,
+		"-render /nowhere/r.json": `open /nowhere/r.json: no such file or directory`,
+	} {
+		err := run(t.Context(), strings.Fields(line), io.Discard, io.Discard)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
+func TestListNamesEveryContender(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-list", "-links", "udp", "-run", "bandwidth/"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	const want = `Bandwidth, in Gbit/s
+  bandwidth/iperf3, TCP
+  bandwidth/iperf3, TCP cubic
+  bandwidth/bare UDP, GSO and GRO
+  bandwidth/bare UDP, cut as WRITEs are
+  bandwidth/gorxe udp: WRITE
+  bandwidth/gorxe udp: READ
+  bandwidth/gorxe udp: SEND
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+}
