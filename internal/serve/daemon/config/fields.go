@@ -26,9 +26,9 @@ type section struct {
 
 func service(name, port, what string, of func(*Config) *Service, more ...field[Config]) section {
 	return section{"service." + name, what, append([]field[Config]{
-		{"enabled", name, "answer " + what, func(c *Config) Value { return switched{&of(c).Enabled} }},
+		{"enabled", name, "answer " + what, func(c *Config) Value { return switched(&of(c).Enabled) }},
 		{"port", name + "-port", "`port` that clients of " + name + " connect to: " + port, func(c *Config) Value {
-			return number{p: &of(c).Port, min: 1, max: 65535}
+			return number(&of(c).Port, 1, 65535, "")
 		}},
 	}, more...)}
 }
@@ -36,83 +36,83 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 // sections are the tables that a file can have once.
 var sections = []section{
 	{"", "", []field[Config]{
-		{"drain", "drain", "how `long` connections are given to end when the daemon stops", func(c *Config) Value { return duration{&c.Drain} }},
+		{"drain", "drain", "how `long` connections are given to end when the daemon stops", func(c *Config) Value { return duration(&c.Drain, 0) }},
 	}},
 	{"log", "what is logged to standard error", []field[Config]{
-		{"level", "log-level", "least `level` that is logged; 'gorxe loglevel' changes it at run time", func(c *Config) Value { return level{&c.Log.Level} }},
-		{"format", "log-format", "`format` of the log", func(c *Config) Value { return choice{&c.Log.Format, []string{"text", "json"}} }},
+		{"level", "log-level", "least `level` that is logged; 'gorxe loglevel' changes it at run time", func(c *Config) Value { return level(&c.Log.Level) }},
+		{"format", "log-format", "`format` of the log", func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
 	}},
 	{"control", "the Unix socket through which the daemon is looked into", []field[Config]{
 		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
-			return text{p: &c.Control.Socket, allow: "a path"}
+			return text(&c.Control.Socket, "a path", nil)
 		}},
-		{"mode", "control-mode", "`mode` of the socket: who may write may do everything", func(c *Config) Value { return mode{&c.Control.Mode} }},
+		{"mode", "control-mode", "`mode` of the socket: who may write may do everything", func(c *Config) Value { return mode(&c.Control.Mode) }},
 		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
-			return text{p: &c.Control.Group, allow: "a group"}
+			return text(&c.Control.Group, "a group", nil)
 		}},
 	}},
 	{"metrics", "metrics for Prometheus", []field[Config]{
 		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; empty is off", func(c *Config) Value {
-			return text{&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable}
+			return text(&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable)
 		}},
 	}},
 	{"trace", "the packets of all devices, for 'gorxe trace'; 'gorxe trace --daemon' needs none of it", []field[Config]{
 		{"file", "trace", "`file` that packets are kept in, with their payload (pcapng); empty keeps none", func(c *Config) Value {
-			return text{p: &c.Trace.File, allow: "a path"}
+			return text(&c.Trace.File, "a path", nil)
 		}},
-		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, and another is begun", func(c *Config) Value { return size{&c.Trace.Size} }},
+		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, and another is begun", func(c *Config) Value { return size(&c.Trace.Size) }},
 	}},
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
 	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
-		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size{&c.SessionMemory} }},
-		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that a client of perftest or a pingpong may name as its GID although its TCP connection comes from another address; none is the address of the connection alone", func(c *Config) Value { return prefixes{&c.ForeignGIDs} }},
+		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value { return size(&c.SessionMemory) }},
+		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that a client of perftest or a pingpong may name as its GID although its TCP connection comes from another address; none is the address of the connection alone", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
 		field[Config]{"payload", "perftest-payload", "`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
-			return text{p: &c.Payload, allow: "a path"}
+			return text(&c.Payload, "a path", nil)
 		}}),
 	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others", func(c *Config) *Service { return &c.Pingpong }),
 	{"service.region", "exported regions, where there are any", []field[Config]{
 		{"port", "region-port", "`port` that 'gorxe region' connects to: the port of rdma_cm", func(c *Config) Value {
-			return number{p: &c.Export.Port, min: 1, max: 65535}
+			return number(&c.Export.Port, 1, 65535, "")
 		}},
 		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time", func(c *Config) Value {
-			return number{p: &c.Export.MaxConns, min: 1, max: verbs.MaxQP}
+			return number(&c.Export.MaxConns, 1, verbs.MaxQP, "")
 		}},
 		{"max_per_peer", "region-max-per-peer", "`number` of them that one host may have", func(c *Config) Value {
-			return number{p: &c.Export.MaxPerPeer, min: 1, max: verbs.MaxQP}
+			return number(&c.Export.MaxPerPeer, 1, verbs.MaxQP, "")
 		}},
 	}},
 }
 
 // deviceFields are the keys of a [[device]].
 var deviceFields = []field[Device]{
-	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address", func(d *Device) Value { return text{&d.Name, nameAllowed, isName} }},
-	{"interface", "", "network interface, of which every address becomes a GID", func(d *Device) Value { return text{p: &d.Interface, allow: "a network interface"} }},
+	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address", func(d *Device) Value { return text(&d.Name, nameAllowed, isName) }},
+	{"interface", "", "network interface, of which every address becomes a GID", func(d *Device) Value { return text(&d.Interface, "a network interface", nil) }},
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
-		return text{&d.Address, "an IP address of this host", isAddr}
+		return text(&d.Address, "an IP address of this host", isAddr)
 	}},
-	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice{&d.Link, links.Kinds()} }},
+	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
 	{"spin", "", "how long to look for the next packets before sleeping, while they mostly come that soon", func(d *Device) Value {
-		return moment{duration{&d.Spin}, verbs.MaxSpin}
+		return duration(&d.Spin, verbs.MaxSpin)
 	}},
 	{"shards", "", "parts that connections are divided into, each served by a processor of its own", func(d *Device) Value {
-		return number{&d.Shards, 1, verbs.MaxShards, "half the processors"}
+		return number(&d.Shards, 1, verbs.MaxShards, "half the processors")
 	}},
-	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices{&d.GIDs, []string{"v4", "v6"}} }},
-	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu{&d.MTU} }},
-	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number{&d.MaxQP, 1, verbs.MaxQP, "the most"} }},
-	{"max_mr", "", "memory regions that can exist at one time", func(d *Device) Value { return number{&d.MaxMR, 1, mr.MaxRegions, "524288"} }},
-	{"peers", "", "networks and addresses that may talk to the device; none is everybody", func(d *Device) Value { return prefixes{&d.Peers} }},
+	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
+	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
+	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
+	{"max_mr", "", "memory regions that can exist at one time", func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
+	{"peers", "", "networks and addresses that may talk to the device; none is everybody", func(d *Device) Value { return prefixes(&d.Peers) }},
 }
 
 // regionFields are the keys of a [[region]].
 var regionFields = []field[Region]{
 	{"name", "", "name by which clients ask for it", func(r *Region) Value {
-		return text{&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores", region.MaxName), isRegion}
+		return text(&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores", region.MaxName), isRegion)
 	}},
-	{"kind", "", "what its memory is", func(r *Region) Value { return choice{&r.Kind, []string{"anonymous", "file", "shm"}} }},
-	{"path", "", "the file; of shm, the name of the shared memory object", func(r *Region) Value { return text{p: &r.Path, allow: "a path"} }},
-	{"size", "", "size of the memory; a file may be left at its own", func(r *Region) Value { return size{&r.Size} }},
-	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it", func(r *Region) Value { return mode{&r.Mode} }},
-	{"access", "", "what peers may do", func(r *Region) Value { return choices{&r.Access, []string{"read", "write", "atomic"}} }},
-	{"peers", "", "networks and addresses that may use it; none is all that the device admits", func(r *Region) Value { return prefixes{&r.Peers} }},
+	{"kind", "", "what its memory is", func(r *Region) Value { return choice(&r.Kind, "anonymous", "file", "shm") }},
+	{"path", "", "the file; of shm, the name of the shared memory object", func(r *Region) Value { return text(&r.Path, "a path", nil) }},
+	{"size", "", "size of the memory; a file may be left at its own", func(r *Region) Value { return size(&r.Size) }},
+	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it", func(r *Region) Value { return mode(&r.Mode) }},
+	{"access", "", "what peers may do", func(r *Region) Value { return choices(&r.Access, "read", "write", "atomic") }},
+	{"peers", "", "networks and addresses that may use it; none is all that the device admits", func(r *Region) Value { return prefixes(&r.Peers) }},
 }

@@ -31,7 +31,7 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		for j := range sections[i].fields {
 			o := &sections[i].fields[j]
 			v := &optionFlag{flags: f, key: join(sections[i].name, o.key), field: o, Value: o.value(&f.scratch)}
-			g := fs.VarPF(v, o.flag, "", o.usage+allowedUsage(v.Value))
+			g := fs.VarPF(v, o.flag, "", o.usage+v.inUsage())
 			if v.takes() == kindBoolean {
 				g.NoOptDefVal = "true"
 			}
@@ -41,17 +41,6 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		"a `device`: an interface or address, or "+specUsage(deviceFields)+"; a list, such as gids=v4,gids=v6, repeats its key; give the flag again for another")
 	fs.Var(&spec[Region]{all: &f.regions, fields: regionFields, def: defaultRegion}, "region",
 		"a `region`: "+specUsage(regionFields)+"; a list, such as access=read,access=write, repeats its key; give the flag again for another")
-}
-
-// allowedUsage adds what a flag takes where its usage does not say it.
-func allowedUsage(v Value) string {
-	switch v := v.(type) {
-	case choice, level:
-		return ": " + v.Allowed()
-	case duration:
-		return ", such as 10s"
-	}
-	return ""
 }
 
 func specUsage[T any](fields []field[T]) string {
@@ -131,7 +120,7 @@ func (v *spec[T]) parse(text string) (T, error) {
 
 // bareDevice is what --device eth0 or --device 192.0.2.1 says.
 func bareDevice(d *Device, word string) {
-	if (text{&d.Address, "", isAddr}).Set(word) != nil {
+	if text(&d.Address, "", isAddr).Set(word) != nil {
 		d.Interface = word
 	}
 }

@@ -51,8 +51,7 @@ func shown(value string) string {
 // meaning is what an option is and what it takes.
 func meaning(usage string, v Value) string {
 	usage = strings.ReplaceAll(usage, "`", "")
-	switch v.(type) {
-	case choice, choices, level, number, mtu, size, mode:
+	if v.inReference() {
 		return usage + " (" + v.Allowed() + ")"
 	}
 	return usage

@@ -22,7 +22,9 @@ type Value interface {
 	Type() string
 	Allowed() string // for people: what Set takes
 
-	takes() kind // of TOML
+	takes() kind       // of TOML
+	inUsage() string   // what the usage of a flag says of Allowed
+	inReference() bool // Allowed is part of the reference
 }
 
 // kind is a type of TOML.
@@ -40,47 +42,90 @@ var kindNames = [...]string{"a string", "an integer", "a boolean", "a list of st
 
 func (k kind) String() string { return kindNames[k] }
 
-// refused is the error of a Set.
-func refused(v Value, text string) error {
-	return fmt.Errorf("%q is not allowed: give %s", text, v.Allowed())
+// about is what is the same for every value of a type.
+type about struct {
+	typ, allow string
+	kind       kind
+	usage      string
+	reference  bool
 }
+
+func (a about) Type() string      { return a.typ }
+func (a about) Allowed() string   { return a.allow }
+func (a about) takes() kind       { return a.kind }
+func (a about) inUsage() string   { return a.usage }
+func (a about) inReference() bool { return a.reference }
+
+func (a about) refuse(text string) error {
+	return fmt.Errorf("%q is not allowed: give %s", text, a.allow)
+}
+
+// option is a value that one text gives.
+type option[T any] struct {
+	about
+	to    *T
+	parse func(string) (v T, ok bool)
+	show  func(T) string
+}
+
+func (o option[T]) String() string { return o.show(*o.to) }
+func (o option[T]) Set(s string) error {
+	v, ok := o.parse(s)
+	if !ok {
+		return o.refuse(s)
+	}
+	*o.to = v
+	return nil
+}
+
+// list is a value to which each text adds an element.
+type list[T comparable] struct {
+	about
+	once  bool // an element that is there already is not added
+	to    *[]T
+	parse func(string) (v T, ok bool)
+	show  func(T) string
+}
+
+func (l list[T]) clear() { *l.to = nil }
+func (l list[T]) String() string {
+	var all []string
+	for _, v := range *l.to {
+		all = append(all, l.show(v))
+	}
+	return strings.Join(all, ",")
+}
+func (l list[T]) Set(s string) error {
+	v, ok := l.parse(s)
+	if !ok {
+		return l.refuse(s)
+	}
+	if !l.once || !slices.Contains(*l.to, v) {
+		*l.to = append(*l.to, v)
+	}
+	return nil
+}
+
+func same(s string) string { return s }
 
 // text is any string, or one that check takes.
-type text struct {
-	p     *string
-	allow string
-	check func(string) bool
+func text(to *string, allow string, check func(string) bool) Value {
+	return option[string]{about{typ: "string", allow: allow}, to, func(s string) (string, bool) { return s, check == nil || check(s) }, same}
 }
-
-func (v text) Set(s string) error {
-	if v.check != nil && !v.check(s) {
-		return refused(v, s)
-	}
-	*v.p = s
-	return nil
-}
-func (v text) String() string  { return *v.p }
-func (v text) Type() string    { return "string" }
-func (v text) Allowed() string { return v.allow }
-func (v text) takes() kind     { return kindString }
 
 // choice is one of some words.
-type choice struct {
-	p  *string
-	of []string
+func choice(to *string, of ...string) Value {
+	return option[string]{about{"word", oneOf(of), kindString, ": " + oneOf(of), true}, to, among(of), same}
 }
 
-func (v choice) Set(s string) error {
-	if !slices.Contains(v.of, s) {
-		return refused(v, s)
-	}
-	*v.p = s
-	return nil
+// choices are some of some words.
+func choices(to *[]string, of ...string) Value {
+	return list[string]{about{"words", oneOf(of), kindList, "", true}, true, to, among(of), same}
 }
-func (v choice) String() string  { return *v.p }
-func (v choice) Type() string    { return "word" }
-func (v choice) Allowed() string { return oneOf(v.of) }
-func (v choice) takes() kind     { return kindString }
+
+func among(words []string) func(string) (string, bool) {
+	return func(s string) (string, bool) { return s, slices.Contains(words, s) }
+}
 
 func oneOf(words []string) string {
 	if len(words) == 1 {
@@ -89,175 +134,77 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// choices are some of some words.
-type choices struct {
-	p  *[]string
-	of []string
-}
-
-func (v choices) Set(s string) error {
-	if !slices.Contains(v.of, s) {
-		return refused(v, s)
-	}
-	if !slices.Contains(*v.p, s) {
-		*v.p = append(*v.p, s)
-	}
-	return nil
-}
-func (v choices) String() string  { return strings.Join(*v.p, ",") }
-func (v choices) Type() string    { return "words" }
-func (v choices) Allowed() string { return oneOf(v.of) }
-func (v choices) takes() kind     { return kindList }
-func (v choices) clear()          { *v.p = nil }
-
 // prefixes are networks and addresses.
-type prefixes struct{ p *[]netip.Prefix }
+func prefixes(to *[]netip.Prefix) Value {
+	return list[netip.Prefix]{about{typ: "networks", allow: "a network such as 192.0.2.0/24 or an address", kind: kindList}, false, to, parsePrefix, netip.Prefix.String}
+}
 
-func (v prefixes) Set(s string) error {
+func parsePrefix(s string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(s); err == nil && !p.Addr().Is4In6() {
-		*v.p = append(*v.p, p.Masked())
-		return nil
+		return p.Masked(), true
 	}
-	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		*v.p = append(*v.p, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
-		return nil
-	}
-	return refused(v, s)
+	a, err := netip.ParseAddr(s)
+	return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), err == nil && a.Zone() == ""
 }
-func (v prefixes) String() string {
-	var all []string
-	for _, p := range *v.p {
-		all = append(all, p.String())
-	}
-	return strings.Join(all, ",")
-}
-func (v prefixes) Type() string    { return "networks" }
-func (v prefixes) Allowed() string { return "a network such as 192.0.2.0/24 or an address" }
-func (v prefixes) takes() kind     { return kindList }
-func (v prefixes) clear()          { *v.p = nil }
 
 // number is a whole number; 0 may stand for what zero says.
-type number struct {
-	p        *int
-	min, max int
-	zero     string
-}
-
-func (v number) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || (n < v.min || n > v.max) && (n != 0 || v.zero == "") {
-		return refused(v, s)
+func number(to *int, least, most int, zero string) Value {
+	allow := fmt.Sprintf("%d to %d", least, most)
+	if zero != "" {
+		allow += ", or 0 for " + zero
 	}
-	*v.p = n
-	return nil
+	return option[int]{about{"number", allow, kindInteger, "", true}, to, func(s string) (int, bool) {
+		n, err := strconv.Atoi(s)
+		return n, err == nil && (n >= least && n <= most || n == 0 && zero != "")
+	}, strconv.Itoa}
 }
-func (v number) String() string { return strconv.Itoa(*v.p) }
-func (v number) Type() string   { return "number" }
-func (v number) Allowed() string {
-	a := fmt.Sprintf("%d to %d", v.min, v.max)
-	if v.zero != "" {
-		a += ", or 0 for " + v.zero
-	}
-	return a
-}
-func (v number) takes() kind { return kindInteger }
 
 // mtu is a path MTU.
-type mtu struct{ p *int }
-
-var mtus = []string{"256", "512", "1024", "2048", "4096"}
-
-func (v mtu) Set(s string) error {
-	if s != "0" && !slices.Contains(mtus, s) {
-		return refused(v, s)
-	}
-	n, err := strconv.Atoi(s)
-	*v.p = n
-	return err
+func mtu(to *int) Value {
+	mtus := []string{"256", "512", "1024", "2048", "4096"}
+	return option[int]{about{"bytes", oneOf(mtus) + ", or 0 for the largest that the network carries", kindInteger, "", true}, to, func(s string) (int, bool) {
+		n, err := strconv.Atoi(s)
+		return n, err == nil && (s == "0" || slices.Contains(mtus, s))
+	}, strconv.Itoa}
 }
-func (v mtu) String() string  { return strconv.Itoa(*v.p) }
-func (v mtu) Type() string    { return "bytes" }
-func (v mtu) Allowed() string { return oneOf(mtus) + ", or 0 for the largest that the network carries" }
-func (v mtu) takes() kind     { return kindInteger }
 
 // switched is true or false.
-type switched struct{ p *bool }
+func switched(to *bool) Value {
+	return option[bool]{about{typ: "bool", allow: "true or false", kind: kindBoolean}, to, func(s string) (bool, bool) {
+		b, err := strconv.ParseBool(s)
+		return b, err == nil
+	}, strconv.FormatBool}
+}
 
-func (v switched) Set(s string) error {
-	b, err := strconv.ParseBool(s)
-	if err != nil {
-		return refused(v, s)
+// duration is a time that is not negative, and not longer than most unless that is 0.
+func duration(to *time.Duration, most time.Duration) Value {
+	a := about{typ: "duration", allow: "a duration such as 10s or 1m30s", usage: ", such as 10s"}
+	if most != 0 {
+		a = about{typ: "duration", allow: "a duration of 0s to " + most.String()}
 	}
-	*v.p = b
-	return nil
+	return option[time.Duration]{a, to, func(s string) (time.Duration, bool) {
+		d, err := time.ParseDuration(s)
+		return d, err == nil && d >= 0 && (most == 0 || d <= most)
+	}, time.Duration.String}
 }
-func (v switched) String() string   { return strconv.FormatBool(*v.p) }
-func (v switched) Type() string     { return "bool" }
-func (v switched) Allowed() string  { return "true or false" }
-func (v switched) takes() kind      { return kindBoolean }
-func (v switched) IsBoolFlag() bool { return true }
-
-// duration is a time that is not negative.
-type duration struct{ p *time.Duration }
-
-func (v duration) Set(s string) error {
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return refused(v, s)
-	}
-	*v.p = d
-	return nil
-}
-func (v duration) String() string  { return v.p.String() }
-func (v duration) Type() string    { return "duration" }
-func (v duration) Allowed() string { return "a duration such as 10s or 1m30s" }
-func (v duration) takes() kind     { return kindString }
-
-// moment is a duration that is at most max.
-type moment struct {
-	duration
-	max time.Duration
-}
-
-func (v moment) Set(s string) error {
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || d > v.max {
-		return refused(v, s)
-	}
-	*v.p = d
-	return nil
-}
-func (v moment) Allowed() string { return "a duration of 0s to " + v.max.String() }
 
 // size is a number of bytes.
-type size struct{ p *uint64 }
+func size(to *uint64) Value {
+	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "", true}, to, parseSize, Size}
+}
 
-var units = []struct {
+type unit struct {
 	suffix string
 	bytes  uint64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"", 1}}
+}
 
-func (v size) Set(s string) error {
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(s, u.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil || n > math.MaxInt64/u.bytes {
-			break
-		}
-		*v.p = n * u.bytes
-		return nil
-	}
-	return refused(v, s)
+var units = []unit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"", 1}}
+
+func parseSize(s string) (uint64, bool) {
+	i := slices.IndexFunc(units, func(u unit) bool { return strings.HasSuffix(s, u.suffix) })
+	n, err := strconv.ParseUint(strings.TrimSuffix(s, units[i].suffix), 10, 64)
+	return n * units[i].bytes, err == nil && n <= math.MaxInt64/units[i].bytes
 }
-func (v size) String() string { return Size(*v.p) }
-func (v size) Type() string   { return "bytes" }
-func (v size) Allowed() string {
-	return "a number of bytes, or one with KiB, MiB, GiB or TiB behind it"
-}
-func (v size) takes() kind { return kindSize }
 
 // Size writes a number of bytes as short as it can be without losing any.
 func Size(n uint64) string {
@@ -270,45 +217,29 @@ func Size(n uint64) string {
 }
 
 // mode is that of a file.
-type mode struct{ p *fs.FileMode }
-
-func (v mode) Set(s string) error {
-	n, err := strconv.ParseUint(s, 8, 32)
-	if err != nil || len(s) < 3 || fs.FileMode(n)&^0o777 != 0 || n&0o600 != 0o600 {
-		return refused(v, s)
-	}
-	*v.p = fs.FileMode(n)
-	return nil
+func mode(to *fs.FileMode) Value {
+	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" that lets its user in`, kindString, "", true}, to, func(s string) (fs.FileMode, bool) {
+		n, err := strconv.ParseUint(s, 8, 32)
+		return fs.FileMode(n), err == nil && len(s) >= 3 && fs.FileMode(n)&^0o777 == 0 && n&0o600 == 0o600
+	}, func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }}
 }
-func (v mode) String() string  { return fmt.Sprintf("%04o", uint32(*v.p)) }
-func (v mode) Type() string    { return "mode" }
-func (v mode) Allowed() string { return `an octal mode such as "0600" or "0660" that lets its user in` }
-func (v mode) takes() kind     { return kindString }
-
-// level is that of a log.
-type level struct{ p *slog.Level }
 
 // Levels are the names of what can be logged, least first.
 var Levels = []string{"debug", "info", "warn", "error"}
 
 // ParseLevel returns the level with a name of [Levels].
 func ParseLevel(name string) (l slog.Level, err error) {
-	err = level{&l}.Set(name)
+	err = level(&l).Set(name)
 	return l, err
 }
 
-func (v level) Set(s string) error {
-	i := slices.Index(Levels, s)
-	if i < 0 {
-		return refused(v, s)
-	}
-	*v.p = slog.LevelDebug + slog.Level(i)*(slog.LevelInfo-slog.LevelDebug)
-	return nil
+// level is that of a log.
+func level(to *slog.Level) Value {
+	return option[slog.Level]{about{"level", oneOf(Levels), kindString, ": " + oneOf(Levels), true}, to, func(s string) (slog.Level, bool) {
+		i := slices.Index(Levels, s)
+		return slog.LevelDebug + slog.Level(i)*(slog.LevelInfo-slog.LevelDebug), i >= 0
+	}, func(l slog.Level) string { return strings.ToLower(l.String()) }}
 }
-func (v level) String() string  { return strings.ToLower(v.p.String()) }
-func (v level) Type() string    { return "level" }
-func (v level) Allowed() string { return oneOf(Levels) }
-func (v level) takes() kind     { return kindString }
 
 // listenable is true for host:port with a number for a port.
 func listenable(s string) bool {
