@@ -6,24 +6,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
-
-// captures lies beside the repository where the project's shared files are at
-// hand; it is not part of the repository.
-const captures = "../../shared/captures"
 
 const rocePort = 4791
 
 func TestEveryPacketOfEveryCapture(t *testing.T) {
-	skipWithoutCaptures(t)
-	files, err := filepath.Glob(filepath.Join(captures, "*.pcap"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := rxetraffic.Unpack(t)
 	total := 0
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -42,29 +36,19 @@ func TestEveryPacketOfEveryCapture(t *testing.T) {
 		})
 	}
 	if total == 0 {
-		t.Errorf("no RoCE packet in %d files of %s", len(files), captures)
+		t.Errorf("no RoCE packet in %d files", len(files))
 	}
 }
 
 func TestGoldenPacketsStandInTheCaptures(t *testing.T) {
-	skipWithoutCaptures(t)
 	read := map[string]map[int][]byte{}
 	for _, g := range readGolden(t, "testdata/rxe.txt") {
 		if read[g.file] == nil {
-			read[g.file] = roceDatagrams(t, filepath.Join(captures, g.file))
+			read[g.file] = roceDatagrams(t, rxetraffic.Unpack(t, strings.TrimSuffix(g.file, ".pcap"))[0])
 		}
 		if !bytes.Equal(read[g.file][g.frame], g.ip) {
 			t.Errorf("%s frame %d is not the golden packet", g.file, g.frame)
 		}
-	}
-}
-
-func skipWithoutCaptures(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the captures are not here: no directory %s; testdata has a packet of each kind", captures)
-	} else if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -1,30 +1,15 @@
 package trace_test
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
-
-// captures lies beside the repository where the project's shared files are at hand; it is not part of the repository.
-const captures = "../../shared/captures"
-
-func captureFiles(t *testing.T) []string {
-	t.Helper()
-	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the captures are not here: no directory %s", captures)
-	}
-	files, err := filepath.Glob(filepath.Join(captures, "*.pcap"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no captures in %s: %v", captures, err)
-	}
-	return files
-}
 
 // readAll shows every packet of a capture and returns what was counted.
 func readAll(t testing.TB, r io.Reader, show func(*capture.Frame, *trace.Packet)) trace.Counts {
@@ -44,7 +29,7 @@ func readAll(t testing.TB, r io.Reader, show func(*capture.Frame, *trace.Packet)
 }
 
 func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
-	for _, path := range captureFiles(t) {
+	for _, path := range rxetraffic.Unpack(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			file, err := os.Open(path)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/race"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
@@ -55,10 +56,7 @@ func TestWhatTheCaptureItselfLeftOutIsNoFinding(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no captures: %v", err)
 	}
-	if _, err := os.Stat(captures); err == nil {
-		files = append(files, captureFiles(t)...)
-	}
-	for _, path := range files {
+	for _, path := range append(files, rxetraffic.Unpack(t)...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			whole := findingsFrom(t, path, 0)
 			step := 3

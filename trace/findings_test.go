@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// The captures in testdata are those of Linux rxe beside the repository, see testdata/README.md. What is asserted here was found
+// The captures in testdata are those of Linux rxe, see testdata/README.md. What is asserted here was found
 // in them by hand, in a list of PSNs that tshark made.
 
 // analysed is a capture of testdata: its packets by frame, its messages and flows.

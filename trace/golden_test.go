@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
@@ -85,7 +86,7 @@ func describeFlow(f *trace.Flow) string {
 }
 
 func TestTheAnalysisOfEveryCapture(t *testing.T) {
-	for _, path := range captureFiles(t) {
+	for _, path := range rxetraffic.Unpack(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".pcap")
 		t.Run(name, func(t *testing.T) {
 			got, golden := analysis(t, path), filepath.Join("testdata", "analysis", name+".txt")

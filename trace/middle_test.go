@@ -7,13 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // A capture that begins in the middle of its conversations shows less, but nothing that is not so.
 func TestACaptureThatBeginsAnywhereShowsNothingWrong(t *testing.T) {
-	for _, path := range captureFiles(t) {
+	for _, path := range rxetraffic.Unpack(t) {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
 			whole := findingsFrom(t, path, 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
@@ -145,7 +146,7 @@ func shark(t *testing.T, args ...string) []byte {
 }
 
 func TestEachFieldAgreesWithTshark(t *testing.T) {
-	for _, path := range captureFiles(t) {
+	for _, path := range rxetraffic.Unpack(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			args := []string{"-r", path, "-Y", "infiniband", "-T", "fields", "-E", "occurrence=f"}
 			for _, f := range sharkFields {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/bth/layers"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
 
 // filled is a packet of every field.
@@ -181,15 +181,9 @@ func TestADecodingLayerParserNeedsTheBTHAlone(t *testing.T) {
 	}
 }
 
-// captures lies beside the repository where the project's shared files are at hand.
-const captures = "../../../shared/captures"
-
 func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
-	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the captures are not here: no directory %s", captures)
-	}
-	for _, name := range []string{"rcops", "rping_big", "v6_write_bw_4096", "uc_pingpong", "ud_pingpong"} {
-		file, err := os.Open(filepath.Join(captures, name+".pcap"))
+	for _, path := range rxetraffic.Unpack(t, "rcops", "rping_big", "v6_write_bw_4096", "uc_pingpong", "ud_pingpong") {
+		file, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,11 +209,11 @@ func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
 				again(t, p, p.Layer(gplayers.LayerTypeUDP).LayerPayload())
 			}
 			if right, ok := layers.CheckICRC(p); !right || !ok || p.ErrorLayer() != nil {
-				t.Errorf("%s: right %v, known %v: %v", name, right, ok, p)
+				t.Errorf("%s: right %v, known %v: %v", path, right, ok, p)
 			}
 		}
 		if n == 0 {
-			t.Errorf("%s: no packets", name)
+			t.Errorf("%s: no packets", path)
 		}
 	}
 }

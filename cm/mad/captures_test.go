@@ -10,24 +10,14 @@ import (
 
 	"github.com/google/gopacket/pcapgo"
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
-
-// captures lies beside the repository where the project's shared files are at
-// hand; it is not part of the repository.
-const captures = "../../../shared/captures"
 
 // The golden messages are those of the captures, and all of them.
 func TestGoldenMessagesAreThoseOfTheCaptures(t *testing.T) {
-	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the captures are not here: no directory %s; testdata has all of their messages", captures)
-	}
-	files, err := filepath.Glob(filepath.Join(captures, "*.pcap"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]map[int][]byte{}
 	n := 0
-	for _, file := range files {
+	for _, file := range rxetraffic.Unpack(t) {
 		mads := madsOf(t, file)
 		found[filepath.Base(file)] = mads
 		n += len(mads)

@@ -1,27 +1,20 @@
 package filter_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
-// captures lies beside the repository where the project's shared files are at hand.
-const captures = "../../../shared/captures"
-
 // Expressions in Wireshark's words choose the frames that Wireshark chooses.
 func TestDisplayFiltersAgreeWithTshark(t *testing.T) {
-	if _, err := os.Stat(captures); errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the captures are not here: no directory %s", captures)
-	}
 	shark, err := exec.LookPath("tshark")
 	if err != nil {
 		t.Skip("tshark is not installed")
@@ -41,7 +34,7 @@ func TestDisplayFiltersAgreeWithTshark(t *testing.T) {
 		{"ud_pingpong", "infiniband.deth.q_key == 0x11111111 and udp.port == 4791 and infiniband.bth.psn == 8232531"},
 	} {
 		t.Run(tt.file+"/"+tt.text, func(t *testing.T) {
-			path := filepath.Join(captures, tt.file+".pcap")
+			path := rxetraffic.Unpack(t, tt.file)[0]
 			out, err := exec.Command(shark, "-r", path, "-Y", tt.text, "-T", "fields", "-e", "frame.number").Output()
 			if err != nil {
 				t.Fatal(err)

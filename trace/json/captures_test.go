@@ -7,28 +7,19 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/json"
 )
 
-// captures are those of the repository, and those beside it where the project's shared files are at hand.
-var captures = []string{"../testdata/*.pcap*", "../../../shared/captures/*.pcap"}
-
 func TestCapturesObeyTheSchema(t *testing.T) {
-	var files []string
-	for _, pattern := range captures {
-		some, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, some...)
-	}
-	if len(files) == 0 {
-		t.Fatalf("no captures in %q", captures)
+	files, err := filepath.Glob("../testdata/*.pcap*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no captures in testdata: %v", err)
 	}
 	s := schema(t)
-	for _, path := range files {
+	for _, path := range append(files, rxetraffic.Unpack(t)...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			file, err := os.Open(path)
 			if err != nil {

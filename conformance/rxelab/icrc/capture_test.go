@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/gopacket"
+	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
 
 // The captures in testdata: rxe-* are packets of a real rdma_rxe (ib_write_lat on Linux 6.1, ibv_rc_pingpong on 6.12); gorxe-*
@@ -79,13 +80,8 @@ func TestCheckAcceptsRealCaptures(t *testing.T) {
 
 var addrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
-// TestSharedCaptures runs where the captures of the project lie beside the repository.
-func TestSharedCaptures(t *testing.T) {
-	files, err := filepath.Glob("../../../../shared/captures/*.pcap")
-	if err != nil || len(files) == 0 {
-		t.Skip("no ../shared/captures beside the repository")
-	}
-	for _, f := range files {
+func TestEveryICRCOfLinuxIsRight(t *testing.T) {
+	for _, f := range rxetraffic.Unpack(t) {
 		t.Run(filepath.Base(f), func(t *testing.T) {
 			b, err := os.ReadFile(f)
 			if err != nil {
