@@ -104,7 +104,7 @@ cover: ## branches of transport, qp and cm that their tests take
 	done
 
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
-	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs transport qp cm cm/mad
+	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

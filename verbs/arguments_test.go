@@ -9,19 +9,20 @@ import (
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/transport"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // nilErr is called with what a call returned besides its error.
 func nilErr[T any](_ T, err error) error { return err }
 
 func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
-	links := pipeLinks(t)
-	n, other := openNode(t, links[0], 64), openNode(t, links[1], 64)
-	conn, _ := connectByCM(t, n, other)
-	c := newClient(t, n.dev, verbs.ContextLimits{})
-	own := newClient(t, n.dev, verbs.ContextLimits{})
-	l := n.listenAt(verbs.PortSpaceTCP, 0)
-	qp, err := c.pd.CreateQP(verbs.QPInitAttr{SendCQ: c.cq, Cap: testCap})
+	links := verbstest.PipeLinks(t)
+	n, other := verbstest.Open(t, links[0], 64), verbstest.Open(t, links[1], 64)
+	conn, _ := verbstest.ConnectByCM(t, n, other)
+	c := newClient(t, n.Device, verbs.ContextLimits{})
+	own := newClient(t, n.Device, verbs.ContextLimits{})
+	l := n.ListenAt(verbs.PortSpaceTCP, 0)
+	qp, err := c.pd.CreateQP(verbs.QPInitAttr{SendCQ: c.cq, Cap: verbstest.Cap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 		return qp.PostSend(&verbs.SendWR{Opcode: verbs.WRBindMW, Bind: w2.Bind(m, 0, 8, verbs.RemoteRead)})
 	}
 	var none context.Context // of calls that get no context
-	wc, param, at := make([]verbs.WC, 1), verbs.DefaultConnParam(), other.at(7)
+	wc, param, at := make([]verbs.WC, 1), verbs.DefaultConnParam(), other.At(7)
 	for _, test := range []struct {
 		name string
 		call func() error
@@ -44,18 +45,18 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 	}{
 		{"Wait", func() error { return nilErr(c.cq.Wait(none, wc)) }, "context is nil"},
 		{"CompChannel.Wait", func() error { return nilErr(c.channel.Wait(none)) }, "context is nil"},
-		{"Event", func() error { return nilErr(n.dev.Event(none)) }, "context is nil"},
+		{"Event", func() error { return nilErr(n.Device.Event(none)) }, "context is nil"},
 		{"Next", func() error { return nilErr(l.Next(none)) }, "context is nil"},
-		{"Drain", func() error { return n.dev.Drain(none) }, "context is nil"},
-		{"Dial without a context", func() error { return nilErr(n.dev.Dial(none, at, qp, param)) }, "context is nil"},
+		{"Drain", func() error { return n.Device.Drain(none) }, "context is nil"},
+		{"Dial without a context", func() error { return nilErr(n.Device.Dial(none, at, qp, param)) }, "context is nil"},
 		{"DialUD", func() error { return nilErr(c.pd.DialUD(none, at, nil)) }, "context is nil"},
 		{"Disconnect", func() error { return conn.Disconnect(none) }, "context is nil"},
 		{"KeepAlive", func() error { return conn.KeepAlive(none, time.Second) }, "context is nil"},
 		{"KeepAlive every 0 s", func() error { return conn.KeepAlive(t.Context(), 0) }, "above 0"},
 		{"KeepAlive every -1 s", func() error { return conn.KeepAlive(t.Context(), -time.Second) }, "above 0"},
 
-		{"Dial without a queue pair", func() error { return nilErr(n.dev.Dial(t.Context(), at, nil, param)) }, "queue pair is nil"},
-		{"Dial of a zero queue pair", func() error { return nilErr(n.dev.Dial(t.Context(), at, new(verbs.QP), param)) }, "PD.CreateQP"},
+		{"Dial without a queue pair", func() error { return nilErr(n.Device.Dial(t.Context(), at, nil, param)) }, "queue pair is nil"},
+		{"Dial of a zero queue pair", func() error { return nilErr(n.Device.Dial(t.Context(), at, new(verbs.QP), param)) }, "PD.CreateQP"},
 		{"PostSend", func() error { return qp.PostSend(nil) }, "work request is nil"},
 		{"QP.PostRecv", func() error { return qp.PostRecv(nil) }, "work request is nil"},
 		{"SRQ.PostRecv", func() error { return c.srq.PostRecv(nil) }, "work request is nil"},
@@ -75,18 +76,18 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 		{"Bind to a zero region", func() error { return bind(new(verbs.MR)) }, "no region given"},
 		{"Open with a link", func() error { return nilErr(verbs.Open(verbs.Config{Links: []packet.Link{nil}})) }, "number 0 is nil"},
 		{"Open with Wrap", func() error {
-			cfg := pipeLinks(t)[0]
+			cfg := verbstest.PipeLinks(t)[0]
 			cfg.Wrap = func(packet.Link) packet.Link { return nil }
 			return nilErr(verbs.Open(cfg))
 		}, "Wrap returned nil for the link on 192.0.2.1"},
 	} {
-		t.Run(test.name, func(t *testing.T) { mustFail(t, test.call(), test.want) })
+		t.Run(test.name, func(t *testing.T) { verbstest.MustFail(t, test.call(), test.want) })
 	}
 	if err := conn.Err(); err != nil {
 		t.Errorf("the connection ended: %v", err)
 	}
 	// No lock is held: the objects still work, and end.
-	if got := own.writes(t); got != verbs.WCSuccess {
+	if got := own.Writes(t); got != verbs.WCSuccess {
 		t.Errorf("another client's WRITE: %v", got)
 	}
 	for _, client := range []*client{c, own} {
@@ -97,7 +98,7 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 }
 
 // writes connects a queue pair to itself, sends a WRITE and returns its status.
-func (c *client) writes(t *testing.T) verbs.WCStatus {
+func (c *client) Writes(t *testing.T) verbs.WCStatus {
 	t.Helper()
 	if err := c.qp.Connect(c.info, c.info, verbs.DefaultConnAttr()); err != nil {
 		t.Fatal(err)
@@ -106,34 +107,34 @@ func (c *client) writes(t *testing.T) verbs.WCStatus {
 }
 
 func TestAcceptRefusesNilAndTheRequestStays(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 64)
-	a.qp, _ = a.newQP()
-	b.qp, _ = b.newQP()
-	l := b.listenAt(verbs.PortSpaceTCP, 7)
-	dialed := a.dial(t.Context(), b.at(7), verbs.DefaultConnParam())
-	r := b.next(l)
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 64)
+	a.QP, _ = a.NewQP()
+	b.QP, _ = b.NewQP()
+	l := b.ListenAt(verbs.PortSpaceTCP, 7)
+	dialed := a.Dial(t.Context(), b.At(7), verbs.DefaultConnParam())
+	r := b.Next(l)
 	var none context.Context
-	mustFail(t, nilErr(r.Accept(none, b.qp, verbs.DefaultConnParam())), "context is nil")
-	mustFail(t, nilErr(r.Accept(t.Context(), nil, verbs.DefaultConnParam())), "queue pair is nil")
-	mustFail(t, nilErr(r.Accept(t.Context(), a.qp, verbs.DefaultConnParam())), "another device")
-	if _, err := r.Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err != nil {
+	verbstest.MustFail(t, nilErr(r.Accept(none, b.QP, verbs.DefaultConnParam())), "context is nil")
+	verbstest.MustFail(t, nilErr(r.Accept(t.Context(), nil, verbs.DefaultConnParam())), "queue pair is nil")
+	verbstest.MustFail(t, nilErr(r.Accept(t.Context(), a.QP, verbs.DefaultConnParam())), "another device")
+	if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err != nil {
 		t.Error(err)
 	}
-	if d := <-dialed; d.err != nil {
-		t.Error(d.err)
+	if d := <-dialed; d.Err != nil {
+		t.Error(d.Err)
 	}
 }
 
 func TestAcceptUDRefusesNilAndTheRequestStays(t *testing.T) {
-	links := pipeLinks(t)
-	a, b := openNode(t, links[0], 64), openNode(t, links[1], 64)
-	l := b.listenAt(verbs.PortSpaceUDP, 7)
+	links := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, links[0], 64), verbstest.Open(t, links[1], 64)
+	l := b.ListenAt(verbs.PortSpaceUDP, 7)
 	dialed := make(chan error, 1)
-	go func() { dialed <- nilErr(a.pd.DialUD(t.Context(), b.at(7), nil)) }()
-	r := b.next(l)
-	mustFail(t, r.AcceptUD(nil, nil), "queue pair is nil")
-	mustFail(t, r.AcceptUD(a.datagrams(1), nil), "another device")
-	if err := r.AcceptUD(b.datagrams(1), nil); err != nil {
+	go func() { dialed <- nilErr(a.PD.DialUD(t.Context(), b.At(7), nil)) }()
+	r := b.Next(l)
+	verbstest.MustFail(t, r.AcceptUD(nil, nil), "queue pair is nil")
+	verbstest.MustFail(t, r.AcceptUD(a.Datagrams(1), nil), "another device")
+	if err := r.AcceptUD(b.Datagrams(1), nil); err != nil {
 		t.Error(err)
 	}
 	if err := <-dialed; err != nil {
@@ -142,17 +143,17 @@ func TestAcceptUDRefusesNilAndTheRequestStays(t *testing.T) {
 }
 
 func TestPostTakesTheWorkRequestsBeforeANilOne(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 64)
-	write := a.oneSided(verbs.WRWrite, b, 8)
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 64)
+	write := a.OneSided(verbs.WRWrite, b, 8)
 	for _, test := range []struct {
 		name string
 		post func() error
 		want int
 	}{
-		{"PostSend", func() error { return a.qp.PostSend(write, write, nil, write) }, 2},
-		{"PostRecv", func() error { return b.qp.PostRecv(&verbs.RecvWR{}, nil) }, 1},
+		{"PostSend", func() error { return a.QP.PostSend(write, write, nil, write) }, 2},
+		{"PostRecv", func() error { return b.QP.PostRecv(&verbs.RecvWR{}, nil) }, 1},
 		// What the queue refuses goes before what comes later.
-		{"one that is refused", func() error { return a.qp.PostSend(write, &verbs.SendWR{Opcode: 99}, nil) }, 1},
+		{"one that is refused", func() error { return a.QP.PostSend(write, &verbs.SendWR{Opcode: 99}, nil) }, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var refused *verbs.PostError
@@ -161,14 +162,14 @@ func TestPostTakesTheWorkRequestsBeforeANilOne(t *testing.T) {
 			}
 		})
 	}
-	a.wait(3, make([]verbs.WC, 3))
+	a.Wait(3, make([]verbs.WC, 3))
 }
 
 func TestNilCongestionControlIsTheDefaultOne(t *testing.T) {
-	links := pipeLinks(t)
+	links := verbstest.PipeLinks(t)
 	for i := range links {
 		links[i].Transport.Congestion = func() transport.Congestion { return nil }
 	}
-	a, b := connectedNodes(t, links, 64)
-	a.ends(a.oneSided(verbs.WRWrite, b, 8), verbs.WCSuccess)
+	a, b := verbstest.Connected(t, links, 64)
+	a.Ends(a.OneSided(verbs.WRWrite, b, 8), verbs.WCSuccess)
 }

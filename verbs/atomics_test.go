@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // farMemory is memory that is reached by calls only. Between two calls it lets others go first.
@@ -54,29 +55,29 @@ func linksSideBySide(t testing.TB, links int) (cfg [2]verbs.Config) {
 
 // adder is a queue pair that adds to a word of the peer.
 type adder struct {
-	node *testNode
+	node *verbstest.Node
 	qp   *verbs.QP
 	cq   *verbs.CQ
 	sge  verbs.SGE
 }
 
 // newAdder connects a queue pair from a link of one node with one of the other, which allows atomics.
-func newAdder(t testing.TB, nodes [2]*testNode, i, link int) *adder {
+func newAdder(t testing.TB, nodes [2]*verbstest.Node, i, link int) *adder {
 	t.Helper()
-	a := &adder{node: nodes[0], sge: nodes[0].mr.SGE(8*i, 8)}
+	a := &adder{node: nodes[0], sge: nodes[0].MR.SGE(8*i, 8)}
 	attr := verbs.DefaultConnAttr()
 	attr.Access |= verbs.RemoteAtomic
 	var qps [2]*verbs.QP
 	var infos [2]verbs.ConnInfo
 	for k, n := range nodes {
-		cq, err := n.dev.CreateCQ(64)
+		cq, err := n.Device.CreateCQ(64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if k == 0 {
 			a.cq = cq
 		}
-		if qps[k], err = n.pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: testCap}); err != nil {
+		if qps[k], err = n.PD.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbstest.Cap}); err != nil {
 			t.Fatal(err)
 		}
 		if infos[k], err = qps[k].Local(link, 0); err != nil {
@@ -146,15 +147,15 @@ func TestAtomicsOfAllShardsAddUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clear(buf)
 			cfg := linksSideBySide(t, links)
-			var nodes [2]*testNode
+			var nodes [2]*verbstest.Node
 			for i := range nodes {
 				cfg[i].Shards = 4
-				nodes[i] = openNode(t, cfg[i], 8*queuePairs)
+				nodes[i] = verbstest.Open(t, cfg[i], 8*queuePairs)
 			}
 			var regions [2]*verbs.MR
 			for i := range regions {
 				var err error
-				if regions[i], err = mem.register(nodes[1].pd); err != nil {
+				if regions[i], err = mem.register(nodes[1].PD); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // BenchmarkConnect makes a connection with new queue pairs at both ends, and ends it: from Dial to
 // the answer to Disconnect, some at a time, over UDP sockets.
 func BenchmarkConnect(b *testing.B) {
-	cfg := udpDevices(b)
-	client, server := openNode(b, cfg[0], 64), openNode(b, cfg[1], 64)
-	l := server.listenAt(verbs.PortSpaceTCP, 0)
-	to := server.at(l.Addr().Port())
+	cfg := verbstest.UDPDevices(b)
+	client, server := verbstest.Open(b, cfg[0], 64), verbstest.Open(b, cfg[1], 64)
+	l := server.ListenAt(verbs.PortSpaceTCP, 0)
+	to := server.At(l.Addr().Port())
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -26,7 +27,7 @@ func BenchmarkConnect(b *testing.B) {
 				return
 			}
 			serving.Go(func() {
-				q, _ := server.newQP()
+				q, _ := server.NewQP()
 				defer q.Close()
 				if c, err := r.Accept(ctx, q, verbs.DefaultConnParam()); err == nil {
 					<-c.Done()
@@ -45,8 +46,8 @@ func BenchmarkConnect(b *testing.B) {
 	for range atATime {
 		dialing.Go(func() {
 			for left.Add(-1) >= 0 {
-				q, _ := client.newQP()
-				c, err := client.dev.Dial(ctx, to, q, verbs.DefaultConnParam())
+				q, _ := client.NewQP()
+				c, err := client.Device.Dial(ctx, to, q, verbs.DefaultConnParam())
 				if err == nil {
 					err = c.Disconnect(ctx)
 				}

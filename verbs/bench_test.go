@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // depth is how many messages the bandwidth benchmarks keep outstanding.
@@ -22,20 +23,20 @@ func BenchmarkBandwidth(b *testing.B) {
 }
 
 func bandwidth(b *testing.B, op verbs.WROpcode, size int) {
-	x, y := connectedNodes(b, udpDevices(b), max(size, 4096))
+	x, y := verbstest.Connected(b, verbstest.UDPDevices(b), max(size, 4096))
 	var wrs [depth]*verbs.SendWR
 	var recvs [depth]*verbs.RecvWR
 	for i := range depth {
-		wrs[i] = x.oneSided(op, y, size)
-		recvs[i] = &verbs.RecvWR{SGList: []verbs.SGE{y.mr.SGE(0, size)}}
+		wrs[i] = x.OneSided(op, y, size)
+		recvs[i] = &verbs.RecvWR{SGList: []verbs.SGE{y.MR.SGE(0, size)}}
 	}
 	post := func(n int) {
 		if op == verbs.WRSend {
-			if err := y.qp.PostRecv(recvs[:n]...); err != nil {
+			if err := y.QP.PostRecv(recvs[:n]...); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := x.qp.PostSend(wrs[:n]...); err != nil {
+		if err := x.QP.PostSend(wrs[:n]...); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -50,7 +51,7 @@ func bandwidth(b *testing.B, op verbs.WROpcode, size int) {
 			outstanding += n
 			posted += n
 		}
-		n, err := x.cq.Wait(b.Context(), wc[:])
+		n, err := x.CQ.Wait(b.Context(), wc[:])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -59,13 +60,13 @@ func bandwidth(b *testing.B, op verbs.WROpcode, size int) {
 				b.Fatal(wc[i].Status)
 			}
 		}
-		y.cq.Poll(rwc[:])
+		y.CQ.Poll(rwc[:])
 		outstanding -= n
 		done += n
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-	b.ReportMetric(float64(x.qp.Counters().Retransmitted)/float64(b.N), "resent/op")
+	b.ReportMetric(float64(x.QP.Counters().Retransmitted)/float64(b.N), "resent/op")
 }
 
 // BenchmarkLatency is what ib_write_lat measures, here with a sleeping receiver: one
@@ -73,23 +74,23 @@ func bandwidth(b *testing.B, op verbs.WROpcode, size int) {
 func BenchmarkLatency(b *testing.B) {
 	for _, size := range []int{2, 4096} {
 		b.Run(fmt.Sprintf("SEND/%d", size), func(b *testing.B) {
-			x, y := connectedNodes(b, udpDevices(b), 4096)
+			x, y := verbstest.Connected(b, verbstest.UDPDevices(b), 4096)
 			echo := make(chan struct{})
-			wrs := [2]*verbs.SendWR{x.oneSided(verbs.WRSend, y, size), y.oneSided(verbs.WRSend, x, size)}
+			wrs := [2]*verbs.SendWR{x.OneSided(verbs.WRSend, y, size), y.OneSided(verbs.WRSend, x, size)}
 			recvs := [2]*verbs.RecvWR{{SGList: wrs[0].SGList}, {SGList: wrs[1].SGList}}
-			turn := func(n *testNode, i int, first bool) {
+			turn := func(n *verbstest.Node, i int, first bool) {
 				var wc [1]verbs.WC
-				if err := n.qp.PostRecv(recvs[i]); err != nil {
+				if err := n.QP.PostRecv(recvs[i]); err != nil {
 					b.Error(err)
 				}
 				if first {
-					if err := n.qp.PostSend(wrs[i]); err != nil {
+					if err := n.QP.PostSend(wrs[i]); err != nil {
 						b.Error(err)
 					}
 				}
-				n.wait(1, wc[:])
+				n.Wait(1, wc[:])
 				if !first {
-					if err := n.qp.PostSend(wrs[i]); err != nil {
+					if err := n.QP.PostSend(wrs[i]); err != nil {
 						b.Error(err)
 					}
 				}
@@ -116,21 +117,21 @@ func BenchmarkLatency(b *testing.B) {
 // BenchmarkPostOneByOne is bandwidth of 64-byte WRITEs for a program that posts them one at
 // a time: the device coalesces what is posted while it sends.
 func BenchmarkPostOneByOne(b *testing.B) {
-	x, y := connectedNodes(b, udpDevices(b), 4096)
-	wr := x.oneSided(verbs.WRWrite, y, 64)
+	x, y := verbstest.Connected(b, verbstest.UDPDevices(b), 4096)
+	wr := x.OneSided(verbs.WRWrite, y, 64)
 	var wc [depth]verbs.WC
 	outstanding, posted := 0, 0
 	b.ReportAllocs()
 	b.ResetTimer()
 	for done := 0; done < b.N; {
 		for outstanding < 2*depth && posted < b.N {
-			if err := x.qp.PostSend(wr); err != nil {
+			if err := x.QP.PostSend(wr); err != nil {
 				b.Fatal(err)
 			}
 			outstanding++
 			posted++
 		}
-		n, err := x.cq.Wait(b.Context(), wc[:])
+		n, err := x.CQ.Wait(b.Context(), wc[:])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func BenchmarkPostOneByOne(b *testing.B) {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-	c := x.dev.Counters()
+	c := x.Device.Counters()
 	b.ReportMetric(float64(c["tx_packets"])/float64(c["link_tx_calls"]), "packets/call")
 }
 
@@ -148,18 +149,18 @@ func BenchmarkPostOneByOne(b *testing.B) {
 func BenchmarkManyQPs(b *testing.B) {
 	for _, count := range []int{1, 100, 1000, 10_000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
-			cfg := pipeLinks(b)
-			x, y := openNode(b, cfg[0], 4096), openNode(b, cfg[1], 4096)
+			cfg := verbstest.PipeLinks(b)
+			x, y := verbstest.Open(b, cfg[0], 4096), verbstest.Open(b, cfg[1], 4096)
 			before := heap()
 			qps := make([]*verbs.QP, count)
 			peers := make([]*verbs.QP, count)
 			for i := range qps {
 				var xi, yi verbs.ConnInfo
-				qps[i], xi = x.newQP()
-				peers[i], yi = y.newQP()
-				connectQPs(b, qps[i], peers[i], xi, yi)
+				qps[i], xi = x.NewQP()
+				peers[i], yi = y.NewQP()
+				verbstest.ConnectQPs(b, qps[i], peers[i], xi, yi)
 			}
-			wr := x.oneSided(verbs.WRWrite, y, 64)
+			wr := x.OneSided(verbs.WRWrite, y, 64)
 			var wc [depth]verbs.WC
 			next, outstanding := 0, 0
 			step := func() {
@@ -169,7 +170,7 @@ func BenchmarkManyQPs(b *testing.B) {
 					}
 					next++
 				}
-				x.wait(1, wc[:1])
+				x.Wait(1, wc[:1])
 				outstanding--
 			}
 			for range 2*count + depth {
@@ -181,7 +182,7 @@ func BenchmarkManyQPs(b *testing.B) {
 				step()
 			}
 			b.StopTimer()
-			x.wait(outstanding, wc[:])
+			x.Wait(outstanding, wc[:])
 			b.ReportMetric(float64(heap()-before)/float64(2*count), "B/QP")
 			runtime.KeepAlive(peers)
 		})

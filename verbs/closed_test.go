@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestListenAfterTheDeviceIsClosedIsRefused(t *testing.T) {
@@ -21,7 +22,7 @@ func TestListenAfterTheDeviceIsClosedIsRefused(t *testing.T) {
 		{"the connection manager never ran", false, netip.AddrPort{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cfg := pipeLinks(t)[0]
+			cfg := verbstest.PipeLinks(t)[0]
 			cfg.ConnManager = test.ran
 			dev, err := verbs.Open(cfg)
 			if err != nil {
@@ -46,7 +47,7 @@ func TestAddressHandlesAreRefusedOnceClosed(t *testing.T) {
 		{"device", func(c *client) error { return c.ctx.Device().Close() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dev := openNode(t, pipeLinks(t)[0], 64).dev
+			dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64).Device
 			c := newClient(t, dev, verbs.ContextLimits{})
 			to := verbs.AddressVector{DGID: c.info.GID}
 			if _, err := c.pd.CreateAH(to); err != nil {

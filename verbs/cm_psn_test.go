@@ -8,6 +8,7 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // psns are the PSNs that an end's messages name and that its first request has.
@@ -15,7 +16,7 @@ type psns struct{ named, used verbs.PSN }
 
 // The PSN in a REQ or a REP is that with which its receiver begins; so rxe has it.
 func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
-	cfg := pipeLinks(t)
+	cfg := verbstest.PipeLinks(t)
 	var mu sync.Mutex
 	var seen [2]psns
 	for i := range cfg {
@@ -40,13 +41,13 @@ func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
 			})
 		}
 	}
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	connectByCM(t, a, b)
-	for _, n := range [][2]*testNode{{a, b}, {b, a}} {
-		if err := n[0].qp.PostSend(n[0].oneSided(verbs.WRWrite, n[1], 64)); err != nil {
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	verbstest.ConnectByCM(t, a, b)
+	for _, n := range [][2]*verbstest.Node{{a, b}, {b, a}} {
+		if err := n[0].QP.PostSend(n[0].OneSided(verbs.WRWrite, n[1], 64)); err != nil {
 			t.Fatal(err)
 		}
-		n[0].wait(1, make([]verbs.WC, 1))
+		n[0].Wait(1, make([]verbs.WC, 1))
 	}
 	mu.Lock()
 	defer mu.Unlock()

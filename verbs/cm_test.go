@@ -15,104 +15,46 @@ import (
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
-
-// listenAt makes a listener of n on the port.
-func (n *testNode) listenAt(ps verbs.PortSpace, port uint16) *verbs.Listener {
-	n.Helper()
-	l, err := n.dev.Listen(ps, netip.AddrPortFrom(netip.Addr{}, port), 0)
-	if err != nil {
-		n.Fatal(err)
-	}
-	n.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			n.Error(err)
-		}
-	})
-	return l
-}
-
-func (n *testNode) at(port uint16) netip.AddrPort {
-	return netip.AddrPortFrom(n.dev.GIDs()[0].Addr, port)
-}
-
-// dialed is what Dial returns, in a goroutine of its own.
-type dialed struct {
-	conn *verbs.Conn
-	err  error
-}
-
-func (n *testNode) dial(ctx context.Context, to netip.AddrPort, p verbs.ConnParam) <-chan dialed {
-	out := make(chan dialed, 1)
-	go func() {
-		c, err := n.dev.Dial(ctx, to, n.qp, p)
-		out <- dialed{c, err}
-	}()
-	return out
-}
-
-func (n *testNode) next(l *verbs.Listener) *verbs.ConnRequest {
-	n.Helper()
-	r, err := l.Next(n.Context())
-	if err != nil {
-		n.Fatal(err)
-	}
-	return r
-}
-
-// connectByCM connects the queue pairs of two nodes by rdma_cm.
-func connectByCM(t testing.TB, a, b *testNode) (atA, atB *verbs.Conn) {
-	t.Helper()
-	l := b.listenAt(verbs.PortSpaceTCP, 0)
-	out := a.dial(t.Context(), b.at(l.Addr().Port()), verbs.DefaultConnParam())
-	atB, err := b.next(l).Accept(t.Context(), b.qp, verbs.DefaultConnParam())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := <-out
-	if d.err != nil {
-		t.Fatal(d.err)
-	}
-	return d.conn, atB
-}
 
 // overLinks runs a test over links in memory and over sockets.
 func overLinks(t *testing.T, test func(t *testing.T, cfg [2]verbs.Config)) {
-	t.Run("pipe", func(t *testing.T) { test(t, pipeLinks(t)) })
-	t.Run("udp", func(t *testing.T) { test(t, udpDevices(t)) })
+	t.Run("pipe", func(t *testing.T) { test(t, verbstest.PipeLinks(t)) })
+	t.Run("udp", func(t *testing.T) { test(t, verbstest.UDPDevices(t)) })
 }
 
 func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 	overLinks(t, func(t *testing.T, cfg [2]verbs.Config) {
-		a, b := openNode(t, cfg[0], 8192), openNode(t, cfg[1], 8192)
-		l := b.listenAt(verbs.PortSpaceTCP, 7174)
+		a, b := verbstest.Open(t, cfg[0], 8192), verbstest.Open(t, cfg[1], 8192)
+		l := b.ListenAt(verbs.PortSpaceTCP, 7174)
 		p := verbs.DefaultConnParam()
 		p.PrivateData = []byte("from the client")
 		p.MaxRdAtomic, p.MaxDestRdAtomic = 3, 9
-		out := a.dial(t.Context(), b.at(7174), p)
+		out := a.Dial(t.Context(), b.At(7174), p)
 
-		r := b.next(l)
+		r := b.Next(l)
 		if got := r.PrivateData(); len(got) != verbs.DialPrivateLen || !bytes.HasPrefix(got, []byte("from the client\x00")) {
 			t.Errorf("private data of the request: %q", got)
 		}
 		if want := r.Peer(); want.MaxRdAtomic != 3 || want.MaxDestRdAtomic != 9 || want.PathMTU != 4096 || want.RetryCnt != 7 {
 			t.Errorf("the peer asks for %+v", want)
 		}
-		if r.Local() != b.at(7174) || r.Remote().Addr() != a.dev.GIDs()[0].Addr {
+		if r.Local() != b.At(7174) || r.Remote().Addr() != a.Device.GIDs()[0].Addr {
 			t.Errorf("from %v to %v", r.Remote(), r.Local())
 		}
 		q := verbs.DefaultConnParam()
 		q.PrivateData = bytes.Repeat([]byte{7}, verbs.AcceptPrivateLen)
 		q.MaxRdAtomic, q.MaxDestRdAtomic = 16, 2
-		atB, err := r.Accept(t.Context(), b.qp, q)
+		atB, err := r.Accept(t.Context(), b.QP, q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := <-out
-		if d.err != nil {
-			t.Fatal(d.err)
+		if d.Err != nil {
+			t.Fatal(d.Err)
 		}
-		atA := d.conn
+		atA := d.Conn
 		if !bytes.Equal(atA.PrivateData(), q.PrivateData) {
 			t.Errorf("private data of the answer: %x", atA.PrivateData())
 		}
@@ -122,18 +64,18 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 		if got := atB.Attr(); got.MaxRdAtomic != 9 || got.MaxDestRdAtomic != 2 {
 			t.Errorf("the server may have %d READs outstanding and takes %d", got.MaxRdAtomic, got.MaxDestRdAtomic)
 		}
-		if atA.Remote() != r.Local() || atA.Local() != r.Remote() || atB.Local() != r.Local() || atA.QP() != a.qp {
+		if atA.Remote() != r.Local() || atA.Local() != r.Remote() || atB.Local() != r.Local() || atA.QP() != a.QP {
 			t.Errorf("ends: %v %v, %v %v", atA.Local(), atA.Remote(), atB.Local(), atB.Remote())
 		}
 
-		copy(a.buf, "hello")
-		if err := a.qp.PostSend(a.oneSided(verbs.WRWrite, b, 8192)); err != nil {
+		copy(a.Buf, "hello")
+		if err := a.QP.PostSend(a.OneSided(verbs.WRWrite, b, 8192)); err != nil {
 			t.Fatal(err)
 		}
-		a.wait(1, make([]verbs.WC, 1))
-		b.fence()
-		if !bytes.HasPrefix(b.buf, []byte("hello")) {
-			t.Errorf("the server has %q", b.buf[:5])
+		a.Wait(1, make([]verbs.WC, 1))
+		b.Fence()
+		if !bytes.HasPrefix(b.Buf, []byte("hello")) {
+			t.Errorf("the server has %q", b.Buf[:5])
 		}
 
 		if err := atA.Disconnect(t.Context()); err != nil {
@@ -143,8 +85,8 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 		if atA.Err() != nil || !errors.Is(atB.Err(), verbs.ErrDisconnected) {
 			t.Errorf("ended with %v and %v", atA.Err(), atB.Err())
 		}
-		if a.qp.State() != verbs.ERR || b.qp.State() != verbs.ERR {
-			t.Errorf("queue pairs in %v and %v", a.qp.State(), b.qp.State())
+		if a.QP.State() != verbs.ERR || b.QP.State() != verbs.ERR {
+			t.Errorf("queue pairs in %v and %v", a.QP.State(), b.QP.State())
 		}
 		if err := atB.Disconnect(t.Context()); err != nil {
 			t.Error(err)
@@ -154,10 +96,10 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 
 func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 	overLinks(t, func(t *testing.T, cfg [2]verbs.Config) {
-		a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
-		l := b.listenAt(verbs.PortSpaceTCP, 1)
-		out := a.dial(t.Context(), b.at(1), verbs.DefaultConnParam())
-		r := b.next(l)
+		a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
+		l := b.ListenAt(verbs.PortSpaceTCP, 1)
+		out := a.Dial(t.Context(), b.At(1), verbs.DefaultConnParam())
+		r := b.Next(l)
 		if err := r.Reject(make([]byte, verbs.RejectPrivateLen+1)); err == nil {
 			t.Error("private data of 149 bytes was taken")
 		}
@@ -165,13 +107,13 @@ func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rej *verbs.RejectError
-		if d := <-out; !errors.As(d.err, &rej) || rej.Reason != mad.RejectConsumerDefined || !bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
-			t.Errorf("Dial = %v", d.err)
+		if d := <-out; !errors.As(d.Err, &rej) || rej.Reason != mad.RejectConsumerDefined || !bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
+			t.Errorf("Dial = %v", d.Err)
 		}
 		if err := r.Reject(nil); err == nil {
 			t.Error("a request was rejected twice")
 		}
-		if _, err := r.Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err == nil {
+		if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil {
 			t.Error("a rejected request was accepted")
 		}
 	})
@@ -179,23 +121,23 @@ func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 
 func TestARequestThatIsLeftWithoutAnAnswerComesAgain(t *testing.T) {
 	overLinks(t, func(t *testing.T, cfg [2]verbs.Config) {
-		a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
-		l := b.listenAt(verbs.PortSpaceTCP, 1)
-		out := a.dial(t.Context(), b.at(1), verbs.DefaultConnParam())
-		r := b.next(l)
+		a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
+		l := b.ListenAt(verbs.PortSpaceTCP, 1)
+		out := a.Dial(t.Context(), b.At(1), verbs.DefaultConnParam())
+		r := b.Next(l)
 		if err := r.Ignore(); err != nil {
 			t.Fatal(err)
 		}
 		if r.Ignore() == nil || r.Reject(nil) == nil {
 			t.Error("a request that was left without an answer is answered")
 		}
-		if _, err := b.next(l).Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err != nil {
+		if _, err := b.Next(l).Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err != nil {
 			t.Fatal(err)
 		}
-		if d := <-out; d.err != nil {
-			t.Errorf("Dial = %v", d.err)
+		if d := <-out; d.Err != nil {
+			t.Errorf("Dial = %v", d.Err)
 		}
-		if n := b.dev.Counters()["cm_ignored"]; n != 1 {
+		if n := b.Device.Counters()["cm_ignored"]; n != 1 {
 			t.Errorf("%d requests are counted as ignored, want 1", n)
 		}
 	})
@@ -203,27 +145,27 @@ func TestARequestThatIsLeftWithoutAnAnswerComesAgain(t *testing.T) {
 
 // The program gives up while the RTU is on its way: whichever comes first, nothing stays established.
 func TestAnAcceptThatIsGivenUpLeavesNoConnection(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
-	l := b.listenAt(verbs.PortSpaceTCP, 1)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
+	l := b.ListenAt(verbs.PortSpaceTCP, 1)
 	for i := range 100 {
-		a.qp, _ = a.newQP()
-		b.qp, _ = b.newQP()
-		out := a.dial(t.Context(), b.at(1), verbs.DefaultConnParam())
-		r := b.next(l)
+		a.QP, _ = a.NewQP()
+		b.QP, _ = b.NewQP()
+		out := a.Dial(t.Context(), b.At(1), verbs.DefaultConnParam())
+		r := b.Next(l)
 		ctx, giveUp := context.WithCancel(t.Context())
 		accepted := make(chan *verbs.Conn, 1)
 		go func() {
-			c, _ := r.Accept(ctx, b.qp, verbs.DefaultConnParam())
+			c, _ := r.Accept(ctx, b.QP, verbs.DefaultConnParam())
 			accepted <- c
 		}()
 		var atA *verbs.Conn
 		if i%2 == 0 {
-			atA = (<-out).conn
+			atA = (<-out).Conn
 			giveUp()
 		} else {
 			giveUp()
-			atA = (<-out).conn
+			atA = (<-out).Conn
 		}
 		if atB := <-accepted; atB != nil {
 			if err := atB.Disconnect(t.Context()); err != nil {
@@ -237,54 +179,54 @@ func TestAnAcceptThatIsGivenUpLeavesNoConnection(t *testing.T) {
 				t.Fatalf("connection %d: the peer was not told", i)
 			}
 		}
-		for info := range b.dev.CMs() {
+		for info := range b.Device.CMs() {
 			if info.State == "ESTABLISHED" {
 				t.Fatalf("connection %d: %+v is left", i, info)
 			}
 		}
-		if err := errors.Join(a.qp.Close(), b.qp.Close()); err != nil {
+		if err := errors.Join(a.QP.Close(), b.QP.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 func TestAClientHearsThatNobodyListens(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
-	b.listenAt(verbs.PortSpaceTCP, 1)
-	b.listenAt(verbs.PortSpaceUDP, 2)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
+	b.ListenAt(verbs.PortSpaceTCP, 1)
+	b.ListenAt(verbs.PortSpaceUDP, 2)
 	var rej *verbs.RejectError
-	_, err := a.dev.Dial(t.Context(), b.at(2), a.qp, verbs.DefaultConnParam())
-	if !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID || !strings.Contains(err.Error(), b.at(2).String()) {
+	_, err := a.Device.Dial(t.Context(), b.At(2), a.QP, verbs.DefaultConnParam())
+	if !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID || !strings.Contains(err.Error(), b.At(2).String()) {
 		t.Errorf("Dial = %v", err)
 	}
-	if _, err := a.pd.DialUD(t.Context(), b.at(1), nil); !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID {
+	if _, err := a.PD.DialUD(t.Context(), b.At(1), nil); !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID {
 		t.Errorf("DialUD = %v", err)
 	}
 }
 
 func TestADatagramQueuePairIsFound(t *testing.T) {
 	overLinks(t, func(t *testing.T, cfg [2]verbs.Config) {
-		a, b := openNode(t, cfg[0], 100), openNode(t, cfg[1], 100)
-		l := b.listenAt(verbs.PortSpaceUDP, 7)
-		client, server := a.datagrams(verbs.UDPQKey), b.datagrams(verbs.UDPQKey+1)
+		a, b := verbstest.Open(t, cfg[0], 100), verbstest.Open(t, cfg[1], 100)
+		l := b.ListenAt(verbs.PortSpaceUDP, 7)
+		client, server := a.Datagrams(verbs.UDPQKey), b.Datagrams(verbs.UDPQKey+1)
 		type found struct {
 			peer *verbs.UDPeer
 			err  error
 		}
 		out := make(chan found, 1)
 		go func() {
-			peer, err := a.pd.DialUD(t.Context(), b.at(7), []byte("who?"))
+			peer, err := a.PD.DialUD(t.Context(), b.At(7), []byte("who?"))
 			out <- found{peer, err}
 		}()
-		r := b.next(l)
+		r := b.Next(l)
 		if got := r.PrivateData(); len(got) != verbs.DialUDPrivateLen || string(got[:5]) != "who?\x00" {
 			t.Errorf("private data of the request: %q", got)
 		}
-		if _, err := r.Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err == nil || !strings.Contains(err.Error(), "AcceptUD") {
+		if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil || !strings.Contains(err.Error(), "AcceptUD") {
 			t.Errorf("Accept = %v", err)
 		}
-		if err := r.AcceptUD(b.qp, nil); err == nil || !strings.Contains(err.Error(), "RC") {
+		if err := r.AcceptUD(b.QP, nil); err == nil || !strings.Contains(err.Error(), "RC") {
 			t.Errorf("AcceptUD of an RC queue pair = %v", err)
 		}
 		if err := r.AcceptUD(server, []byte("me")); err != nil {
@@ -297,46 +239,33 @@ func TestADatagramQueuePairIsFound(t *testing.T) {
 		if f.peer.QPN != server.QPN() || f.peer.QKey != verbs.UDPQKey+1 || string(f.peer.PrivateData[:3]) != "me\x00" {
 			t.Errorf("found %+v", f.peer)
 		}
-		if err := server.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, 100)}}); err != nil {
+		if err := server.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{b.MR.SGE(0, 100)}}); err != nil {
 			t.Fatal(err)
 		}
-		copy(a.buf, "datagram")
+		copy(a.Buf, "datagram")
 		err := client.PostSend(&verbs.SendWR{
-			Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, AH: f.peer.AH, RemoteQPN: f.peer.QPN, RemoteQKey: f.peer.QKey,
+			Opcode: verbs.WRSend, SGList: []verbs.SGE{a.MR.SGE(0, 8)}, AH: f.peer.AH, RemoteQPN: f.peer.QPN, RemoteQKey: f.peer.QKey,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.wait(1, make([]verbs.WC, 1))
-		if got := string(b.buf[verbs.GRHLen:][:8]); got != "datagram" {
+		b.Wait(1, make([]verbs.WC, 1))
+		if got := string(b.Buf[verbs.GRHLen:][:8]); got != "datagram" {
 			t.Errorf("the server got %q", got)
 		}
 	})
 }
 
-// datagrams is a datagram queue pair of the node.
-func (n *testNode) datagrams(qkey uint32) *verbs.QP {
-	n.Helper()
-	q, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.cq, Cap: testCap})
-	if err != nil {
-		n.Fatal(err)
-	}
-	if err := q.StartDatagrams(qkey, 1); err != nil {
-		n.Fatal(err)
-	}
-	return q
-}
-
 func TestADatagramServiceMayRefuse(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 8), openNode(t, cfg[1], 8)
-	l := b.listenAt(verbs.PortSpaceUDP, 7)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
+	l := b.ListenAt(verbs.PortSpaceUDP, 7)
 	out := make(chan error, 1)
 	go func() {
-		_, err := a.pd.DialUD(t.Context(), b.at(7), nil)
+		_, err := a.PD.DialUD(t.Context(), b.At(7), nil)
 		out <- err
 	}()
-	if err := b.next(l).Reject([]byte("no")); err != nil {
+	if err := b.Next(l).Reject([]byte("no")); err != nil {
 		t.Fatal(err)
 	}
 	var rej *verbs.RejectError
@@ -347,7 +276,7 @@ func TestADatagramServiceMayRefuse(t *testing.T) {
 
 // faulty are links in memory with faults in both directions.
 func faulty(t *testing.T, f fault.Config) [2]verbs.Config {
-	cfg := pipeLinks(t)
+	cfg := verbstest.PipeLinks(t)
 	for i := range cfg {
 		f.Seed += uint64(i)
 		cfg[i].Wrap = func(l packet.Link) packet.Link { return fault.New(l, f) }
@@ -365,11 +294,11 @@ func TestConnectingOutlivesFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := faulty(t, f)
-				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
+				a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
 				for range 10 {
-					a.qp, _ = a.newQP()
-					b.qp, _ = b.newQP()
-					atA, atB := connectByCM(t, a, b)
+					a.QP, _ = a.NewQP()
+					b.QP, _ = b.NewQP()
+					atA, atB := verbstest.ConnectByCM(t, a, b)
 					if err := atA.Disconnect(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -382,43 +311,43 @@ func TestConnectingOutlivesFaults(t *testing.T) {
 
 func TestAPeerThatDoesNotAnswerIsUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := openNode(t, pipeLinks(t)[0], 64)
+		a := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 		began := time.Now()
-		_, err := a.dev.Dial(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), a.qp, verbs.DefaultConnParam())
+		_, err := a.Device.Dial(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), a.QP, verbs.DefaultConnParam())
 		if !errors.Is(err, verbs.ErrUnreachable) {
 			t.Errorf("Dial = %v", err)
 		}
 		if waited := time.Since(began); waited < 24*time.Second || waited > 27*time.Second {
 			t.Errorf("it took %v to give up", waited)
 		}
-		if a.qp.State() != verbs.ERR {
-			t.Errorf("the queue pair is in %v", a.qp.State())
+		if a.QP.State() != verbs.ERR {
+			t.Errorf("the queue pair is in %v", a.QP.State())
 		}
-		if _, err := a.pd.DialUD(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), nil); !errors.Is(err, verbs.ErrUnreachable) {
+		if _, err := a.PD.DialUD(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), nil); !errors.Is(err, verbs.ErrUnreachable) {
 			t.Errorf("DialUD = %v", err)
 		}
 	})
 }
 
 func TestAClientMayGiveUp(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	l := b.listenAt(verbs.PortSpaceTCP, 1)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	l := b.ListenAt(verbs.PortSpaceTCP, 1)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	out := a.dial(ctx, b.at(1), verbs.DefaultConnParam())
-	r := b.next(l)
+	out := a.Dial(ctx, b.At(1), verbs.DefaultConnParam())
+	r := b.Next(l)
 	why := errors.New("changed its mind")
 	cancel(why)
-	if d := <-out; !errors.Is(d.err, why) {
-		t.Errorf("Dial = %v", d.err)
+	if d := <-out; !errors.Is(d.Err, why) {
+		t.Errorf("Dial = %v", d.Err)
 	}
 	// The request may hear of it before or after it is accepted, but must hear of it.
-	if _, err := r.Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err == nil {
+	if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil {
 		t.Error("a request whose sender gave up was accepted")
 	}
 	ctx, cancel = context.WithCancelCause(t.Context())
 	cancel(why)
-	if _, err := a.pd.DialUD(ctx, b.at(1), nil); !errors.Is(err, why) {
+	if _, err := a.PD.DialUD(ctx, b.At(1), nil); !errors.Is(err, why) {
 		t.Errorf("DialUD = %v", err)
 	}
 	if _, err := l.Next(ctx); !errors.Is(err, why) {
@@ -427,39 +356,39 @@ func TestAClientMayGiveUp(t *testing.T) {
 }
 
 func TestAServerMayGiveUpWaitingForTheClient(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	l := b.listenAt(verbs.PortSpaceTCP, 1)
-	out := a.dial(t.Context(), b.at(1), verbs.DefaultConnParam())
-	r := b.next(l)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	l := b.ListenAt(verbs.PortSpaceTCP, 1)
+	out := a.Dial(t.Context(), b.At(1), verbs.DefaultConnParam())
+	r := b.Next(l)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := r.Accept(ctx, b.qp, verbs.DefaultConnParam())
+	_, err := r.Accept(ctx, b.QP, verbs.DefaultConnParam())
 	if err == nil {
 		// The client was faster.
 		return
 	}
-	if d := <-out; d.err == nil {
-		<-d.conn.Done()
+	if d := <-out; d.Err == nil {
+		<-d.Conn.Done()
 	}
 }
 
 func TestClosingTellsThePeer(t *testing.T) {
-	for name, end := range map[string]func(a *testNode, c *verbs.Conn) error{
-		"the queue pair": func(a *testNode, _ *verbs.Conn) error { return a.qp.Close() },
-		"the device":     func(a *testNode, _ *verbs.Conn) error { return a.dev.Close() },
-		"the connection": func(a *testNode, c *verbs.Conn) error { return c.Disconnect(a.Context()) },
+	for name, end := range map[string]func(a *verbstest.Node, c *verbs.Conn) error{
+		"the queue pair": func(a *verbstest.Node, _ *verbs.Conn) error { return a.QP.Close() },
+		"the device":     func(a *verbstest.Node, _ *verbs.Conn) error { return a.Device.Close() },
+		"the connection": func(a *verbstest.Node, c *verbs.Conn) error { return c.Disconnect(a.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := pipeLinks(t)
-			a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-			atA, atB := connectByCM(t, a, b)
+			cfg := verbstest.PipeLinks(t)
+			a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+			atA, atB := verbstest.ConnectByCM(t, a, b)
 			if err := end(a, atA); err != nil {
 				t.Fatal(err)
 			}
 			<-atB.Done()
-			if !errors.Is(atB.Err(), verbs.ErrDisconnected) || b.qp.State() != verbs.ERR {
-				t.Errorf("ended with %v, queue pair in %v", atB.Err(), b.qp.State())
+			if !errors.Is(atB.Err(), verbs.ErrDisconnected) || b.QP.State() != verbs.ERR {
+				t.Errorf("ended with %v, queue pair in %v", atB.Err(), b.QP.State())
 			}
 		})
 	}
@@ -467,11 +396,11 @@ func TestClosingTellsThePeer(t *testing.T) {
 
 // killable are two connected nodes, the second of which goes without a word when its link is closed,
 // as by kill -9.
-func killable(t *testing.T) (a *testNode, c *verbs.Conn, kill func()) {
+func killable(t *testing.T) (a *verbstest.Node, c *verbs.Conn, kill func()) {
 	t.Helper()
-	cfg := pipeLinks(t)
-	a = openNode(t, cfg[0], 64)
-	c, _ = connectByCM(t, a, openNode(t, cfg[1], 64))
+	cfg := verbstest.PipeLinks(t)
+	a = verbstest.Open(t, cfg[0], 64)
+	c, _ = verbstest.ConnectByCM(t, a, verbstest.Open(t, cfg[1], 64))
 	return a, c, func() {
 		if err := cfg[1].Links[0].Close(); err != nil {
 			t.Fatal(err)
@@ -483,11 +412,11 @@ func TestAConnectionEndsThoughThePeerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, c, kill := killable(t)
 		kill()
-		if err := a.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled}); err != nil {
+		if err := a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled}); err != nil {
 			t.Fatal(err)
 		}
 		var wc [1]verbs.WC
-		if _, err := a.cq.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != verbs.WCRetryExcErr {
+		if _, err := a.CQ.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != verbs.WCRetryExcErr {
 			t.Errorf("%v, %v", wc[0].Status, err)
 		}
 		if err := c.Disconnect(t.Context()); err != nil || !errors.Is(c.Err(), verbs.ErrUnreachable) {
@@ -516,16 +445,16 @@ func TestKeepAliveFindsOutThatThePeerIsGone(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		<-c.Done()
-		if !errors.Is(c.Err(), verbs.ErrUnreachable) || a.qp.State() != verbs.ERR {
-			t.Errorf("ended with %v, queue pair in %v", c.Err(), a.qp.State())
+		if !errors.Is(c.Err(), verbs.ErrUnreachable) || a.QP.State() != verbs.ERR {
+			t.Errorf("ended with %v, queue pair in %v", c.Err(), a.QP.State())
 		}
 	})
 }
 
 func TestKeepAliveEndsWithTheConnectionOrItsContext(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	atA, atB := connectByCM(t, a, b)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	atA, atB := verbstest.ConnectByCM(t, a, b)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
@@ -543,18 +472,18 @@ func TestKeepAliveEndsWithTheConnectionOrItsContext(t *testing.T) {
 }
 
 func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	l := b.listenAt(verbs.PortSpaceTCP, 0)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	l := b.ListenAt(verbs.PortSpaceTCP, 0)
 	if l.Addr().Port() < 49152 {
 		t.Errorf("any port is %d", l.Addr().Port())
 	}
-	if _, err := b.dev.Listen(verbs.PortSpaceTCP, l.Addr(), 0); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := b.Device.Listen(verbs.PortSpaceTCP, l.Addr(), 0); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a second listener at the port: %v", err)
 	}
-	out := a.dial(t.Context(), b.at(l.Addr().Port()), verbs.DefaultConnParam())
-	r := b.next(l)
-	waiting := a.moreDial(t, b.at(l.Addr().Port()))
+	out := a.Dial(t.Context(), b.At(l.Addr().Port()), verbs.DefaultConnParam())
+	r := b.Next(l)
+	waiting := a.MoreDial(t, b.At(l.Addr().Port()))
 	// The second waits in the queue when the first was taken, or on the wire.
 	for range 2 {
 		if err := l.Close(); err != nil {
@@ -569,29 +498,18 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 		t.Errorf("Next = %v", err)
 	}
 	// What was taken lives on.
-	if _, err := r.Accept(t.Context(), b.qp, verbs.DefaultConnParam()); err != nil {
+	if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err != nil {
 		t.Error(err)
 	}
-	if d := <-out; d.err != nil {
-		t.Error(d.err)
+	if d := <-out; d.Err != nil {
+		t.Error(d.Err)
 	}
-}
-
-// moreDial dials with a queue pair of its own.
-func (n *testNode) moreDial(t *testing.T, to netip.AddrPort) <-chan error {
-	q, _ := n.newQP()
-	out := make(chan error, 1)
-	go func() {
-		_, err := n.dev.Dial(t.Context(), to, q, verbs.DefaultConnParam())
-		out <- err
-	}()
-	return out
 }
 
 func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	ud := a.datagrams(1)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	ud := a.Datagrams(1)
 	long := verbs.DefaultConnParam()
 	long.PrivateData = make([]byte, verbs.DialPrivateLen+1)
 	reads := verbs.DefaultConnParam()
@@ -604,64 +522,64 @@ func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
 		want string
 	}{
 		{"datagrams", ud, "192.0.2.2:1", verbs.DefaultConnParam(), "type UD"},
-		{"a queue pair of another device", b.qp, "192.0.2.2:1", verbs.DefaultConnParam(), "another device"},
-		{"private data that is too long", a.qp, "192.0.2.2:1", long, "57 bytes: there is room for 56"},
-		{"an address of another family", a.qp, "[2001:db8::1]:1", verbs.DefaultConnParam(), "2001:db8::1"},
-		{"no address", a.qp, "", verbs.DefaultConnParam(), "invalid"},
-		{"a value that does not fit its field", a.qp, "192.0.2.2:1", reads, "RetryCount"},
+		{"a queue pair of another device", b.QP, "192.0.2.2:1", verbs.DefaultConnParam(), "another device"},
+		{"private data that is too long", a.QP, "192.0.2.2:1", long, "57 bytes: there is room for 56"},
+		{"an address of another family", a.QP, "[2001:db8::1]:1", verbs.DefaultConnParam(), "2001:db8::1"},
+		{"no address", a.QP, "", verbs.DefaultConnParam(), "invalid"},
+		{"a value that does not fit its field", a.QP, "192.0.2.2:1", reads, "RetryCount"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			to, _ := netip.ParseAddrPort(tt.to)
-			_, err := a.dev.Dial(t.Context(), to, tt.qp, tt.p)
+			_, err := a.Device.Dial(t.Context(), to, tt.qp, tt.p)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Dial = %v, want %q in it", err, tt.want)
 			}
 		})
 	}
-	if _, err := a.dev.Listen(verbs.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.9:1"), 0); err == nil || !strings.Contains(err.Error(), "192.0.2.1") {
+	if _, err := a.Device.Listen(verbs.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.9:1"), 0); err == nil || !strings.Contains(err.Error(), "192.0.2.1") {
 		t.Errorf("Listen at an address that the device does not have = %v", err)
 	}
-	if _, err := a.dev.Listen(3, netip.AddrPort{}, 0); err == nil {
+	if _, err := a.Device.Listen(3, netip.AddrPort{}, 0); err == nil {
 		t.Error("Listen in a port space that does not exist")
 	}
-	if _, err := a.pd.DialUD(t.Context(), b.at(1), make([]byte, verbs.DialUDPrivateLen+1)); err == nil || !strings.Contains(err.Error(), "181") {
+	if _, err := a.PD.DialUD(t.Context(), b.At(1), make([]byte, verbs.DialUDPrivateLen+1)); err == nil || !strings.Contains(err.Error(), "181") {
 		t.Errorf("DialUD = %v", err)
 	}
 }
 
 func TestADeviceTellsWhatItsConnectionManagerHas(t *testing.T) {
-	cfg := pipeLinks(t)
+	cfg := verbstest.PipeLinks(t)
 	cfg[0].ConnManager = true
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	if n := a.dev.Counters()["cm_rx_msgs_req"]; n != 0 {
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	if n := a.Device.Counters()["cm_rx_msgs_req"]; n != 0 {
 		t.Errorf("%d REQs", n)
 	}
-	if _, started := b.dev.Counters()["cm_rx_msgs_req"]; started {
+	if _, started := b.Device.Counters()["cm_rx_msgs_req"]; started {
 		t.Error("the connection manager runs though nobody needs it")
 	}
 	// It answers though nobody listens.
 	var rej *verbs.RejectError
-	if _, err := b.dev.Dial(t.Context(), a.at(1), b.qp, verbs.DefaultConnParam()); !errors.As(err, &rej) {
+	if _, err := b.Device.Dial(t.Context(), a.At(1), b.QP, verbs.DefaultConnParam()); !errors.As(err, &rej) {
 		t.Errorf("Dial = %v", err)
 	}
-	b.qp, _ = b.newQP()
+	b.QP, _ = b.NewQP()
 
-	atA, atB := connectByCM(t, a, b)
+	atA, atB := verbstest.ConnectByCM(t, a, b)
 	for _, end := range []struct {
-		n, peer *testNode
+		n, peer *verbstest.Node
 		c       *verbs.Conn
 	}{{a, b, atA}, {b, a, atB}} {
-		got := slices.Collect(end.n.dev.CMs())
+		got := slices.Collect(end.n.Device.CMs())
 		if len(got) != 1 {
 			t.Fatalf("%+v", got)
 		}
 		i := got[0]
 		if i.State != "ESTABLISHED" || i.PortSpace != verbs.PortSpaceTCP || i.Local != end.c.Local() || i.Remote != end.c.Remote() ||
-			i.QPN != end.n.qp.QPN() || i.RemoteQPN != end.peer.qp.QPN() || i.LocalID == 0 || i.RemoteID == 0 || i.Age < 0 {
+			i.QPN != end.n.QP.QPN() || i.RemoteQPN != end.peer.QP.QPN() || i.LocalID == 0 || i.RemoteID == 0 || i.Age < 0 {
 			t.Errorf("%+v", i)
 		}
 	}
-	count := b.dev.Counters()
+	count := b.Device.Counters()
 	for name, want := range map[string]uint64{"cm_rx_msgs_req": 1, "cm_tx_msgs_rep": 1, "cm_rx_msgs_rtu": 1, "cm_tx_msgs_req": 1, "cm_rx_msgs_rej": 1, "cm_unsent": 0} {
 		if got, ok := count[name]; !ok || got != want {
 			t.Errorf("%s is %d, %v, not %d", name, got, ok, want)
@@ -670,45 +588,45 @@ func TestADeviceTellsWhatItsConnectionManagerHas(t *testing.T) {
 }
 
 func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
-	cfg := pipeLinks(t)
+	cfg := verbstest.PipeLinks(t)
 	cfg[1].ConnManager = true
-	a, b := openNode(t, cfg[0], 256), openNode(t, cfg[1], 64)
-	q := a.datagrams(1)
-	ah, err := a.pd.CreateAH(verbs.AddressVector{DGID: b.dev.GIDs()[0].GID})
+	a, b := verbstest.Open(t, cfg[0], 256), verbstest.Open(t, cfg[1], 64)
+	q := a.Datagrams(1)
+	ah, err := a.PD.CreateAH(verbs.AddressVector{DGID: b.Device.GIDs()[0].GID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = q.PostSend(&verbs.SendWR{
-		Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.mr.SGE(0, 256)}, AH: ah, RemoteQPN: 1, RemoteQKey: 0x80010000 &^ (1 << 31),
+		Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.MR.SGE(0, 256)}, AH: ah, RemoteQPN: 1, RemoteQKey: 0x80010000 &^ (1 << 31),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.wait(1, make([]verbs.WC, 1))
+	a.Wait(1, make([]verbs.WC, 1))
 	// What follows comes after it.
 	var rej *verbs.RejectError
-	if _, err := a.dev.Dial(t.Context(), b.at(1), a.qp, verbs.DefaultConnParam()); !errors.As(err, &rej) {
+	if _, err := a.Device.Dial(t.Context(), b.At(1), a.QP, verbs.DefaultConnParam()); !errors.As(err, &rej) {
 		t.Errorf("Dial = %v", err)
 	}
-	if c := b.dev.Counters(); c["cm_rx_msgs_req"] != 1 || c["cm_malformed_mad_length"] != 0 {
+	if c := b.Device.Counters(); c["cm_rx_msgs_req"] != 1 || c["cm_malformed_mad_length"] != 0 {
 		t.Errorf("%d REQs, %d of wrong length", c["cm_rx_msgs_req"], c["cm_malformed_mad_length"])
 	}
 }
 
 func TestAClientTakesThePathMTUThatTheServerNames(t *testing.T) {
 	for _, mtu := range []verbs.MTU{256, 1024, 2048} {
-		cfg := pipeLinks(t)
+		cfg := verbstest.PipeLinks(t)
 		cfg[1].MTU = mtu
-		a, b := openNode(t, cfg[0], 8192), openNode(t, cfg[1], 8192)
-		atA, atB := connectByCM(t, a, b)
+		a, b := verbstest.Open(t, cfg[0], 8192), verbstest.Open(t, cfg[1], 8192)
+		atA, atB := verbstest.ConnectByCM(t, a, b)
 		if atA.Attr().PathMTU != mtu || atB.Attr().PathMTU != mtu {
 			t.Errorf("path MTU %v and %v, not %v", atA.Attr().PathMTU, atB.Attr().PathMTU, mtu)
 		}
-		if err := a.qp.PostSend(a.oneSided(verbs.WRWrite, b, 8192)); err != nil {
+		if err := a.QP.PostSend(a.OneSided(verbs.WRWrite, b, 8192)); err != nil {
 			t.Fatal(err)
 		}
-		a.wait(1, make([]verbs.WC, 1))
-		if n := b.dev.Counters()["cm_rx_msgs_req"]; n != 2 {
+		a.Wait(1, make([]verbs.WC, 1))
+		if n := b.Device.Counters()["cm_rx_msgs_req"]; n != 2 {
 			t.Errorf("%d REQs", n)
 		}
 	}

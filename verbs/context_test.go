@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // client holds one object of each kind in a context of its own.
@@ -37,7 +38,7 @@ func newClient(t *testing.T, dev *verbs.Device, limits verbs.ContextLimits) *cli
 	c.mr, errs[4] = c.pd.RegMR(c.buf, verbs.LocalWrite|verbs.RemoteWrite|verbs.MWBind)
 	c.fast, errs[5] = c.pd.AllocFastMR(64)
 	c.mw, errs[6] = c.pd.AllocMW(verbs.MWType1)
-	if c.qp, errs[7] = c.pd.CreateQP(verbs.QPInitAttr{SendCQ: c.cq, SRQ: c.srq, Cap: testCap}); c.qp != nil {
+	if c.qp, errs[7] = c.pd.CreateQP(verbs.QPInitAttr{SendCQ: c.cq, SRQ: c.srq, Cap: verbstest.Cap}); c.qp != nil {
 		c.info, errs[8] = c.qp.Local(0, 100)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
@@ -64,12 +65,12 @@ func (c *client) write(t *testing.T, to *client) verbs.WCStatus {
 }
 
 func TestCloseOfAContextEndsItsObjectsAndNoOthers(t *testing.T) {
-	cfg := pipeLinks(t)
-	dev, peer := openNode(t, cfg[0], 8).dev, openNode(t, cfg[1], 8).dev
+	cfg := verbstest.PipeLinks(t)
+	dev, peer := verbstest.Open(t, cfg[0], 8).Device, verbstest.Open(t, cfg[1], 8).Device
 	var local, remote [2]*client
 	for i := range local {
 		local[i], remote[i] = newClient(t, dev, verbs.ContextLimits{}), newClient(t, peer, verbs.ContextLimits{})
-		connectQPs(t, local[i].qp, remote[i].qp, local[i].info, remote[i].info)
+		verbstest.ConnectQPs(t, local[i].qp, remote[i].qp, local[i].info, remote[i].info)
 		if s := remote[i].write(t, local[i]); s != verbs.WCSuccess {
 			t.Fatalf("a WRITE ended with %v", s.Name())
 		}
@@ -128,7 +129,7 @@ func TestCloseOfAContextEndsItsObjectsAndNoOthers(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
-	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	full := newClient(t, dev, verbs.ContextLimits{MaxPD: 1, MaxCQ: 1, MaxSRQ: 1, MaxQP: 1, MaxMR: 2, MaxMW: 1})
 	more := map[string]func() error{
 		"all 1 protection domains":    func() error { return second(full.ctx.AllocPD()) },
@@ -139,9 +140,9 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		"all 1 memory windows":        func() error { return second(full.pd.AllocMW(verbs.MWType1)) },
 	}
 	for want, create := range more {
-		says(t, create(), want, "of the context are in use")
+		verbstest.Says(t, create(), want, "of the context are in use")
 	}
-	says(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
+	verbstest.Says(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
 	// An object that ended makes room, once.
 	for range 2 {
 		_ = full.mr.Dereg()
@@ -149,13 +150,13 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 	if err := more["all 2 memory regions"](); err != nil {
 		t.Error(err)
 	}
-	says(t, more["all 2 memory regions"](), "all 2 memory regions")
+	verbstest.Says(t, more["all 2 memory regions"](), "all 2 memory regions")
 	// One that could not be made takes none.
 	if err := full.qp.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		says(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq, Cap: verbs.QPCap{MaxSendWR: -1}})), "MaxSendWR")
+		verbstest.Says(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq, Cap: verbs.QPCap{MaxSendWR: -1}})), "MaxSendWR")
 	}
 	if err := more["all 1 queue pairs"](); err != nil {
 		t.Error(err)
@@ -164,7 +165,7 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 
 // A domain that is in no use costs nothing once the program has let go of it.
 func TestTheDeviceKeepsNoListOfItsOwnDomains(t *testing.T) {
-	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	collected := make(chan struct{})
 	runtime.AddCleanup(dev.AllocPD(), func(done chan struct{}) { close(done) }, collected)
 	for range 1000 {
@@ -180,7 +181,7 @@ func TestTheDeviceKeepsNoListOfItsOwnDomains(t *testing.T) {
 }
 
 func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {
-	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	a, b := newClient(t, dev, verbs.ContextLimits{}), newClient(t, dev, verbs.ContextLimits{})
 	_, bind := a.qp.BindMW(b.mw, verbs.BindInfo{MR: a.mr, Length: 1})
 	for what, err := range map[string]error{
@@ -194,14 +195,14 @@ func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s of another context is taken", what)
 		} else {
-			says(t, err, "context")
+			verbstest.Says(t, err, "context")
 		}
 	}
 }
 
 // Nothing that is made while the context is closed outlives it.
 func TestCloseOfAContextMeetsObjectsBeingMade(t *testing.T) {
-	dev := openNode(t, pipeLinks(t)[0], 8).dev
+	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	objects := func() (n int) {
 		for range dev.QPs() {
 			n++

@@ -4,50 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
-
-func openPipe(t *testing.T, mtu int, addrs ...string) *verbs.Device {
-	t.Helper()
-	n := pipe.NewNet()
-	var cfg verbs.Config
-	for _, a := range addrs {
-		l, err := n.Open(netip.MustParseAddr(a), mtu)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Links = append(cfg.Links, l)
-	}
-	d, err := verbs.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
-}
-
-// says fails the test unless err is there and has every one of the words in its text.
-func says(t *testing.T, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want one that says %q", words)
-		return
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the error is %q, it should say %q", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("the error has more than one line: %q", err)
-	}
-}
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	small, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 576)
@@ -73,13 +37,13 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if err == nil {
 				d.Close()
 			}
-			says(t, err, c.words...)
+			verbstest.Says(t, err, c.words...)
 		})
 	}
 }
 
 func TestGIDTable(t *testing.T) {
-	d := openPipe(t, 1500, "192.0.2.1", "2001:db8::1", "fe80::1%lo")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1", "2001:db8::1", "fe80::1%lo")
 	want := []verbs.GIDEntry{
 		{Index: 0, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 192, 14: 2, 15: 1}, Addr: netip.MustParseAddr("192.0.2.1")},
 		{Index: 1, GID: verbs.GID{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 15: 1}, Addr: netip.MustParseAddr("2001:db8::1")},
@@ -92,27 +56,27 @@ func TestGIDTable(t *testing.T) {
 		t.Errorf("GID table (-want +got):\n%s", d)
 	}
 	_, err := d.GID(3)
-	says(t, err, "3", "0 (::ffff:192.0.2.1)", "1 (2001:db8::1)", "2 (fe80::1)")
+	verbstest.Says(t, err, "3", "0 (::ffff:192.0.2.1)", "1 (2001:db8::1)", "2 (fe80::1)")
 }
 
 // rxe 1: the largest of 256 to 4096 that is not above the netdev's MTU - 80.
 func TestActiveMTU(t *testing.T) {
 	for netdev, want := range map[int]verbs.MTU{1400: 1024, 1500: 1024, 4175: 2048, 4176: 4096, 9000: 4096, 65535: 4096, 576: 256} {
-		if got := openPipe(t, netdev, "192.0.2.1").PortAttr().ActiveMTU; got != want {
+		if got := verbstest.OpenPipe(t, netdev, "192.0.2.1").PortAttr().ActiveMTU; got != want {
 			t.Errorf("active MTU of a netdev with MTU %d is %v, want %v", netdev, got, want)
 		}
 	}
 }
 
 func TestInstancesDiffer(t *testing.T) {
-	a, b := openPipe(t, 1500, "192.0.2.1"), openPipe(t, 1500, "192.0.2.1")
+	a, b := verbstest.OpenPipe(t, 1500, "192.0.2.1"), verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	if a.NodeGUID() == b.NodeGUID() || a.NodeGUID() == 0 {
 		t.Errorf("node GUIDs %#x and %#x: a peer's connection manager tells instances apart by them", a.NodeGUID(), b.NodeGUID())
 	}
 }
 
 func TestCreateSaysWhatIsWrong(t *testing.T) {
-	d, other := openPipe(t, 1500, "192.0.2.1"), openPipe(t, 1500, "192.0.2.1")
+	d, other := verbstest.OpenPipe(t, 1500, "192.0.2.1"), verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	pd := d.AllocPD()
 	cq, err := d.CreateCQ(16)
 	if err != nil {
@@ -137,13 +101,13 @@ func TestCreateSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := pd.CreateQP(c.init)
-			says(t, err, c.words...)
+			verbstest.Says(t, err, c.words...)
 		})
 	}
 	_, err = d.CreateCQ(0)
-	says(t, err, "depth 0")
+	verbstest.Says(t, err, "depth 0")
 	_, err = pd.RegMR(make([]byte, 8), verbs.RemoteWrite)
-	says(t, err, "LOCAL_WRITE")
+	verbstest.Says(t, err, "LOCAL_WRITE")
 	if err := cq.Close(); err != nil {
 		t.Errorf("closing the CQ after failed CreateQPs: %v", err)
 	}
@@ -155,14 +119,14 @@ func TestMaxQP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := openNode(t, verbs.Config{Links: []packet.Link{l}, MaxQP: 2}, 4096)
-	second, _ := x.newQP()
-	_, err = x.pd.CreateQP(verbs.QPInitAttr{SendCQ: x.cq})
-	says(t, err, "2 queue pairs", "MaxQP")
+	x := verbstest.Open(t, verbs.Config{Links: []packet.Link{l}, MaxQP: 2}, 4096)
+	second, _ := x.NewQP()
+	_, err = x.PD.CreateQP(verbs.QPInitAttr{SendCQ: x.CQ})
+	verbstest.Says(t, err, "2 queue pairs", "MaxQP")
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
-	third, _ := x.newQP()
+	third, _ := x.NewQP()
 	if third.QPN() == second.QPN() {
 		t.Errorf("number %#x came back at once", uint32(third.QPN()))
 	}
@@ -193,61 +157,61 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := openNode(t, verbs.Config{Links: []packet.Link{l}}, 4096)
-			local, attr := x.info, verbs.DefaultConnAttr()
+			x := verbstest.Open(t, verbs.Config{Links: []packet.Link{l}}, 4096)
+			local, attr := x.Info, verbs.DefaultConnAttr()
 			remote := verbs.ConnInfo{QPN: 77, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 192, 14: 2, 15: 2}, MTU: 1024}
 			c.change(&local, &remote, &attr)
-			says(t, x.qp.Connect(local, remote, attr), c.words...)
+			verbstest.Says(t, x.QP.Connect(local, remote, attr), c.words...)
 		})
 	}
 }
 
 func TestPostErrors(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 4096)
-	wr := a.oneSided(verbs.WRWrite, b, 64)
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 4096)
+	wr := a.OneSided(verbs.WRWrite, b, 64)
 	bad := *wr
 	bad.SGList = make([]verbs.SGE, 3)
 
-	err := a.qp.PostSend(wr, &bad)
+	err := a.QP.PostSend(wr, &bad)
 	var post *verbs.PostError
 	if !errors.As(err, &post) || post.Index != 1 {
 		t.Errorf("the error is %v, want a PostError for index 1", err)
 	}
-	says(t, err, "work request 1", "3 SGEs", "2")
+	verbstest.Says(t, err, "work request 1", "3 SGEs", "2")
 
-	fresh, _ := a.newQP()
-	says(t, fresh.PostSend(wr), "RESET", "RTS")
-	says(t, fresh.PostRecv(&verbs.RecvWR{}), "RESET", "INIT")
+	fresh, _ := a.NewQP()
+	verbstest.Says(t, fresh.PostSend(wr), "RESET", "RTS")
+	verbstest.Says(t, fresh.PostRecv(&verbs.RecvWR{}), "RESET", "INIT")
 }
 
 func TestAfterClose(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 4096)
-	if err := a.dev.Close(); err != nil {
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 4096)
+	if err := a.Device.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, cqErr := a.dev.CreateCQ(1)
-	_, qpErr := a.pd.CreateQP(verbs.QPInitAttr{SendCQ: a.cq})
-	_, mrErr := a.pd.RegMR(nil, 0)
-	_, waitErr := a.cq.Wait(context.Background(), make([]verbs.WC, 1))
+	_, cqErr := a.Device.CreateCQ(1)
+	_, qpErr := a.PD.CreateQP(verbs.QPInitAttr{SendCQ: a.CQ})
+	_, mrErr := a.PD.RegMR(nil, 0)
+	_, waitErr := a.CQ.Wait(context.Background(), make([]verbs.WC, 1))
 	for name, err := range map[string]error{
-		"PostSend": a.qp.PostSend(a.oneSided(verbs.WRWrite, b, 8)), "PostRecv": a.qp.PostRecv(&verbs.RecvWR{}),
-		"Modify": a.qp.Modify(&verbs.QPAttr{State: verbs.RESET}, verbs.AttrState), "CreateCQ": cqErr, "CreateQP": qpErr,
+		"PostSend": a.QP.PostSend(a.OneSided(verbs.WRWrite, b, 8)), "PostRecv": a.QP.PostRecv(&verbs.RecvWR{}),
+		"Modify": a.QP.Modify(&verbs.QPAttr{State: verbs.RESET}, verbs.AttrState), "CreateCQ": cqErr, "CreateQP": qpErr,
 		"RegMR": mrErr, "Wait": waitErr,
 	} {
 		if !errors.Is(err, verbs.ErrClosed) {
 			t.Errorf("%s after Close = %v, want ErrClosed", name, err)
 		}
 	}
-	if err := a.mr.Dereg(); err != nil {
+	if err := a.MR.Dereg(); err != nil {
 		t.Errorf("Dereg after Close = %v", err)
 	}
-	if err := errors.Join(a.qp.Close(), a.cq.Close(), a.dev.Close()); err != nil {
+	if err := errors.Join(a.QP.Close(), a.CQ.Close(), a.Device.Close()); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
 }
 
 func TestRegions(t *testing.T) {
-	d := openPipe(t, 1500, "192.0.2.1")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	pd := d.AllocPD()
 	buf := []byte("0123456789abcdef")
 	at, err := pd.RegMR(buf, 0, verbs.WithIOVA(0x4000))
@@ -273,7 +237,7 @@ func TestRegions(t *testing.T) {
 	if err := at.Dereg(); err != nil {
 		t.Error(err)
 	}
-	says(t, at.Dereg(), "not registered")
+	verbstest.Says(t, at.Dereg(), "not registered")
 	if _, err := pd.RegMemory(nil, 0); err == nil {
 		t.Error("registering nothing succeeded")
 	}

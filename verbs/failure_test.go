@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestErrIsSetWhenAFatalCompletionIsThere(t *testing.T) {
@@ -19,11 +20,11 @@ func TestErrIsSetWhenAFatalCompletionIsThere(t *testing.T) {
 			t.Fatalf("a connection that lives has the error %v", err)
 		}
 		kill()
-		if err := a.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled}); err != nil {
+		if err := a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled}); err != nil {
 			t.Fatal(err)
 		}
 		var wc [1]verbs.WC
-		if _, err := a.cq.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != verbs.WCRetryExcErr {
+		if _, err := a.CQ.Wait(t.Context(), wc[:]); err != nil || wc[0].Status != verbs.WCRetryExcErr {
 			t.Fatalf("%v, %v", wc[0].Status, err)
 		}
 		var fatal *verbs.FatalError
@@ -45,14 +46,14 @@ func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg := pipeLinks(t)
-				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-				atA, atB := connectByCM(t, a, b)
-				if err := b.qp.PostRecv(&verbs.RecvWR{}); err != nil {
+				cfg := verbstest.PipeLinks(t)
+				a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+				atA, atB := verbstest.ConnectByCM(t, a, b)
+				if err := b.QP.PostRecv(&verbs.RecvWR{}); err != nil {
 					t.Fatal(err)
 				}
-				test.wr.SGList = []verbs.SGE{a.mr.SGE(0, 8)}
-				if err := a.qp.PostSend(&test.wr); err != nil {
+				test.wr.SGList = []verbs.SGE{a.MR.SGE(0, 8)}
+				if err := a.QP.PostSend(&test.wr); err != nil {
 					t.Fatal(err)
 				}
 				<-atA.Done()
@@ -89,21 +90,21 @@ func (g *gated) Recv(b *packet.RecvBatch) error {
 // The peer that refuses a request disconnects, and both messages are received at once.
 func TestWhyTheQueuePairFailedIsNotHiddenByThePeersDisconnecting(t *testing.T) {
 	for range 3 {
-		cfg := pipeLinks(t)
+		cfg := verbstest.PipeLinks(t)
 		link := &gated{Link: cfg[0].Links[0]}
 		cfg[0].Links[0] = link
-		a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-		atA, atB := connectByCM(t, a, b)
+		a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+		atA, atB := verbstest.ConnectByCM(t, a, b)
 		link.gate.Lock()
-		wr := verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RKey: 1, RemoteAddr: 1}
-		if err := a.qp.PostSend(&wr); err != nil {
+		wr := verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.MR.SGE(0, 8)}, RKey: 1, RemoteAddr: 1}
+		if err := a.QP.PostSend(&wr); err != nil {
 			t.Fatal(err)
 		}
 		<-atB.Done()
 		done := make(chan error, 1)
 		go func() { done <- atB.Disconnect(t.Context()) }()
 		for sent := uint64(0); sent == 0; {
-			sent = b.dev.Counters()["cm_tx_msgs_dreq"]
+			sent = b.Device.Counters()["cm_tx_msgs_dreq"]
 		}
 		link.gate.Unlock()
 		<-atA.Done()
@@ -137,18 +138,18 @@ func TestKeepAliveNeedsNoRetries(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg := pipeLinks(t)
+				cfg := verbstest.PipeLinks(t)
 				link, peer := &behind{Link: cfg[0].Links[0]}, cfg[1].Links[0]
 				cfg[0].Links[0] = link
-				a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-				l := b.listenAt(verbs.PortSpaceTCP, 7174)
+				a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+				l := b.ListenAt(verbs.PortSpaceTCP, 7174)
 				p := verbs.DefaultConnParam()
 				p.Timeout = 0
-				out := a.dial(t.Context(), b.at(7174), p)
-				if _, err := b.next(l).Accept(t.Context(), b.qp, p); err != nil {
+				out := a.Dial(t.Context(), b.At(7174), p)
+				if _, err := b.Next(l).Accept(t.Context(), b.QP, p); err != nil {
 					t.Fatal(err)
 				}
-				conn := (<-out).conn
+				conn := (<-out).Conn
 				link.is.Store(c.behind)
 				ended := make(chan error, 1)
 				go func() { ended <- conn.KeepAlive(t.Context(), 500*time.Millisecond) }()

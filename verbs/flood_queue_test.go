@@ -15,7 +15,7 @@ import (
 func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
-		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		l := b.ListenAt(verbs.PortSpaceTCP, 7)
 		synctest.Wait()
 		const asked = 20_000
 		var before uint64
@@ -40,7 +40,7 @@ func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 		if grown := int64(heap() - before); grown > 256<<10 {
 			t.Errorf("the heap grew by %d bytes", grown)
 		}
-		if n := b.dev.Counters()["cm_rx_msgs_rej"]; n != asked {
+		if n := b.Device.Counters()["cm_rx_msgs_rej"]; n != asked {
 			t.Fatalf("%d requests were given up, want %d", n, asked)
 		}
 		over, cancel := context.WithCancel(t.Context())
@@ -54,6 +54,6 @@ func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 		if err := peer.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		b.next(l)
+		b.Next(l)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // say sends messages of a raw peer.
@@ -46,12 +47,12 @@ func hear(t *testing.T, p *rawcm.Peer, a mad.Attribute) *mad.Message {
 func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
-		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		l := b.ListenAt(verbs.PortSpaceTCP, 7)
 		accepted := make(chan error, 1)
 		go func() {
 			r, err := l.Next(t.Context())
 			if err == nil {
-				_, err = r.Accept(t.Context(), b.qp, verbs.DefaultConnParam())
+				_, err = r.Accept(t.Context(), b.QP, verbs.DefaultConnParam())
 			}
 			accepted <- err
 		}()
@@ -72,7 +73,7 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 		}
 		// All that left was a MAD, as the REQ was.
 		sent := uint64(0)
-		for name, n := range b.dev.Counters() {
+		for name, n := range b.Device.Counters() {
 			if strings.HasPrefix(name, "cm_tx_msgs_") {
 				sent += n
 			}
@@ -92,7 +93,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const forged, bound = 1100, 1024
 		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
-		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		l := b.ListenAt(verbs.PortSpaceTCP, 7)
 		var unreachable, other atomic.Uint64
 		established := make(chan *verbs.Conn, 1)
 		go func() {
@@ -102,7 +103,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 					return
 				}
 				go func() {
-					q, err := b.pd.CreateQP(verbs.QPInitAttr{SendCQ: b.cq, Cap: verbs.QPCap{MaxSendWR: 1}})
+					q, err := b.PD.CreateQP(verbs.QPInitAttr{SendCQ: b.CQ, Cap: verbs.QPCap{MaxSendWR: 1}})
 					if err != nil {
 						t.Error(err)
 						return
@@ -156,7 +157,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 		case id := <-rep:
 			say(t, victim, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: mine, RemoteCommID: id}})
 		default:
-			t.Fatalf("the owner of the address is not answered: %v", b.dev.Counters()["cm_verdict_half_open_peer"])
+			t.Fatalf("the owner of the address is not answered: %v", b.Device.Counters()["cm_verdict_half_open_peer"])
 		}
 		c := <-established
 		time.Sleep(10 * time.Minute)
@@ -165,13 +166,13 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			t.Errorf("the connection has ended: %v", c.Err())
 		default:
 		}
-		if n := b.dev.Counters()["cm_displaced"]; n != forged-bound+1 {
+		if n := b.Device.Counters()["cm_displaced"]; n != forged-bound+1 {
 			t.Errorf("%d connections are counted as displaced, want %d", n, forged-bound+1)
 		}
 		if n := unreachable.Load(); n != forged {
 			t.Errorf("%d of %d Accepts have returned", n, forged)
 		}
-		if n := len(slices.Collect(b.dev.QPs())); n != 3 {
+		if n := len(slices.Collect(b.Device.QPs())); n != 3 {
 			t.Errorf("%d queue pairs are left, want that of the connection, of the node and of the manager", n)
 		}
 	})
@@ -180,14 +181,14 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
-		b.listenAt(verbs.PortSpaceTCP, 7)
+		b.ListenAt(verbs.PortSpaceTCP, 7)
 		req := peer.REQ(1, 7)
 		req.REQ.Primary.LocalGID[15]++
 		say(t, peer, req)
 		if r := hear(t, peer, mad.AttrREJ); r.REJ.Reason != mad.RejectUnsupported {
 			t.Errorf("refused for %v", r.REJ.Reason)
 		}
-		if n := b.dev.Counters()["cm_malformed_ip_sender"]; n != 1 {
+		if n := b.Device.Counters()["cm_malformed_ip_sender"]; n != 1 {
 			t.Errorf("%d requests are counted as ip_sender, want 1", n)
 		}
 	})
@@ -198,12 +199,12 @@ func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
 func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
-		l := b.listenAt(verbs.PortSpaceTCP, 7)
+		l := b.ListenAt(verbs.PortSpaceTCP, 7)
 		req := peer.REQ(1, 7)
 		req.REQ.MaxCMRetries = 15
 		conns := make(chan *verbs.Conn)
-		more, _ := b.newQP()
-		queues := []*verbs.QP{b.qp, more}
+		more, _ := b.NewQP()
+		queues := []*verbs.QP{b.QP, more}
 		go func() {
 			for _, q := range queues {
 				r, err := l.Next(t.Context())
@@ -246,10 +247,10 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 			t.Fatalf("the connection has ended: %v", c.Err())
 		default:
 		}
-		if b.qp.State() != verbs.RTS {
-			t.Fatalf("the queue pair is in %v", b.qp.State())
+		if b.QP.State() != verbs.RTS {
+			t.Fatalf("the queue pair is in %v", b.QP.State())
 		}
-		if n := b.dev.Counters()["cm_verdict_suspect"]; n != 75 {
+		if n := b.Device.Counters()["cm_verdict_suspect"]; n != 75 {
 			t.Errorf("%d REQs had the peer asked, want 75 of 100", n)
 		}
 		// The peer has started anew. Only the answer to what it is asked tells.
@@ -257,8 +258,8 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 		say(t, peer, &drep)
 		say(t, peer, &again)
 		drep.TransactionID = hear(t, peer, mad.AttrDREQ).TransactionID
-		if b.qp.State() != verbs.RTS {
-			t.Fatalf("a DREP that answers nothing has the queue pair in %v", b.qp.State())
+		if b.QP.State() != verbs.RTS {
+			t.Fatalf("a DREP that answers nothing has the queue pair in %v", b.QP.State())
 		}
 		say(t, peer, &drep)
 		<-c.Done()
@@ -273,11 +274,11 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 
 // A listener at all addresses of its device tells its port in a form that can be read back.
 func TestAListenerKeepsItsPort(t *testing.T) {
-	b := openNode(t, pipeLinks(t)[0], 64)
+	b := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	for _, at := range []netip.AddrPort{
 		netip.AddrPortFrom(netip.Addr{}, 0), netip.AddrPortFrom(netip.Addr{}, 700), netip.MustParseAddrPort("0.0.0.0:0"), netip.MustParseAddrPort("192.0.2.1:0"),
 	} {
-		l, err := b.dev.Listen(verbs.PortSpaceTCP, at, 0)
+		l, err := b.Device.Listen(verbs.PortSpaceTCP, at, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

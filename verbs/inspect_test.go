@@ -5,45 +5,46 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestALookIntoADeviceFindsItsObjects(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 4096)
-	srq, err := a.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 4096)
+	srq, err := a.PD.CreateSRQ(verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := a.pd.CreateQP(verbs.QPInitAttr{SendCQ: a.cq, SRQ: srq})
+	q, err := a.PD.CreateQP(verbs.QPInitAttr{SendCQ: a.CQ, SRQ: srq})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.qp.PostSend(a.oneSided(verbs.WRWrite, b, 4096)); err != nil {
+	if err := a.QP.PostSend(a.OneSided(verbs.WRWrite, b, 4096)); err != nil {
 		t.Fatal(err)
 	}
-	a.wait(1, make([]verbs.WC, 1))
+	a.Wait(1, make([]verbs.WC, 1))
 
-	qps := slices.Collect(a.dev.QPs())
+	qps := slices.Collect(a.Device.QPs())
 	if len(qps) != 2 {
 		t.Fatalf("%d queue pairs, want 2", len(qps))
 	}
 	i := qps[0]
-	if i.QPN != a.info.QPN || i.State != verbs.RTS || i.Type != verbs.RC || i.PD != a.pd.ID() || i.GIDIndex != 0 ||
-		i.Local != a.info.GID.Addr() || i.Remote != b.info.GID.Addr() || i.RemoteQPN != b.info.QPN || i.Unacked() != 0 || i.Counters.SentPackets == 0 {
+	if i.QPN != a.Info.QPN || i.State != verbs.RTS || i.Type != verbs.RC || i.PD != a.PD.ID() || i.GIDIndex != 0 ||
+		i.Local != a.Info.GID.Addr() || i.Remote != b.Info.GID.Addr() || i.RemoteQPN != b.Info.QPN || i.Unacked() != 0 || i.Counters.SentPackets == 0 {
 		t.Errorf("the connected queue pair: %+v", i)
 	}
 	if i := qps[1]; i.QPN != q.QPN() || i.State != verbs.RESET || i.SRQ != 1 || i.GIDIndex != -1 {
 		t.Errorf("the one with an SRQ: %+v", i)
 	}
-	if mrs := slices.Collect(a.dev.MRs()); len(mrs) != 1 || mrs[0].Key != a.mr.RKey() || mrs[0].IOVA != a.mr.Addr() || mrs[0].Kind != verbs.MRRegion {
+	if mrs := slices.Collect(a.Device.MRs()); len(mrs) != 1 || mrs[0].Key != a.MR.RKey() || mrs[0].IOVA != a.MR.Addr() || mrs[0].Kind != verbs.MRRegion {
 		t.Errorf("regions: %+v", mrs)
 	}
-	if cqs := slices.Collect(a.dev.CQs()); len(cqs) != 1 || cqs[0].Users != 4 || cqs[0].Number != i.SendCQ {
+	if cqs := slices.Collect(a.Device.CQs()); len(cqs) != 1 || cqs[0].Users != 4 || cqs[0].Number != i.SendCQ {
 		t.Errorf("CQs: %+v", cqs)
 	}
-	if srqs := slices.Collect(a.dev.SRQs()); len(srqs) != 1 || srqs[0].Users != 1 || srqs[0].Depth != 4 {
+	if srqs := slices.Collect(a.Device.SRQs()); len(srqs) != 1 || srqs[0].Users != 1 || srqs[0].Depth != 4 {
 		t.Errorf("SRQs: %+v", srqs)
 	}
-	if groups := a.dev.Groups(); len(groups) != 0 {
+	if groups := a.Device.Groups(); len(groups) != 0 {
 		t.Errorf("groups: %+v", groups)
 	}
 }
@@ -51,13 +52,13 @@ func TestALookIntoADeviceFindsItsObjects(t *testing.T) {
 // Who has seen enough stops, and what is told comes in the order in which it was made,
 // over more than one slice.
 func TestALookMayEndAnywhere(t *testing.T) {
-	a := openNode(t, pipeLinks(t)[0], 64)
+	a := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	for range 200 {
-		a.newQP()
+		a.NewQP()
 	}
 	for _, limit := range []int{1, 64, 65, 201} {
 		last, n := uint64(0), 0
-		for i := range a.dev.QPs() {
+		for i := range a.Device.QPs() {
 			if i.Number <= last {
 				t.Fatalf("number %d after %d", i.Number, last)
 			}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // Linux answers every REQ to a host without a NIC by ICMP, from the loopback interface, too.
 func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	host := netip.MustParseAddr("127.55.4.22")
-	a := openNode(t, verbs.Config{Device: "127.55.4.21"}, 64)
-	_, err := a.dev.Dial(t.Context(), netip.AddrPortFrom(host, 7), a.qp, verbs.DefaultConnParam())
+	a := verbstest.Open(t, verbs.Config{Device: "127.55.4.21"}, 64)
+	_, err := a.Device.Dial(t.Context(), netip.AddrPortFrom(host, 7), a.QP, verbs.DefaultConnParam())
 	const want = "dial 127.55.4.22:7: nothing listens on UDP 4791 at 127.55.4.22"
 	if err == nil || err.Error() != want {
 		t.Errorf("Dial = %v, want %s", err, want)
@@ -22,15 +23,15 @@ func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	if !errors.Is(err, verbs.ErrUnreachable) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("%v is neither unreachable nor refused", err)
 	}
-	_, err = a.pd.DialUD(t.Context(), netip.AddrPortFrom(host, 7), nil)
+	_, err = a.PD.DialUD(t.Context(), netip.AddrPortFrom(host, 7), nil)
 	var none *verbs.NotListeningError
 	if !errors.As(err, &none) || none.Host != host {
 		t.Errorf("DialUD = %v", err)
 	}
-	if a.qp.State() != verbs.ERR {
-		t.Errorf("the queue pair is in %v", a.qp.State())
+	if a.QP.State() != verbs.ERR {
+		t.Errorf("the queue pair is in %v", a.QP.State())
 	}
-	for info := range a.dev.CMs() {
+	for info := range a.Device.CMs() {
 		t.Errorf("left over: %+v", info)
 	}
 }
@@ -42,8 +43,8 @@ func TestAHostThatIsSilentIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	a := openNode(t, verbs.Config{Device: "127.55.4.23"}, 64)
-	dialed := a.dial(t.Context(), netip.MustParseAddrPort("127.55.4.24:7"), verbs.DefaultConnParam())
+	a := verbstest.Open(t, verbs.Config{Device: "127.55.4.23"}, 64)
+	dialed := a.Dial(t.Context(), netip.MustParseAddrPort("127.55.4.24:7"), verbs.DefaultConnParam())
 	// The REQ, and a question after it.
 	b := make([]byte, 2048)
 	for port := 4791; port == 4791; {
@@ -58,7 +59,7 @@ func TestAHostThatIsSilentIsWaitedFor(t *testing.T) {
 	}
 	select {
 	case d := <-dialed:
-		t.Errorf("Dial = %v", d.err)
+		t.Errorf("Dial = %v", d.Err)
 	default:
 	}
 }

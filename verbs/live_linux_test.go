@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 var liveFor = flag.Duration("live", 0, "for how long TestPeersMayPollMemoryThatChanges reads in each case; 0 is for 16 MiB")
@@ -29,21 +30,21 @@ func TestPeersMayPollMemoryThatChanges(t *testing.T) {
 }
 
 func pollLive(t *testing.T, shards, size int) {
-	cfg := udpDevices(t)
+	cfg := verbstest.UDPDevices(t)
 	for i := range cfg {
 		cfg[i].Shards = shards
 	}
-	nodes := [2]*testNode{openNode(t, cfg[0], 3*size), openNode(t, cfg[1], size)}
+	nodes := [2]*verbstest.Node{verbstest.Open(t, cfg[0], 3*size), verbstest.Open(t, cfg[1], size)}
 	owner := nodes[1]
 	reader, writer := newStrand(t, nodes, 0), newStrand(t, nodes, 0)
 	request := func(op verbs.WROpcode, from int) *verbs.SendWR {
 		return &verbs.SendWR{
-			Opcode: op, SGList: []verbs.SGE{nodes[0].mr.SGE(from, size)},
-			RemoteAddr: owner.mr.Addr(), RKey: owner.mr.RKey(),
+			Opcode: op, SGList: []verbs.SGE{nodes[0].MR.SGE(from, size)},
+			RemoteAddr: owner.MR.Addr(), RKey: owner.MR.RKey(),
 		}
 	}
 	for i := range size {
-		nodes[0].buf[2*size+i] = 0xff
+		nodes[0].Buf[2*size+i] = 0xff
 	}
 
 	var over atomic.Bool
@@ -52,7 +53,7 @@ func pollLive(t *testing.T, shards, size int) {
 	var failed error
 	beside.Go(func() {
 		for at := 0; !over.Load(); at = (at + 64) % size {
-			binary.NativeEndian.PutUint64(owner.buf[at:], binary.NativeEndian.Uint64(owner.buf[at:])+1)
+			binary.NativeEndian.PutUint64(owner.Buf[at:], binary.NativeEndian.Uint64(owner.Buf[at:])+1)
 		}
 	})
 	beside.Go(func() {
@@ -74,7 +75,7 @@ func pollLive(t *testing.T, shards, size int) {
 		t.Errorf("after %d WRITEs: %v", written.Load(), failed)
 	}
 	for i, n := range nodes {
-		if wrong := n.dev.Counters()["drop_bad_icrc"]; wrong > 0 {
+		if wrong := n.Device.Counters()["drop_bad_icrc"]; wrong > 0 {
 			t.Errorf("end %d got %d packets with a wrong ICRC in %d READs and %d WRITEs", i, wrong, reads, written.Load())
 		}
 	}

@@ -5,37 +5,38 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // manyQPs connects count queue pairs of two devices in memory, moves a message over each,
 // and returns the bytes of heap that each queue pair holds afterwards.
 func manyQPs(t testing.TB, count int) float64 {
 	t.Helper()
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 4096), openNode(t, cfg[1], 4096)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 4096), verbstest.Open(t, cfg[1], 4096)
 	as, bs := make([]*verbs.QP, count), make([]*verbs.QP, count)
 	before := heap()
 	for i := range count {
 		var ai, bi verbs.ConnInfo
-		as[i], ai = a.newQP()
-		bs[i], bi = b.newQP()
-		connectQPs(t, as[i], bs[i], ai, bi)
+		as[i], ai = a.NewQP()
+		bs[i], bi = b.NewQP()
+		verbstest.ConnectQPs(t, as[i], bs[i], ai, bi)
 	}
 	var wc [64]verbs.WC
-	wr := a.oneSided(verbs.WRWrite, b, 64)
+	wr := a.OneSided(verbs.WRWrite, b, 64)
 	for i := range count {
 		if err := as[i].PostSend(wr); err != nil {
 			t.Fatal(err)
 		}
-		a.wait(1, wc[:])
+		a.Wait(1, wc[:])
 	}
 	perQP := float64(heap()-before) / float64(2*count)
 	runtime.KeepAlive(as)
 	runtime.KeepAlive(bs)
-	if err := a.dev.Close(); err != nil {
+	if err := a.Device.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := b.dev.Close(); err != nil {
+	if err := b.Device.Close(); err != nil {
 		t.Error(err)
 	}
 	return perQP
@@ -65,28 +66,28 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, link := range []struct {
 		name string
 		cfg  func(testing.TB) [2]verbs.Config
-	}{{"pipe", pipeLinks}, {"udp", udpDevices}} {
+	}{{"pipe", verbstest.PipeLinks}, {"udp", verbstest.UDPDevices}} {
 		for _, op := range []verbs.WROpcode{verbs.WRWrite, verbs.WRRead, verbs.WRSend} {
 			t.Run(link.name+"/"+op.String(), func(t *testing.T) {
 				const size, messages = 20_000, 8
-				a, b := connectedNodes(t, link.cfg(t), size)
-				wr := a.oneSided(op, b, size)
-				recv := &verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, size)}}
+				a, b := verbstest.Connected(t, link.cfg(t), size)
+				wr := a.OneSided(op, b, size)
+				recv := &verbs.RecvWR{SGList: []verbs.SGE{b.MR.SGE(0, size)}}
 				var wc [messages]verbs.WC
 				round := func() {
 					for range messages {
 						if op == verbs.WRSend {
-							if err := b.qp.PostRecv(recv); err != nil {
+							if err := b.QP.PostRecv(recv); err != nil {
 								t.Fatal(err)
 							}
 						}
-						if err := a.qp.PostSend(wr); err != nil {
+						if err := a.QP.PostSend(wr); err != nil {
 							t.Fatal(err)
 						}
 					}
-					a.wait(messages, wc[:])
+					a.Wait(messages, wc[:])
 					if op == verbs.WRSend {
-						b.wait(messages, wc[:])
+						b.Wait(messages, wc[:])
 					}
 				}
 				for range 200 {

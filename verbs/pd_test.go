@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestADomainIsDeallocatedWhenNothingIsInIt(t *testing.T) {
-	cfg := pipeLinks(t)
-	dev := openNode(t, cfg[0], 8).dev
+	cfg := verbstest.PipeLinks(t)
+	dev := verbstest.Open(t, cfg[0], 8).Device
 	cq, err := dev.CreateCQ(16)
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +69,8 @@ func TestADomainIsDeallocatedWhenNothingIsInIt(t *testing.T) {
 }
 
 func TestARegionThatLeftADomainDoesNotKeepIt(t *testing.T) {
-	cfg := pipeLinks(t)
-	dev := openNode(t, cfg[0], 8).dev
+	cfg := verbstest.PipeLinks(t)
+	dev := verbstest.Open(t, cfg[0], 8).Device
 	pd := dev.AllocPD()
 	m, err := pd.RegMR(make([]byte, 64), verbs.LocalWrite)
 	if err != nil {

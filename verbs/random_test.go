@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // hugeMemory is as long as it says and keeps nothing.
@@ -16,15 +17,15 @@ func (hugeMemory) ReadAt(p []byte, _ uint64) error  { clear(p); return nil }
 func (hugeMemory) WriteAt(p []byte, _ uint64) error { return nil }
 
 func TestARandomIOVAKeepsThePlaceInThePageAndTellsNothing(t *testing.T) {
-	n := openNode(t, pipeLinks(t)[0], 64)
+	n := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	buf := make([]byte, 8192)
-	plain, err := n.pd.RegMR(buf, 0)
+	plain, err := n.PD.RegMR(buf, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ones, zeros uint64
 	for range 200 {
-		r, err := n.pd.RegMR(buf[3:], verbs.RemoteRead, verbs.WithIOVA(1), verbs.WithRandomIOVA())
+		r, err := n.PD.RegMR(buf[3:], verbs.RemoteRead, verbs.WithIOVA(1), verbs.WithRandomIOVA())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func TestARandomIOVAKeepsThePlaceInThePageAndTellsNothing(t *testing.T) {
 			t.Fatalf("address %#x: %#x in its page, want %#x", r.Addr(), got, want)
 		}
 		ones, zeros = ones|r.Addr(), zeros|^r.Addr()
-		far, err := n.pd.RegMemory(hugeMemory(1<<63), verbs.RemoteRead, verbs.WithRandomIOVA())
+		far, err := n.PD.RegMemory(hugeMemory(1<<63), verbs.RemoteRead, verbs.WithRandomIOVA())
 		if err != nil {
 			t.Fatalf("the largest memory: %v", err)
 		}
@@ -48,39 +49,39 @@ func TestARandomIOVAKeepsThePlaceInThePageAndTellsNothing(t *testing.T) {
 }
 
 func TestARegionAtARandomIOVAIsWrittenAndRead(t *testing.T) {
-	a, b := connectedNodes(t, pipeLinks(t), 4096)
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 4096)
 	buf := make([]byte, 4096)
-	r, err := b.pd.RegMR(buf, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead, verbs.WithRandomIOVA())
+	r, err := b.PD.RegMR(buf, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead, verbs.WithRandomIOVA())
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(a.buf, "to an address that only the peer was told")
-	want, wc := bytes.Clone(a.buf), make([]verbs.WC, 1)
+	copy(a.Buf, "to an address that only the peer was told")
+	want, wc := bytes.Clone(a.Buf), make([]verbs.WC, 1)
 	for _, op := range []verbs.WROpcode{verbs.WRWrite, verbs.WRRead} {
-		wr := a.oneSided(op, b, 4096)
+		wr := a.OneSided(op, b, 4096)
 		wr.RemoteAddr, wr.RKey = r.Addr(), r.RKey()
-		if err := a.qp.PostSend(wr); err != nil {
+		if err := a.QP.PostSend(wr); err != nil {
 			t.Fatal(err)
 		}
-		a.wait(1, wc)
-		a.fence()
+		a.Wait(1, wc)
+		a.Fence()
 		if op == verbs.WRWrite {
-			clear(a.buf)
-			a.fence()
+			clear(a.Buf)
+			a.Fence()
 		}
 	}
-	if !bytes.Equal(a.buf, want) {
-		t.Errorf("%q came back", a.buf[:64])
+	if !bytes.Equal(a.Buf, want) {
+		t.Errorf("%q came back", a.Buf[:64])
 	}
 }
 
 func TestAZeroBasedRegionHasNoRandomIOVA(t *testing.T) {
-	n := openNode(t, pipeLinks(t)[0], 64)
-	_, err := n.pd.RegMR(n.buf, verbs.RemoteRead|verbs.ZeroBased, verbs.WithRandomIOVA())
+	n := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
+	_, err := n.PD.RegMR(n.Buf, verbs.RemoteRead|verbs.ZeroBased, verbs.WithRandomIOVA())
 	if err == nil || !strings.Contains(err.Error(), "begins at address 0") {
 		t.Errorf("error %v", err)
 	}
-	if r, err := n.pd.RegMR(n.buf, 0, verbs.WithRandomIOVA(), verbs.WithIOVA(0x4000)); err != nil || r.Addr() != 0x4000 {
+	if r, err := n.PD.RegMR(n.Buf, 0, verbs.WithRandomIOVA(), verbs.WithIOVA(0x4000)); err != nil || r.Addr() != 0x4000 {
 		t.Errorf("the last option does not decide: %v", err)
 	}
 }

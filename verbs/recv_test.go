@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // Who has a completion owns the memory of that receive, and may use it while the next
 // message arrives in the byte beside it. The race detector sees when that is not so.
 func TestAReceiveTouchesNoByteBesideIt(t *testing.T) {
 	const messages = 64
-	a, b := connectedNodes(t, pipeLinks(t), messages+1)
+	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), messages+1)
 	for i := range messages {
-		wr := verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(i+1, 1)}}
-		if err := b.qp.PostRecv(&wr); err != nil {
+		wr := verbs.RecvWR{SGList: []verbs.SGE{b.MR.SGE(i+1, 1)}}
+		if err := b.QP.PostRecv(&wr); err != nil {
 			t.Fatal(err)
 		}
-		a.buf[i] = byte(i + 1)
+		a.Buf[i] = byte(i + 1)
 	}
 
 	var owner sync.WaitGroup
@@ -27,7 +28,7 @@ func TestAReceiveTouchesNoByteBesideIt(t *testing.T) {
 	owner.Go(func() {
 		close(started)
 		for !stop.Load() {
-			if b.buf[0] != 0 {
+			if b.Buf[0] != 0 {
 				t.Error("the byte before the receives has changed")
 				return
 			}
@@ -36,16 +37,16 @@ func TestAReceiveTouchesNoByteBesideIt(t *testing.T) {
 	<-started
 	var wc [messages]verbs.WC
 	for i := range messages {
-		wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.mr.SGE(i, 1)}}
-		if err := a.qp.PostSend(&wr); err != nil {
+		wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.MR.SGE(i, 1)}}
+		if err := a.QP.PostSend(&wr); err != nil {
 			t.Fatal(err)
 		}
-		a.wait(1, wc[:])
+		a.Wait(1, wc[:])
 	}
-	b.wait(messages, wc[:])
+	b.Wait(messages, wc[:])
 	stop.Store(true)
 	owner.Wait()
-	for i, v := range b.buf {
+	for i, v := range b.Buf {
 		if v != byte(i) {
 			t.Errorf("byte %d is %d, want %d", i, v, i)
 		}

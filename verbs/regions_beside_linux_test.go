@@ -85,13 +85,13 @@ func TestProgramBesideTheRegionTalksToAPeer(t *testing.T) {
 	add := x.request(verbs.WRFetchAdd, counterAt, 8)
 	add.CompareAdd = 1
 	for i := uint64(1); i <= messages; i++ {
-		copy(x.a.buf, bytes.Repeat([]byte{byte(i)}, messageLen))
+		copy(x.a.Buf, bytes.Repeat([]byte{byte(i)}, messageLen))
 		x.must(x.request(verbs.WRWrite, messageAt, messageLen))
 		x.must(add)
 		for ack := uint64(0); ack != i; {
 			x.must(x.request(verbs.WRRead, 0, 8))
-			x.a.fence()
-			ack = binary.NativeEndian.Uint64(x.a.buf)
+			x.a.Fence()
+			ack = binary.NativeEndian.Uint64(x.a.Buf)
 			select {
 			case err := <-ended:
 				if ended <- err; err != nil {

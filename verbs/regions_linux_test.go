@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/host/hostmem"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // beside b has mapped.
 type export struct {
 	*testing.T
-	a, b   *testNode
+	a, b   *verbstest.Node
 	path   string
 	mem    *hostmem.Memory
 	region *verbs.MR
@@ -53,10 +54,10 @@ func exportPath(t *testing.T, path string, open func(hostmem.FileOptions) (*host
 		}
 	})
 	x.local = mapForTest(t, path)
-	cfg := pipeLinks(t)
-	x.a, x.b = openNode(t, cfg[0], exportSize), openNode(t, cfg[1], exportSize)
-	x.connect(x.a.qp, x.b.qp, x.a.info, x.b.info)
-	if x.region, err = x.b.pd.RegMemory(x.mem, exported); err != nil {
+	cfg := verbstest.PipeLinks(t)
+	x.a, x.b = verbstest.Open(t, cfg[0], exportSize), verbstest.Open(t, cfg[1], exportSize)
+	x.connect(x.a.QP, x.b.QP, x.a.Info, x.b.Info)
+	if x.region, err = x.b.PD.RegMemory(x.mem, exported); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -92,19 +93,19 @@ func (x *export) connect(a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 }
 
 // do posts a request on n and returns how it ends.
-func (x *export) do(n *testNode, wr *verbs.SendWR) verbs.WCStatus {
+func (x *export) do(n *verbstest.Node, wr *verbs.SendWR) verbs.WCStatus {
 	x.Helper()
 	wr.Flags |= verbs.Signaled
-	if err := n.qp.PostSend(wr); err != nil {
+	if err := n.QP.PostSend(wr); err != nil {
 		x.Fatal(err)
 	}
 	return x.status(n)
 }
 
-func (x *export) status(n *testNode) verbs.WCStatus {
+func (x *export) status(n *verbstest.Node) verbs.WCStatus {
 	x.Helper()
 	var wc [1]verbs.WC
-	if _, err := n.cq.Wait(x.Context(), wc[:]); err != nil {
+	if _, err := n.CQ.Wait(x.Context(), wc[:]); err != nil {
 		x.Fatal(err)
 	}
 	return wc[0].Status
@@ -117,9 +118,9 @@ func (x *export) request(op verbs.WROpcode, off uint64, n int) *verbs.SendWR {
 	case verbs.WRFlush:
 		wr.Flush = verbs.Flush{Length: uint32(n), Type: verbs.FlushToPersistent, Level: verbs.FlushRange}
 	case verbs.WRAtomicWrite:
-		wr.Flags, wr.InlineData = verbs.Inline, x.a.buf[:8]
+		wr.Flags, wr.InlineData = verbs.Inline, x.a.Buf[:8]
 	default:
-		wr.SGList = []verbs.SGE{x.a.mr.SGE(0, n)}
+		wr.SGList = []verbs.SGE{x.a.MR.SGE(0, n)}
 	}
 	return wr
 }
@@ -144,18 +145,18 @@ func TestRegionAndLocalProgramsShareBytes(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			x := open(t)
-			for i := range x.a.buf {
-				x.a.buf[i] = byte(i * 7)
+			for i := range x.a.Buf {
+				x.a.Buf[i] = byte(i * 7)
 			}
-			want := bytes.Clone(x.a.buf)
+			want := bytes.Clone(x.a.Buf)
 			x.must(x.request(verbs.WRWrite, 0, exportSize))
 			if !bytes.Equal(x.local, want) {
 				t.Error("a local program sees other bytes than the peer wrote")
 			}
 			copy(x.local[5000:], "from a local program")
 			x.must(x.request(verbs.WRRead, 5000, 20))
-			x.a.fence()
-			if got := x.a.buf[:20]; string(got) != "from a local program" {
+			x.a.Fence()
+			if got := x.a.Buf[:20]; string(got) != "from a local program" {
 				t.Errorf("the peer reads %q", got)
 			}
 			atomic.StoreUint64(x.word(64), 40)
@@ -165,7 +166,7 @@ func TestRegionAndLocalProgramsShareBytes(t *testing.T) {
 			swap := x.request(verbs.WRCmpSwap, 72, 8)
 			swap.CompareAdd, swap.Swap = atomic.LoadUint64(x.word(72)), 77
 			x.must(swap)
-			binary.NativeEndian.PutUint64(x.a.buf, 99)
+			binary.NativeEndian.PutUint64(x.a.Buf, 99)
 			x.must(x.request(verbs.WRAtomicWrite, 80, 8))
 			if got := [3]uint64{atomic.LoadUint64(x.word(64)), atomic.LoadUint64(x.word(72)), atomic.LoadUint64(x.word(80))}; got != [3]uint64{42, 77, 99} {
 				t.Errorf("words after atomics: %v", got)
@@ -188,15 +189,15 @@ func TestAnonymousRegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	if x.region, err = x.b.pd.RegMemory(mem, exported); err != nil {
+	if x.region, err = x.b.PD.RegMemory(mem, exported); err != nil {
 		t.Fatal(err)
 	}
-	copy(x.a.buf, "kept by the host")
+	copy(x.a.Buf, "kept by the host")
 	x.must(x.request(verbs.WRWrite, exportSize-16, 16))
-	clear(x.a.buf[:16])
+	clear(x.a.Buf[:16])
 	x.must(x.request(verbs.WRRead, exportSize-16, 16))
-	x.a.fence()
-	if got := string(x.a.buf[:16]); got != "kept by the host" {
+	x.a.Fence()
+	if got := string(x.a.Buf[:16]); got != "kept by the host" {
 		t.Errorf("read %q back", got)
 	}
 }
@@ -204,7 +205,7 @@ func TestAnonymousRegion(t *testing.T) {
 func TestRegionExportedAnewHasAnotherKey(t *testing.T) {
 	x := exportFile(t)
 	old := x.request(verbs.WRWrite, 0, 8)
-	copy(x.a.buf, "original")
+	copy(x.a.Buf, "original")
 	x.must(x.request(verbs.WRWrite, 0, 8))
 
 	replacement := filepath.Join(t.TempDir(), "replacement")
@@ -214,7 +215,7 @@ func TestRegionExportedAnewHasAnotherKey(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	copy(x.a.buf, "still us")
+	copy(x.a.Buf, "still us")
 	x.must(x.request(verbs.WRWrite, 0, 8))
 	if got := string(x.local[:8]); got != "still us" {
 		t.Errorf("the file that was exported has %q", got)
@@ -227,12 +228,12 @@ func TestRegionExportedAnewHasAnotherKey(t *testing.T) {
 	if x.mem, err = hostmem.File(x.path, hostmem.FileOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if x.region, err = x.b.pd.RegMemory(x.mem, exported); err != nil {
+	if x.region, err = x.b.PD.RegMemory(x.mem, exported); err != nil {
 		t.Fatal(err)
 	}
 	x.must(x.request(verbs.WRRead, 0, 8))
-	x.a.fence()
-	if got := string(x.a.buf[:8]); got != "........" {
+	x.a.Fence()
+	if got := string(x.a.Buf[:8]); got != "........" {
 		t.Errorf("exported anew it has %q", got)
 	}
 	if got := x.do(x.a, old); got != verbs.WCRemAccessErr {
@@ -248,14 +249,14 @@ func TestRegionOfAReadOnlyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ro.Close() })
-	_, err = x.b.pd.RegMemory(ro, exported)
-	says(t, err, "LOCAL_WRITE", "read")
-	if x.region, err = x.b.pd.RegMemory(ro, verbs.RemoteRead); err != nil {
+	_, err = x.b.PD.RegMemory(ro, exported)
+	verbstest.Says(t, err, "LOCAL_WRITE", "read")
+	if x.region, err = x.b.PD.RegMemory(ro, verbs.RemoteRead); err != nil {
 		t.Fatal(err)
 	}
 	x.must(x.request(verbs.WRRead, 0, 10))
-	x.a.fence()
-	if got := string(x.a.buf[:10]); got != "to be read" {
+	x.a.Fence()
+	if got := string(x.a.Buf[:10]); got != "to be read" {
 		t.Errorf("read %q", got)
 	}
 	if got := x.do(x.a, x.request(verbs.WRWrite, 0, 10)); got != verbs.WCRemAccessErr {

@@ -36,10 +36,10 @@ func TestFileThatShrinksIsARefusal(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%v of %d at %d", c.op, c.n, c.off), func(t *testing.T) {
 			x := exportFile(t)
-			other, info := x.b.newQP()
-			mine, myInfo := x.a.newQP()
+			other, info := x.b.NewQP()
+			mine, myInfo := x.a.NewQP()
 			x.connect(mine, other, myInfo, info)
-			copy(x.a.buf, bytes.Repeat([]byte{0x5a}, exportSize))
+			copy(x.a.Buf, bytes.Repeat([]byte{0x5a}, exportSize))
 			if err := os.Truncate(x.path, cutTo); err != nil {
 				t.Fatal(err)
 			}
@@ -53,16 +53,16 @@ func TestFileThatShrinksIsARefusal(t *testing.T) {
 				t.Errorf("%d bytes arrived in what is left, want %d", got, c.reached)
 			}
 
-			x.a.qp = mine
-			x.a.fence()
-			copy(x.a.buf, bytes.Repeat([]byte{0x5a}, exportSize)) // a READ has changed it
+			x.a.QP = mine
+			x.a.Fence()
+			copy(x.a.Buf, bytes.Repeat([]byte{0x5a}, exportSize)) // a READ has changed it
 			x.must(x.request(verbs.WRWrite, cutTo-8, 8))
 			if got := string(x.local[cutTo-8 : cutTo]); got != "ZZZZZZZZ" {
 				t.Errorf("the rest of the file has %q", got)
 			}
-			x.must(x.a.oneSided(verbs.WRWrite, x.b, exportSize))
-			x.b.fence()
-			if !bytes.Equal(x.b.buf, x.a.buf) {
+			x.must(x.a.OneSided(verbs.WRWrite, x.b, exportSize))
+			x.b.Fence()
+			if !bytes.Equal(x.b.Buf, x.a.Buf) {
 				t.Error("another region was hurt")
 			}
 		})
@@ -76,7 +76,7 @@ func TestFileShrinksUnderTraffic(t *testing.T) {
 			wr := x.request(op, 0, exportSize)
 			wr.Flags |= verbs.Signaled
 			for range 4 {
-				if err := x.a.qp.PostSend(wr); err != nil {
+				if err := x.a.QP.PostSend(wr); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -87,7 +87,7 @@ func TestFileShrinksUnderTraffic(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Those that were complete by then may still be on their way to us.
-			if err := x.a.qp.PostSend(wr); err != nil {
+			if err := x.a.QP.PostSend(wr); err != nil {
 				t.Fatal(err)
 			}
 			got := x.status(x.a)
@@ -104,12 +104,12 @@ func TestFileShrinksUnderTraffic(t *testing.T) {
 func TestLocalUseOfWhatAFileHasLost(t *testing.T) {
 	for name, request := range map[string]func(x *export) *verbs.SendWR{
 		"the source of a WRITE": func(x *export) *verbs.SendWR {
-			wr := x.b.oneSided(verbs.WRWrite, x.a, 0)
+			wr := x.b.OneSided(verbs.WRWrite, x.a, 0)
 			wr.SGList = []verbs.SGE{x.region.SGE(0, exportSize)}
 			return wr
 		},
 		"the sink of a READ": func(x *export) *verbs.SendWR {
-			wr := x.b.oneSided(verbs.WRRead, x.a, 0)
+			wr := x.b.OneSided(verbs.WRRead, x.a, 0)
 			wr.SGList = []verbs.SGE{x.region.SGE(0, exportSize)}
 			return wr
 		},
@@ -131,11 +131,11 @@ func TestLocalUseOfWhatAFileHasLost(t *testing.T) {
 		x := exportFile(t)
 		if err := errors.Join(
 			os.Truncate(x.path, 0),
-			x.b.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{x.region.SGE(0, 4096)}}),
+			x.b.QP.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{x.region.SGE(0, 4096)}}),
 		); err != nil {
 			t.Fatal(err)
 		}
-		send := &verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{x.a.mr.SGE(0, 100)}}
+		send := &verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{x.a.MR.SGE(0, 100)}}
 		if got := x.do(x.a, send); got != verbs.WCRemOpErr {
 			t.Errorf("the SEND ended with %v, want %v", got, verbs.WCRemOpErr)
 		}

@@ -4,15 +4,16 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestARequestTellsWhereItCameFrom(t *testing.T) {
-	cfg := pipeLinks(t)
-	a, b := openNode(t, cfg[0], 64), openNode(t, cfg[1], 64)
-	l := b.listenAt(verbs.PortSpaceTCP, 0)
-	out := a.dial(t.Context(), b.at(l.Addr().Port()), verbs.DefaultConnParam())
-	r := b.next(l)
-	g, err := a.dev.GID(0)
+	cfg := verbstest.PipeLinks(t)
+	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
+	l := b.ListenAt(verbs.PortSpaceTCP, 0)
+	out := a.Dial(t.Context(), b.At(l.Addr().Port()), verbs.DefaultConnParam())
+	r := b.Next(l)
+	g, err := a.Device.GID(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func TestARequestTellsWhereItCameFrom(t *testing.T) {
 	if err := r.Reject(nil); err != nil {
 		t.Error(err)
 	}
-	if d := <-out; d.err == nil {
+	if d := <-out; d.Err == nil {
 		t.Error("what was refused is connected")
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // rawPeer is a device at the address server, and a peer on its network at the address peer.
-func rawPeer(t *testing.T, server, peer string) (*testNode, *rawcm.Peer) {
+func rawPeer(t *testing.T, server, peer string) (*verbstest.Node, *rawcm.Peer) {
 	t.Helper()
 	n := pipe.NewNet()
 	links := make([]packet.Link, 2)
@@ -30,7 +31,7 @@ func rawPeer(t *testing.T, server, peer string) (*testNode, *rawcm.Peer) {
 			t.Error(err)
 		}
 	})
-	return openNode(t, verbs.Config{Links: links[:1]}, 64), rawcm.New(links[1], netip.MustParseAddr(server))
+	return verbstest.Open(t, verbs.Config{Links: links[:1]}, 64), rawcm.New(links[1], netip.MustParseAddr(server))
 }
 
 // Linux tells a program of any address that its routing table takes for a neighbour's.
@@ -57,7 +58,7 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, peer := rawPeer(t, tt.server, tt.peer)
-				connections, datagrams := b.listenAt(verbs.PortSpaceTCP, 7), b.listenAt(verbs.PortSpaceUDP, 7)
+				connections, datagrams := b.ListenAt(verbs.PortSpaceTCP, 7), b.ListenAt(verbs.PortSpaceUDP, 7)
 				private := bytes.Repeat([]byte{0xff}, mad.IPHeaderLen)
 				if tt.says != "" {
 					says, to := netip.MustParseAddr(tt.says), netip.MustParseAddr(tt.server)
@@ -76,7 +77,7 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 						t.Fatal(err)
 					}
 					if tt.refused == "" {
-						r := b.next([]*verbs.Listener{connections, datagrams}[i])
+						r := b.Next([]*verbs.Listener{connections, datagrams}[i])
 						if r.RemoteGID() != peer.GID() || r.Remote() != netip.AddrPortFrom(netip.MustParseAddr(tt.peer), 49152) {
 							t.Errorf("the program is asked by %v at %v", r.Remote(), r.RemoteGID())
 						}
@@ -110,7 +111,7 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 						t.Errorf("the program was asked by %v", r.Remote())
 					}
 				}
-				if n := b.dev.Counters()["cm_malformed_"+tt.refused]; n != 2 {
+				if n := b.Device.Counters()["cm_malformed_"+tt.refused]; n != 2 {
 					t.Errorf("%d requests are counted as %s, want 2", n, tt.refused)
 				}
 			})

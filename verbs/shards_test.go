@@ -10,11 +10,12 @@ import (
 
 	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // A strand is a connection between two nodes with completion queues of its own and a part of their buffers.
 type strand struct {
-	node   [2]*testNode // the client and the server
+	node   [2]*verbstest.Node // the client and the server
 	qp     [2]*verbs.QP
 	cq     [2]*verbs.CQ
 	at     int
@@ -23,24 +24,24 @@ type strand struct {
 
 const strandSize = 16 << 10
 
-func newStrand(t testing.TB, nodes [2]*testNode, at int) *strand {
+func newStrand(t testing.TB, nodes [2]*verbstest.Node, at int) *strand {
 	t.Helper()
 	s := &strand{node: nodes, at: at}
 	var infos [2]verbs.ConnInfo
 	for i, n := range nodes {
 		var err error
-		if s.cq[i], err = n.dev.CreateCQ(64); err != nil {
+		if s.cq[i], err = n.Device.CreateCQ(64); err != nil {
 			t.Fatal(err)
 		}
-		if s.qp[i], err = n.pd.CreateQP(verbs.QPInitAttr{SendCQ: s.cq[i], Cap: testCap}); err != nil {
+		if s.qp[i], err = n.PD.CreateQP(verbs.QPInitAttr{SendCQ: s.cq[i], Cap: verbstest.Cap}); err != nil {
 			t.Fatal(err)
 		}
 		if infos[i], err = s.qp[i].Local(0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	connectQPs(t, s.qp[0], s.qp[1], infos[0], infos[1])
-	s.window = nodes[1].window(verbs.MWType2)
+	verbstest.ConnectQPs(t, s.qp[0], s.qp[1], infos[0], infos[1])
+	s.window = nodes[1].Window(verbs.MWType2)
 	return s
 }
 
@@ -72,15 +73,15 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 		return err
 	}
 	for i := range part {
-		client.buf[s.at+i] = number + byte(i)
+		client.Buf[s.at+i] = number + byte(i)
 	}
-	sge := []verbs.SGE{client.mr.SGE(s.at, strandSize)}
+	sge := []verbs.SGE{client.MR.SGE(s.at, strandSize)}
 	key := s.window.RKey()
 	if err := s.does(0, &verbs.SendWR{Opcode: verbs.WRWrite, SGList: sge, RemoteAddr: addr, RKey: key}); err != nil {
 		return err
 	}
-	s.qp[0].State() // see testNode.fence
-	clear(client.buf[s.at:][:strandSize])
+	s.qp[0].State() // see Node.fence
+	clear(client.Buf[s.at:][:strandSize])
 	s.qp[0].State()
 	if err := s.does(0, &verbs.SendWR{Opcode: verbs.WRRead, SGList: sge, RemoteAddr: addr, RKey: key}); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	}
 	s.qp[0].State()
 	s.qp[1].State()
-	if !bytes.Equal(part, client.buf[s.at:][:strandSize]) || part[0] != number {
+	if !bytes.Equal(part, client.Buf[s.at:][:strandSize]) || part[0] != number {
 		return fmt.Errorf("round %d at %d: other bytes came back", number, s.at)
 	}
 	if s.window.Bound() {
@@ -108,7 +109,7 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 }
 
 func roughLinks(t testing.TB) [2]verbs.Config {
-	cfg := pipeLinks(t)
+	cfg := verbstest.PipeLinks(t)
 	for i := range cfg {
 		cfg[i].Links[0] = fault.New(cfg[i].Links[0], fault.Config{Seed: uint64(i), Drop: 0.01, Reorder: 0.1})
 	}
@@ -120,17 +121,17 @@ func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		nodes func(testing.TB) [2]verbs.Config
-	}{{"a queue for each", udpDevices}, {"one queue for all", pipeLinks}, {"packets overtake and are lost", roughLinks}} {
+	}{{"a queue for each", verbstest.UDPDevices}, {"one queue for all", verbstest.PipeLinks}, {"packets overtake and are lost", roughLinks}} {
 		t.Run(test.name, func(t *testing.T) {
 			const strands, rounds = 10, 30
 			cfg := test.nodes(t)
 			cfg[0].Shards, cfg[1].Shards = 3, 4
-			var nodes [2]*testNode
+			var nodes [2]*verbstest.Node
 			for i := range nodes {
-				nodes[i] = openNode(t, cfg[i], strands*strandSize)
+				nodes[i] = verbstest.Open(t, cfg[i], strands*strandSize)
 			}
 			memory := make([]byte, strands*strandSize)
-			region, err := nodes[1].pd.RegMR(memory, verbs.LocalWrite|verbs.MWBind)
+			region, err := nodes[1].PD.RegMR(memory, verbs.LocalWrite|verbs.MWBind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +152,7 @@ func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 			}
 			running.Wait()
 			for _, n := range nodes {
-				for name, value := range n.dev.Counters() {
+				for name, value := range n.Device.Counters() {
 					if value > 0 && (name == "drop_unknown_qpn" || name == "drop_stranger" || name == "drop_bad_icrc") {
 						t.Errorf("%s = %d", name, value)
 					}
@@ -163,16 +164,16 @@ func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 
 // However the queue pairs are divided, a look shows all of them, in the order in which they were made.
 func TestALookGoesThroughAllShards(t *testing.T) {
-	cfg := pipeLinks(t)[0]
+	cfg := verbstest.PipeLinks(t)[0]
 	cfg.Shards = 5
-	n := openNode(t, cfg, 64)
-	want := []verbs.QPN{n.qp.QPN()}
+	n := verbstest.Open(t, cfg, 64)
+	want := []verbs.QPN{n.QP.QPN()}
 	for range 12 {
-		q, _ := n.newQP()
+		q, _ := n.NewQP()
 		want = append(want, q.QPN())
 	}
 	var got []verbs.QPN
-	for q := range n.dev.QPs() {
+	for q := range n.Device.QPs() {
 		got = append(got, q.QPN)
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -183,11 +184,11 @@ func TestALookGoesThroughAllShards(t *testing.T) {
 func TestASeedGivesTheSameNumbersHoweverManyProcessorsThereAre(t *testing.T) {
 	numbers := func(processors int) (got [3]verbs.QPN) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		cfg := pipeLinks(t)[0]
+		cfg := verbstest.PipeLinks(t)[0]
 		cfg.Seed = 1
-		n := openNode(t, cfg, 64)
+		n := verbstest.Open(t, cfg, 64)
 		for i := range got {
-			q, _ := n.newQP()
+			q, _ := n.NewQP()
 			got[i] = q.QPN()
 		}
 		return got

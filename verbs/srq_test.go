@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 func TestSRQSizesAreThoseOfTheDevice(t *testing.T) {
-	d := openPipe(t, 1500, "192.0.2.1")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	attr := d.Attr()
 	pd := d.AllocPD()
 	for _, c := range []struct {
@@ -25,7 +26,7 @@ func TestSRQSizesAreThoseOfTheDevice(t *testing.T) {
 	} {
 		s, err := pd.CreateSRQ(c.init)
 		if c.word != "" {
-			says(t, err, c.word, "shared receive queue")
+			verbstest.Says(t, err, c.word, "shared receive queue")
 			continue
 		}
 		if err != nil {
@@ -42,7 +43,7 @@ func TestSRQSizesAreThoseOfTheDevice(t *testing.T) {
 }
 
 func TestQueuePairTakesNoSRQOfAnotherDevice(t *testing.T) {
-	a, b := openPipe(t, 1500, "192.0.2.1"), openPipe(t, 1500, "192.0.2.1")
+	a, b := verbstest.OpenPipe(t, 1500, "192.0.2.1"), verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	s, err := b.AllocPD().CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -52,11 +53,11 @@ func TestQueuePairTakesNoSRQOfAnotherDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: cq, SRQ: s})
-	says(t, err, "shared receive queue is on another device")
+	verbstest.Says(t, err, "shared receive queue is on another device")
 }
 
 func TestPostToAQueuePairWithAnSRQIsRefused(t *testing.T) {
-	d := openPipe(t, 1500, "192.0.2.1")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	pd := d.AllocPD()
 	s, err := pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	if err != nil {
@@ -66,15 +67,15 @@ func TestPostToAQueuePairWithAnSRQIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, SRQ: s, Cap: testCap})
+	q, err := pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, SRQ: s, Cap: verbstest.Cap})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, cap := q.Query(); cap.MaxRecvWR != 0 || cap.MaxRecvSGE != 0 || cap.MaxSendWR != testCap.MaxSendWR {
+	if _, cap := q.Query(); cap.MaxRecvWR != 0 || cap.MaxRecvSGE != 0 || cap.MaxSendWR != verbstest.Cap.MaxSendWR {
 		t.Errorf("sizes %+v", cap)
 	}
-	says(t, q.PostRecv(&verbs.RecvWR{}), "shared receive queue; post them there")
-	says(t, s.Close(), "close its queue pairs first")
+	verbstest.Says(t, q.PostRecv(&verbs.RecvWR{}), "shared receive queue; post them there")
+	verbstest.Says(t, s.Close(), "close its queue pairs first")
 	var e *verbs.PostError
 	if err := s.PostRecv(&verbs.RecvWR{}, &verbs.RecvWR{}); !errors.As(err, &e) || e.Index != 1 {
 		t.Errorf("the second post to an SRQ of one: %v", err)

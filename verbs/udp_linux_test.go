@@ -1,9 +1,7 @@
 package verbs_test
 
 import (
-	"bytes"
 	"errors"
-	"math/rand/v2"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -11,50 +9,12 @@ import (
 
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// exchange moves messages of many sizes in every way between two connected nodes.
-func exchange(t *testing.T, a, b *testNode) {
-	t.Helper()
-	var wc [1]verbs.WC
-	rnd := rand.NewChaCha8([32]byte{1})
-	for _, size := range []int{0, 1, 3, 4096, 4097, 65536, 1_000_003} {
-		rnd.Read(a.buf[:size])
-		for _, op := range []verbs.WROpcode{verbs.WRWrite, verbs.WRRead, verbs.WRSend} {
-			from, to := a.buf[:size], b.buf[:size]
-			if op == verbs.WRRead {
-				from, to = to, from
-			}
-			clear(to)
-			if op == verbs.WRSend {
-				if err := b.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{b.mr.SGE(0, size)}}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			b.fence()
-			if err := a.qp.PostSend(a.oneSided(op, b, size)); err != nil {
-				t.Fatal(err)
-			}
-			if op == verbs.WRSend {
-				b.wait(1, wc[:])
-			}
-			a.wait(1, wc[:])
-			b.fence()
-			if !bytes.Equal(from, to) {
-				t.Errorf("%v of %d bytes: other bytes arrived", op, size)
-			}
-		}
-	}
-	for name, n := range b.dev.Counters() {
-		if n > 0 && name == "drop_bad_icrc" {
-			t.Errorf("%d packets with a wrong ICRC", n)
-		}
-	}
-}
-
 func TestUDPExchange(t *testing.T) {
-	a, b := connectedNodes(t, udpDevices(t), 1<<20)
-	exchange(t, a, b)
+	a, b := verbstest.Connected(t, verbstest.UDPDevices(t), 1<<20)
+	verbstest.Exchange(t, a, b)
 }
 
 // Two queue pairs of one device: its link carries both ways, and over IPv6 the ICRC is
@@ -63,43 +23,43 @@ func TestUDPToItselfOverIPv6(t *testing.T) {
 	if _, _, _, err := packet.HostAddrs("::1"); err != nil {
 		t.Skipf("no IPv6 loopback address: %v", err)
 	}
-	a := openNode(t, verbs.Config{Device: "::1"}, 1<<20)
+	a := verbstest.Open(t, verbs.Config{Device: "::1"}, 1<<20)
 	b := *a
-	b.buf = make([]byte, 1<<20)
+	b.Buf = make([]byte, 1<<20)
 	var err error
-	if b.cq, err = a.dev.CreateCQ(64); err != nil {
+	if b.CQ, err = a.Device.CreateCQ(64); err != nil {
 		t.Fatal(err)
 	}
-	if b.mr, err = b.pd.RegMR(b.buf, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead); err != nil {
+	if b.MR, err = b.PD.RegMR(b.Buf, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead); err != nil {
 		t.Fatal(err)
 	}
-	b.qp, b.info = b.newQP()
-	connectQPs(t, a.qp, b.qp, a.info, b.info)
-	exchange(t, a, &b)
+	b.QP, b.Info = b.NewQP()
+	verbstest.ConnectQPs(t, a.QP, b.QP, a.Info, b.Info)
+	verbstest.Exchange(t, a, &b)
 }
 
 func TestUDPPortInUse(t *testing.T) {
-	cfg := udpDevices(t)[0]
-	openNode(t, cfg, 64)
+	cfg := verbstest.UDPDevices(t)[0]
+	verbstest.Open(t, cfg, 64)
 	d, err := verbs.Open(cfg)
 	if err == nil {
 		d.Close()
 	}
-	says(t, err, "127.55.4.1", "4791", "in use")
+	verbstest.Says(t, err, "127.55.4.1", "4791", "in use")
 }
 
 func TestUDPCloseLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
-	a, b := connectedNodes(t, udpDevices(t), 4096)
+	a, b := verbstest.Connected(t, verbstest.UDPDevices(t), 4096)
 	var wc [1]verbs.WC
-	if err := a.qp.PostSend(a.oneSided(verbs.WRWrite, b, 64)); err != nil {
+	if err := a.QP.PostSend(a.OneSided(verbs.WRWrite, b, 64)); err != nil {
 		t.Fatal(err)
 	}
-	a.wait(1, wc[:])
+	a.Wait(1, wc[:])
 	if runtime.NumGoroutine() == before {
 		t.Fatal("no goroutine to leave behind: this test counts nothing")
 	}
-	if err := errors.Join(a.dev.Close(), b.dev.Close()); err != nil {
+	if err := errors.Join(a.Device.Close(), b.Device.Close()); err != nil {
 		t.Fatal(err)
 	}
 	// A goroutine that Close has waited for still has its last instructions to run, when the

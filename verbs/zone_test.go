@@ -7,12 +7,13 @@ import (
 
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // A link-local address is another host's on each link.
 func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
 	pipes := pipe.NewNet()
-	open := func(addrs ...string) *testNode {
+	open := func(addrs ...string) *verbstest.Node {
 		var cfg verbs.Config
 		for _, a := range addrs {
 			l, err := pipes.Open(netip.MustParseAddr(a), 4096+80)
@@ -21,20 +22,20 @@ func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
 			}
 			cfg.Links = append(cfg.Links, l)
 		}
-		return openNode(t, cfg, 64)
+		return verbstest.Open(t, cfg, 64)
 	}
 	a, b := open("fe80::1%eth0", "fe80::11%eth1"), open("fe80::2")
-	l := b.listenAt(verbs.PortSpaceTCP, 0)
+	l := b.ListenAt(verbs.PortSpaceTCP, 0)
 	dial := func(zone string) error {
-		q, _ := a.newQP()
+		q, _ := a.NewQP()
 		to := netip.AddrPortFrom(netip.MustParseAddr("fe80::2"+zone), l.Addr().Port())
-		_, err := a.dev.Dial(t.Context(), to, q, verbs.DefaultConnParam())
+		_, err := a.Device.Dial(t.Context(), to, q, verbs.DefaultConnParam())
 		return err
 	}
 	for _, c := range []struct{ zone, from string }{{"%eth1", "fe80::11"}, {"%eth0", "fe80::1"}, {"", "fe80::1"}} {
 		out := make(chan error, 1)
 		go func() { out <- dial(c.zone) }()
-		r := b.next(l)
+		r := b.Next(l)
 		if got := r.RemoteGID().Addr().String(); got != c.from {
 			t.Errorf("fe80::2%s is dialed from %v, want %s", c.zone, got, c.from)
 		}

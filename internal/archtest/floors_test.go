@@ -46,6 +46,7 @@ var floors = []place{
 	{dir: "internal/nic", floor: 4},
 	{dir: "internal/nic/gsi", floor: 5},
 	{dir: "verbs", floor: 6},
+	{dir: "verbs/verbstest", floor: 8},
 	{dir: "internal/serve/rping", floor: 7},
 	{dir: "internal/serve/respond", floor: 7},
 	{dir: "tools/bench", floor: 6},

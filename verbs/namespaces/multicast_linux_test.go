@@ -1,10 +1,11 @@
-package verbs_test
+package namespaces_test
 
 import (
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // Two hosts and a cable: what one sends to a group reaches both members on the other, over
@@ -19,42 +20,42 @@ func TestMulticastCrossesHosts(t *testing.T) {
 		{"IPv6, of the link", "fd00:55::1", "fd00:55::2", "ff02::55:4:9"},
 	} {
 		t.Run(family.name, func(t *testing.T) {
-			group := mustMulticastGID(t, family.group)
-			var a, b, c *testNode
+			group := verbstest.MustMulticastGID(t, family.group)
+			var a, b, c *verbstest.Node
 			testnet.In(t, hosts.Left, func() error {
-				a = datagramNode(t, verbs.Config{Device: family.left}, 8192)
+				a = verbstest.OpenDatagram(t, verbs.Config{Device: family.left}, 8192)
 				return nil
 			})
 			testnet.In(t, hosts.Right, func() (err error) {
-				b = datagramNode(t, verbs.Config{Device: family.right}, 8192)
-				b.join(group, 0)
+				b = verbstest.OpenDatagram(t, verbs.Config{Device: family.right}, 8192)
+				b.Join(group, 0)
 				second := *b
 				c = &second
-				if c.cq, err = b.dev.CreateCQ(16); err != nil {
+				if c.CQ, err = b.Device.CreateCQ(16); err != nil {
 					return err
 				}
-				c.qp = c.newDatagramQP(udQKey)
-				c.join(group, 4096)
+				c.QP = c.NewDatagramQP(verbstest.QKey)
+				c.Join(group, 4096)
 				return nil
 			})
-			copy(a.buf, "over the cable")
-			a.fence()
-			if err := a.qp.PostSend(a.groupSend(group, 14)); err != nil {
+			copy(a.Buf, "over the cable")
+			a.Fence()
+			if err := a.QP.PostSend(a.GroupSend(group, 14)); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.dev.SendError(); err != nil {
+			if err := a.Device.SendError(); err != nil {
 				t.Fatal(err)
 			}
-			b.heard(a, 14)
-			c.heard(a, 14)
-			ah, err := b.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, b.buf)
+			b.Heard(a, 14)
+			c.Heard(a, 14)
+			ah, err := b.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, b.Buf)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if gid, _ := a.dev.GID(0); ah.Vector().DGID != gid.GID {
+			if gid, _ := a.Device.GID(0); ah.Vector().DGID != gid.GID {
 				t.Errorf("the way back leads to %v, not to %v", ah.Vector().DGID, gid.GID)
 			}
-			if d := b.dev.Counters(); d["drop_bad_icrc"]+d["drop_unknown_qpn"]+d["drop_stranger"] > 0 {
+			if d := b.Device.Counters(); d["drop_bad_icrc"]+d["drop_unknown_qpn"]+d["drop_stranger"] > 0 {
 				t.Errorf("drops: %v", d)
 			}
 		})

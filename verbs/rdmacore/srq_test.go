@@ -1,4 +1,4 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"testing"
@@ -41,7 +41,7 @@ var rdmaCoreSRQ = map[string]func(*testing.T){
 			t.Errorf("the limit is %d, 7 was set", got)
 		}
 		for range 4 {
-			client.post(verbs.WRSend, nil)
+			client.Post(verbs.WRSend, nil)
 			client.want(verbs.WCSuccess)
 			server.want(verbs.WCSuccess)
 		}

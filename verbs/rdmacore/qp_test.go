@@ -1,9 +1,10 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // ibv_create_qp and ibv_create_qp_ex are one call here.
@@ -55,7 +56,7 @@ func createQP(service verbs.QPType) func(*testing.T) {
 // createQPInInit makes a queue pair and gives it its first attributes.
 func createQPInInit(service verbs.QPType) func(*testing.T) {
 	return func(t *testing.T) {
-		q := newQPOf(t, service, testCap)
+		q := newQPOf(t, service, verbstest.Cap)
 		err := q.Modify(&verbs.QPAttr{State: verbs.INIT, Port: 1}, verbs.AttrState|verbs.AttrPort|verbs.AttrPKeyIndex|verbs.AttrAccess)
 		if err != nil || q.State() != verbs.INIT {
 			t.Errorf("the queue pair is in %v, want INIT: %v", q.State(), err)
@@ -65,7 +66,7 @@ func createQPInInit(service verbs.QPType) func(*testing.T) {
 
 // startDatagrams takes a queue pair to RTS, where it has what it was given.
 func startDatagrams(t *testing.T) {
-	q := newQPOf(t, verbs.UD, testCap)
+	q := newQPOf(t, verbs.UD, verbstest.Cap)
 	if err := q.StartDatagrams(0x123, 0x45); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func startDatagrams(t *testing.T) {
 
 func newQPOf(t *testing.T, service verbs.QPType, sizes verbs.QPCap) *verbs.QP {
 	t.Helper()
-	d := openPipe(t, 1500, "192.0.2.1")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	cq, err := d.CreateCQ(100)
 	if err != nil {
 		t.Fatal(err)

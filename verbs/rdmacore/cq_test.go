@@ -1,16 +1,17 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 var rdmaCoreCQ = map[string]func(*testing.T){
 	"test_create_cq":          createCQs,
 	"test_create_cq_bad_flow": refuseCQs,
 	"test_create_cq_with_comp_channel": func(t *testing.T) {
-		d := openPipe(t, 1500, "192.0.2.1")
+		d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 		ch := d.CreateCompChannel()
 		createCQsOn(t, d, verbs.OnChannel(ch))
 		if err := ch.Close(); err != nil {
@@ -25,7 +26,7 @@ var rdmaCoreCQ = map[string]func(*testing.T){
 			}
 		}
 		for range 6 {
-			client.post(verbs.WRSend, nil)
+			client.Post(verbs.WRSend, nil)
 		}
 		var got [8]verbs.WC
 		if err := client.cq.Resize(1); err == nil {
@@ -51,7 +52,7 @@ var rdmaCoreCQEx = map[string]func(*testing.T){
 	"test_create_cq_ex_bad_flow": refuseCQs,
 }
 
-func createCQs(t *testing.T) { createCQsOn(t, openPipe(t, 1500, "192.0.2.1")) }
+func createCQs(t *testing.T) { createCQsOn(t, verbstest.OpenPipe(t, 1500, "192.0.2.1")) }
 
 func createCQsOn(t *testing.T, d *verbs.Device, opts ...verbs.CQOption) {
 	t.Helper()
@@ -68,7 +69,7 @@ func createCQsOn(t *testing.T, d *verbs.Device, opts ...verbs.CQOption) {
 }
 
 func refuseCQs(t *testing.T) {
-	d := openPipe(t, 1500, "192.0.2.1")
+	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	_, err := d.CreateCQ(d.Attr().MaxCQE + 1)
-	says(t, err, "depth", "1 to")
+	verbstest.Says(t, err, "depth", "1 to")
 }

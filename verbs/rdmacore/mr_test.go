@@ -1,17 +1,18 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 var rdmaCoreMR = map[string]func(*testing.T){
 	"test_reg_mr_bad_flags": func(t *testing.T) {
-		pd := openPipe(t, 1500, "192.0.2.1").AllocPD()
+		pd := verbstest.OpenPipe(t, 1500, "192.0.2.1").AllocPD()
 		for _, access := range []verbs.Access{verbs.RemoteWrite, verbs.RemoteAtomic} {
 			_, err := pd.RegMR(make([]byte, 4096), access)
-			says(t, err, access.String(), "LOCAL_WRITE")
+			verbstest.Says(t, err, access.String(), "LOCAL_WRITE")
 		}
 	},
 	"test_mr_rereg_addr": func(t *testing.T) {
@@ -19,7 +20,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		server.postRecv()
 		server.buf = make([]byte, server.size)
 		server.rereg(verbs.ReregBuf(server.buf))
-		client.post(verbs.WRSend, nil)
+		client.Post(verbs.WRSend, nil)
 		client.want(verbs.WCRemOpErr)
 		restate(client, server)
 		traffic(client, server, verbs.WRSend)
@@ -34,14 +35,14 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		client, server := newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.RemoteWrite})
 		rdmaTraffic(client, server, verbs.WRWrite)
 		server.rereg(verbs.ReregAccess(verbs.LocalWrite))
-		client.post(verbs.WRWrite, nil)
+		client.Post(verbs.WRWrite, nil)
 		client.want(verbs.WCRemAccessErr)
 	},
 	"test_mr_rereg_atomic": func(t *testing.T) {
 		client, server := atomicPlayers(t, playerOptions{})
 		client.rereg(verbs.ReregAccess(verbs.LocalWrite))
 		server.rereg(verbs.ReregAccess(verbs.LocalWrite))
-		client.post(verbs.WRFetchAdd, nil)
+		client.Post(verbs.WRFetchAdd, nil)
 		client.want(verbs.WCRemAccessErr)
 		restate(client, server)
 		client.rereg(verbs.ReregAccess(atomicAccess))
@@ -53,7 +54,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		traffic(client, server, verbs.WRSend)
 		server.rereg(verbs.ReregPD(server.dev.AllocPD()))
 		server.postRecv()
-		client.post(verbs.WRSend, nil)
+		client.Post(verbs.WRSend, nil)
 		client.want(verbs.WCRemOpErr)
 		restate(client, server)
 		server.rereg(verbs.ReregPD(server.pd))
@@ -79,7 +80,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		windowEnds(t, verbs.MWType2, func(client, server *player, w *verbs.MW) {
 			server.postRecv()
 			key := w.RKey()
-			client.post(verbs.WRSendInv, func(wr *verbs.SendWR) { wr.Imm = key })
+			client.Post(verbs.WRSendInv, func(wr *verbs.SendWR) { wr.Imm = key })
 			client.want(verbs.WCSuccess)
 			if wc := server.want(verbs.WCSuccess); wc.Flags&verbs.WCWithInv == 0 || wc.Imm != key {
 				t.Errorf("the receive completion is %+v, want the key %#x invalidated", wc, key)
@@ -94,8 +95,8 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		})
 	},
 	"test_reg_mw_wrong_type": func(t *testing.T) {
-		_, err := openPipe(t, 1500, "192.0.2.1").AllocPD().AllocMW(3)
-		says(t, err, "type 3")
+		_, err := verbstest.OpenPipe(t, 1500, "192.0.2.1").AllocPD().AllocMW(3)
+		verbstest.Says(t, err, "type 3")
 	},
 }
 
@@ -115,7 +116,7 @@ func windowTraffic(t *testing.T, typ verbs.MWType) (client, server *player, w *v
 	t.Helper()
 	client, server = newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.MWBind, qpAccess: verbs.RemoteWrite})
 	for _, p := range []*player{client, server} {
-		w = p.window(typ)
+		w = p.Window(typ)
 		if typ == verbs.MWType1 {
 			_, err := p.qp.BindMW(w, verbs.BindInfo{
 				Flags: verbs.Signaled, MR: p.mr, Addr: p.mr.Addr(), Length: uint64(p.size), Access: verbs.RemoteWrite,
@@ -140,7 +141,7 @@ func windowEnds(t *testing.T, typ verbs.MWType, end func(client, server *player,
 	client, server, w := windowTraffic(t, typ)
 	end(client, server, w)
 	server.fill(1)
-	client.post(verbs.WRWrite, nil)
+	client.Post(verbs.WRWrite, nil)
 	client.want(verbs.WCRemAccessErr)
 	server.holds(server.size, 1)
 }

@@ -1,4 +1,4 @@
-package verbs_test
+package namespaces_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // Both ends of the cable, over both versions of IP, with devices of one kind and of two.
@@ -19,15 +20,15 @@ func TestExchangeOverEveryKindOfLink(t *testing.T) {
 				hosts := testnet.Connect(t, followCable)
 				// Not every kind has a queue for each shard.
 				a, b := followBy(t, hosts.Left, ends[0], kinds[0], 4), followBy(t, hosts.Right, ends[1], kinds[1], 3)
-				a.until("the address", a.has(ends[0]))
-				b.until("the address", b.has(ends[1]))
-				for i, n := range []*testNode{a, b} {
-					if got := n.dev.GIDs()[0].Link; got != kinds[i] {
+				a.Until("the address", a.Has(ends[0]))
+				b.Until("the address", b.Has(ends[1]))
+				for i, n := range []*verbstest.Node{a, b} {
+					if got := n.Device.GIDs()[0].Link; got != kinds[i] {
 						t.Errorf("a link of kind %q, want %q", got, kinds[i])
 					}
 				}
 				connectOver(t, a, b, ends[0], ends[1])
-				exchange(t, a, b)
+				verbstest.Exchange(t, a, b)
 			})
 		}
 	}
@@ -39,22 +40,22 @@ func TestTrafficInFramesGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			hosts := testnet.Connect(t, followCable)
 			a, b := followBy(t, hosts.Left, testnet.Interface, kind, 2), followBy(t, hosts.Right, "198.18.57.2", kind, 1)
-			for _, n := range []*testNode{a, b} {
-				n.until("the port", n.port("PORT_ACTIVE"))
+			for _, n := range []*verbstest.Node{a, b} {
+				n.Until("the port", n.Port("PORT_ACTIVE"))
 			}
 			connectOver(t, a, b, "198.18.57.1", "198.18.57.2")
-			a.writes(b, 1)
-			a.written(b)
+			a.Writes(b, 1)
+			a.Written(b)
 			hosts.Cut(t)
-			for _, n := range []*testNode{a, b} {
-				n.until("the end of the interface", func() bool { return len(n.dev.GIDs()) == 0 })
+			for _, n := range []*verbstest.Node{a, b} {
+				n.Until("the end of the interface", func() bool { return len(n.Device.GIDs()) == 0 })
 			}
-			a.writes(b, 2)
+			a.Writes(b, 2)
 			hosts.Plug(t)
-			for _, n := range []*testNode{a, b} {
-				n.until("the port", n.port("PORT_ACTIVE"))
+			for _, n := range []*verbstest.Node{a, b} {
+				n.Until("the port", n.Port("PORT_ACTIVE"))
 			}
-			a.written(b)
+			a.Written(b)
 		})
 	}
 }

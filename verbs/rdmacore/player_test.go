@@ -1,4 +1,4 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
 // The scenarios of rdma-core's own tests (linux-rdma/rdma-core, tests/*.py) that need no
@@ -86,9 +87,9 @@ func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 	if o.service == verbs.UD {
 		grh = verbs.GRHLen
 	}
-	for i, cfg := range pipeLinks(t) {
-		n := openNode(t, cfg, o.size+grh)
-		p := &player{T: t, dev: n.dev, pd: n.pd, buf: n.buf, size: o.size, grh: grh, attr: verbs.DefaultConnAttr()}
+	for i, cfg := range verbstest.PipeLinks(t) {
+		n := verbstest.Open(t, cfg, o.size+grh)
+		p := &player{T: t, dev: n.Device, pd: n.PD, buf: n.Buf, size: o.size, grh: grh, attr: verbs.DefaultConnAttr()}
 		var opts []verbs.CQOption
 		if o.channel {
 			p.ch = p.dev.CreateCompChannel()
@@ -103,7 +104,7 @@ func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 			p.attr.MaxRdAtomic, p.attr.MaxDestRdAtomic = o.rdAtomic, o.rdAtomic
 		}
 		if o.withSRQ {
-			if p.srq, err = p.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: testCap.MaxRecvWR, MaxSGE: testCap.MaxRecvSGE}); err != nil {
+			if p.srq, err = p.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: verbstest.Cap.MaxRecvWR, MaxSGE: verbstest.Cap.MaxRecvSGE}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +121,7 @@ func connectPlayers(a, b *player, service verbs.QPType) {
 	a.peer, b.peer = b, a
 	for _, p := range []*player{a, b} {
 		var err error
-		if p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: service, SendCQ: p.cq, SRQ: p.srq, Cap: testCap}); err != nil {
+		if p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: service, SendCQ: p.cq, SRQ: p.srq, Cap: verbstest.Cap}); err != nil {
 			p.Fatal(err)
 		}
 		if p.info, err = p.qp.Local(0, verbs.RandomPSN()); err != nil {
@@ -142,7 +143,7 @@ func (p *player) connect() {
 		}
 		return
 	}
-	if err := p.qp.StartDatagrams(udQKey, p.info.PSN); err != nil {
+	if err := p.qp.StartDatagrams(verbstest.QKey, p.info.PSN); err != nil {
 		p.Fatal(err)
 	}
 	var err error
@@ -173,11 +174,11 @@ func (p *player) sge(n int) []verbs.SGE {
 }
 
 // post posts a send work request for p's message.
-func (p *player) post(op verbs.WROpcode, change func(*verbs.SendWR)) {
+func (p *player) Post(op verbs.WROpcode, change func(*verbs.SendWR)) {
 	p.Helper()
 	wr := &verbs.SendWR{ID: 5, Opcode: op, Flags: verbs.Signaled, SGList: p.sge(p.size), RemoteAddr: p.addr, RKey: p.rkey}
 	if p.ah != nil {
-		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.peer.qp.QPN(), udQKey
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.peer.qp.QPN(), verbstest.QKey
 	}
 	if change != nil {
 		change(wr)
@@ -257,7 +258,7 @@ func traffic(client, server *player, op verbs.WROpcode) {
 		from.fill('c')
 		to.fill('x')
 		imm := uint32(i)
-		from.post(op, func(wr *verbs.SendWR) { wr.Imm = imm })
+		from.Post(op, func(wr *verbs.SendWR) { wr.Imm = imm })
 		from.want(verbs.WCSuccess)
 		wc := to.want(verbs.WCSuccess)
 		to.holds(to.size, 'c')
@@ -277,7 +278,7 @@ func rdmaTraffic(client, server *player, op verbs.WROpcode) {
 		p := []*player{client, server}[i%2]
 		p.fill('l')
 		p.peer.fill('r')
-		p.post(op, nil)
+		p.Post(op, nil)
 		p.want(verbs.WCSuccess)
 		if op == verbs.WRRead {
 			p.holds(p.size, 'r')
@@ -296,7 +297,7 @@ func (p *player) refused(err error, words ...string) {
 	if !errors.As(err, &post) {
 		p.Fatalf("the error is %v, want a PostError", err)
 	}
-	says(p.T, err, words...)
+	verbstest.Says(p.T, err, words...)
 }
 
 // restate takes both queue pairs from ERR over RESET back to RTS.

@@ -1,4 +1,4 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"testing"
@@ -42,13 +42,13 @@ var rdmaCoreQPEx = map[string]func(*testing.T){
 	},
 	"test_qp_ex_rc_bind_mw": func(t *testing.T) {
 		client, server := newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.RemoteWrite | verbs.MWBind})
-		w := server.window(verbs.MWType2)
+		w := server.Window(verbs.MWType2)
 		bind := w.Bind(server.mr, server.mr.Addr(), uint64(server.size), verbs.RemoteRead)
 		server.postBare(verbs.WRBindMW, func(wr *verbs.SendWR) { wr.Bind = bind })
 		server.want(verbs.WCSuccess)
 		server.fill(1)
 		client.rkey = bind.NewKey
-		client.post(verbs.WRWrite, nil)
+		client.Post(verbs.WRWrite, nil)
 		client.want(verbs.WCRemAccessErr)
 		server.holds(server.size, 1)
 	},
@@ -136,7 +136,7 @@ func (p *player) postBare(op verbs.WROpcode, fill func(*verbs.SendWR)) {
 	}
 }
 
-func (p *player) window(typ verbs.MWType) *verbs.MW {
+func (p *player) Window(typ verbs.MWType) *verbs.MW {
 	p.Helper()
 	w, err := p.pd.AllocMW(typ)
 	if err != nil {

@@ -1,4 +1,4 @@
-package verbs_test
+package rdmacore_test
 
 import (
 	"encoding/binary"
@@ -61,7 +61,7 @@ func atomicsOf(client, server *player, op verbs.WROpcode, receiverVal, senderVal
 		p := []*player{client, server}[i%2]
 		p.fill(senderVal)
 		p.peer.fill(receiverVal)
-		p.post(op, func(wr *verbs.SendWR) { wr.CompareAdd, wr.Swap = operand, 0 })
+		p.Post(op, func(wr *verbs.SendWR) { wr.CompareAdd, wr.Swap = operand, 0 })
 		p.want(verbs.WCSuccess)
 		want := there
 		if op == verbs.WRFetchAdd {
@@ -92,7 +92,7 @@ func atomicFails(t *testing.T, o playerOptions, status verbs.WCStatus, change fu
 	}
 	client.fill(2)
 	server.fill(1)
-	client.post(verbs.WRFetchAdd, func(wr *verbs.SendWR) { wr.CompareAdd = eightTimes(2) })
+	client.Post(verbs.WRFetchAdd, func(wr *verbs.SendWR) { wr.CompareAdd = eightTimes(2) })
 	client.want(status)
 	server.holds(len(server.buf), 1)
 	if s := client.qp.State(); s != verbs.ERR {

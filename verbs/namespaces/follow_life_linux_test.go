@@ -1,4 +1,4 @@
-package verbs_test
+package namespaces_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
+	"github.com/gorxe/gorxe/verbs/verbstest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -23,10 +24,10 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 	for _, c := range []struct{ device, addr string }{{"veth57", "198.18.57.5"}, {"198.18.57.6", "198.18.57.6"}} {
 		t.Run(c.device, func(t *testing.T) {
 			a := followIn(t, hosts.Left, c.device)
-			if p := a.dev.PortAttr(); p.State != "PORT_DOWN" || len(a.dev.GIDs()) != 0 || a.dev.NetDev() != "" && a.dev.NetDev() != "veth57" {
-				t.Fatalf("without an interface the port is %s, the GIDs %+v", p.State, a.dev.GIDs())
+			if p := a.Device.PortAttr(); p.State != "PORT_DOWN" || len(a.Device.GIDs()) != 0 || a.Device.NetDev() != "" && a.Device.NetDev() != "veth57" {
+				t.Fatalf("without an interface the port is %s, the GIDs %+v", p.State, a.Device.GIDs())
 			}
-			if _, err := a.dev.GID(0); err == nil {
+			if _, err := a.Device.GID(0); err == nil {
 				t.Error("there is a GID")
 			}
 			var peer netlink.Link
@@ -44,13 +45,13 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 				}
 				return errors.Join(netlink.LinkSetUp(left), netlink.LinkSetUp(peer), netlink.AddrAdd(left, addrOf(t, c.addr+"/24", 0)))
 			})
-			a.until("the address", a.has(c.addr))
-			a.until("the port", a.port("PORT_ACTIVE"))
-			if got := a.dev.NetDev(); got != "veth57" {
+			a.Until("the address", a.Has(c.addr))
+			a.Until("the port", a.Port("PORT_ACTIVE"))
+			if got := a.Device.NetDev(); got != "veth57" {
 				t.Errorf("the interface is %q", got)
 			}
 			testnet.In(t, hosts.Left, func() error { return netlink.LinkDel(peer) })
-			a.until("the end of the interface", func() bool { return a.lacks(c.addr)() && a.port("PORT_DOWN")() })
+			a.Until("the end of the interface", func() bool { return a.Lacks(c.addr)() && a.Port("PORT_DOWN")() })
 		})
 	}
 }
@@ -58,18 +59,18 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 // What is wrapped around a link is wrapped around one that comes later, too.
 func TestLinksThatComeAreWrapped(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
-	var a testNode
+	var a verbstest.Node
 	a.TB = t
 	testnet.In(t, hosts.Left, func() (err error) {
-		a.dev, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true, Wrap: func(l packet.Link) packet.Link {
+		a.Device, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true, Wrap: func(l packet.Link) packet.Link {
 			return fault.New(l, fault.Config{})
 		}})
 		return err
 	})
-	defer a.dev.Close()
+	defer a.Device.Close()
 	addAddr(t, hosts.Left, addrOf(t, "198.18.57.77/24", 0))
-	a.until("the address", a.has("198.18.57.77"))
-	for _, g := range a.dev.GIDs() {
+	a.Until("the address", a.Has("198.18.57.77"))
+	for _, g := range a.Device.GIDs() {
 		if g.Link != "fault(udp)" {
 			t.Errorf("GID %d is a link of kind %s", g.Index, g.Link)
 		}
@@ -78,7 +79,7 @@ func TestLinksThatComeAreWrapped(t *testing.T) {
 
 func TestFollowingEndsWithTheDevice(t *testing.T) {
 	before := runtime.NumGoroutine()
-	for _, device := range []string{"nosuch57", "127.55.4.57", "203.0.113.57"} {
+	for _, device := range []string{"nosuch57", "127.55.14.57", "203.0.113.57"} {
 		d, err := verbs.Open(verbs.Config{Device: device, Follow: true})
 		if err != nil {
 			t.Fatalf("%s: %v", device, err)
@@ -86,7 +87,7 @@ func TestFollowingEndsWithTheDevice(t *testing.T) {
 		if runtime.NumGoroutine() == before {
 			t.Fatal("no goroutine to leave behind: this test counts nothing")
 		}
-		if there := device == "127.55.4.57"; (len(d.GIDs()) > 0) != there || (d.PortAttr().State == "PORT_ACTIVE") != there {
+		if there := device == "127.55.14.57"; (len(d.GIDs()) > 0) != there || (d.PortAttr().State == "PORT_ACTIVE") != there {
 			t.Errorf("%s: the port is %s, the GIDs are %+v", device, d.PortAttr().State, d.GIDs())
 		}
 		if err := d.Close(); err != nil {
@@ -100,14 +101,14 @@ func TestFollowingEndsWithTheDevice(t *testing.T) {
 }
 
 func TestFollowingAnAddressInUse(t *testing.T) {
-	cfg := udpDevices(t)[0]
-	openNode(t, cfg, 64)
+	cfg := verbs.Config{Device: "127.55.14.1"}
+	verbstest.Open(t, cfg, 64)
 	cfg.Follow = true
 	d, err := verbs.Open(cfg)
 	if err == nil {
 		d.Close()
 	}
-	says(t, err, "127.55.4.1", "4791", "in use")
+	verbstest.Says(t, err, "127.55.14.1", "4791", "in use")
 }
 
 // The name decides which interface it is, not which one had it.
@@ -124,11 +125,11 @@ func TestAnInterfaceIsFollowedByItsName(t *testing.T) {
 			return errors.Join(netlink.LinkSetDown(l), netlink.LinkSetName(l, to), netlink.LinkSetUp(l))
 		})
 	}
-	a.until("the address", a.has("198.18.57.1"))
+	a.Until("the address", a.Has("198.18.57.1"))
 	rename(testnet.Interface, "other57")
-	a.until("the interface to lose its name", func() bool { return len(a.dev.GIDs()) == 0 && a.dev.NetDev() == "" })
+	a.Until("the interface to lose its name", func() bool { return len(a.Device.GIDs()) == 0 && a.Device.NetDev() == "" })
 	rename("other57", testnet.Interface)
-	a.until("the interface to have its name again", func() bool { return a.gidOf("198.18.57.1") >= 0 && a.port("PORT_ACTIVE")() })
+	a.Until("the interface to have its name again", func() bool { return a.GIDOf("198.18.57.1") >= 0 && a.Port("PORT_ACTIVE")() })
 }
 
 // An address whose port another program has is tried again.
@@ -148,15 +149,15 @@ func TestAnAddressInUseComesWhenItIsFree(t *testing.T) {
 	addAddr(t, hosts.Left, addrOf(t, "198.18.57.88/24", 0))
 	// No event tells of what does not come.
 	for inUse := false; !inUse; runtime.Gosched() {
-		for _, err := range a.dev.Skipped() {
+		for _, err := range a.Device.Skipped() {
 			inUse = inUse || errors.Is(err, unix.EADDRINUSE)
 		}
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a.until("the address", a.has("198.18.57.88"))
-	if a.gidOf("198.18.57.1") < 0 {
+	a.Until("the address", a.Has("198.18.57.88"))
+	if a.GIDOf("198.18.57.1") < 0 {
 		t.Error("the other address is gone")
 	}
 }
@@ -174,14 +175,14 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 	addr, spare := addrOf(t, "198.18.57.90/24", 0), addrOf(t, "198.18.57.91/24", 0)
 	round := func() {
 		addAddr(t, hosts.Left, addr)
-		a.until("the address", a.has("198.18.57.90"))
+		a.Until("the address", a.Has("198.18.57.90"))
 		delAddr(t, hosts.Left, addr)
-		a.until("the address to go", a.lacks("198.18.57.90"))
+		a.Until("the address to go", a.Lacks("198.18.57.90"))
 	}
 	round()
 	// What comes after it shows that the round is over in the device.
 	addAddr(t, hosts.Left, spare)
-	a.until("another", a.has("198.18.57.91"))
+	a.Until("another", a.Has("198.18.57.91"))
 	files, goroutines := used()
 	for range 50 {
 		round()
@@ -189,7 +190,7 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 	for f, g := used(); f > files || g > goroutines; f, g = used() {
 		runtime.Gosched()
 	}
-	if n := a.dev.PortAttr().GIDTableLen; n > 6 {
+	if n := a.Device.PortAttr().GIDTableLen; n > 6 {
 		t.Errorf("the GID table is %d long", n)
 	}
 }
@@ -197,29 +198,29 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 // A membership ends with the interface, and there is another when it was made again.
 func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
-	group := mustMulticastGID(t, "239.57.4.9")
+	group := verbstest.MustMulticastGID(t, "239.57.4.9")
 	a, b := followIn(t, hosts.Left, "198.18.57.1"), followIn(t, hosts.Right, "198.18.57.2")
-	a.qp, b.qp = a.newDatagramQP(udQKey), b.newDatagramQP(udQKey)
-	testnet.In(t, hosts.Right, func() error { b.join(group, 0); return nil })
+	a.QP, b.QP = a.NewDatagramQP(verbstest.QKey), b.NewDatagramQP(verbstest.QKey)
+	testnet.In(t, hosts.Right, func() error { b.Join(group, 0); return nil })
 	for round := range 3 {
 		if round > 0 {
 			hosts.Cut(t)
-			for _, n := range []*testNode{a, b} {
-				n.until("the end of the interface", n.port("PORT_DOWN"))
-				n.until("the end of its address", func() bool { return len(n.dev.GIDs()) == 0 })
+			for _, n := range []*verbstest.Node{a, b} {
+				n.Until("the end of the interface", n.Port("PORT_DOWN"))
+				n.Until("the end of its address", func() bool { return len(n.Device.GIDs()) == 0 })
 			}
 			hosts.Plug(t)
-			b.recv(0, 4096)
+			b.Recv(0, 4096)
 		}
-		for _, n := range []*testNode{a, b} {
-			n.until("the interface", n.port("PORT_ACTIVE"))
+		for _, n := range []*verbstest.Node{a, b} {
+			n.Until("the interface", n.Port("PORT_ACTIVE"))
 		}
-		copy(a.buf, "over the cable")
-		a.fence()
-		if err := a.qp.PostSend(a.groupSend(group, 14)); err != nil {
+		copy(a.Buf, "over the cable")
+		a.Fence()
+		if err := a.QP.PostSend(a.GroupSend(group, 14)); err != nil {
 			t.Fatal(err)
 		}
-		b.heard(a, 14)
+		b.Heard(a, 14)
 	}
 }
 
@@ -228,16 +229,16 @@ func TestAListenerWaitsForAddresses(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	const text = "198.18.57.22"
 	a, b := followIn(t, hosts.Left, "198.18.57.1"), followIn(t, hosts.Right, text)
-	l, err := b.dev.Listen(verbs.PortSpaceTCP, netip.AddrPort{}, 0)
+	l, err := b.Device.Listen(verbs.PortSpaceTCP, netip.AddrPort{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := addrOf(t, text+"/24", 0)
 	for round := range 2 {
 		addAddr(t, hosts.Right, addr)
-		b.until("the address", b.has(text))
-		for _, n := range []*testNode{a, b} {
-			if n.qp, err = n.pd.CreateQP(verbs.QPInitAttr{SendCQ: n.cq, Cap: testCap}); err != nil {
+		b.Until("the address", b.Has(text))
+		for _, n := range []*verbstest.Node{a, b} {
+			if n.QP, err = n.PD.CreateQP(verbs.QPInitAttr{SendCQ: n.CQ, Cap: verbstest.Cap}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -245,21 +246,21 @@ func TestAListenerWaitsForAddresses(t *testing.T) {
 		go func() {
 			r, err := l.Next(t.Context())
 			if err == nil {
-				_, err = r.Accept(t.Context(), b.qp, verbs.DefaultConnParam())
+				_, err = r.Accept(t.Context(), b.QP, verbs.DefaultConnParam())
 			}
 			accepted <- err
 		}()
 		testnet.In(t, hosts.Left, func() error {
 			to := netip.AddrPortFrom(netip.MustParseAddr(text), l.Addr().Port())
-			_, err := a.dev.Dial(t.Context(), to, a.qp, verbs.DefaultConnParam())
+			_, err := a.Device.Dial(t.Context(), to, a.QP, verbs.DefaultConnParam())
 			return err
 		})
 		if err := <-accepted; err != nil {
 			t.Fatal(err)
 		}
-		a.writes(b, byte(round))
-		a.written(b)
+		a.Writes(b, byte(round))
+		a.Written(b)
 		delAddr(t, hosts.Right, addr)
-		b.until("the address to go", b.lacks(text))
+		b.Until("the address to go", b.Lacks(text))
 	}
 }

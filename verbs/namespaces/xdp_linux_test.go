@@ -1,4 +1,4 @@
-package verbs_test
+package namespaces_test
 
 import (
 	"bytes"
