@@ -1,17 +1,13 @@
 package qp_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/qp"
 )
-
-var update = flag.Bool("update", false, "write docs/qp-states.md")
 
 const statesHead = `# States of a queue pair
 
@@ -58,16 +54,5 @@ func TestPageOfStatesIsTheTable(t *testing.T) {
 	}
 	b.WriteString(statesTail)
 	const page = "../docs/qp-states.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(b.String(), string(got)); diff != "" {
-		t.Errorf("%s differs (go test ./qp -update writes it): -table +page:\n%s", page, diff)
-	}
+	golden.CheckFile(t, page, b.String())
 }

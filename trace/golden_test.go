@@ -1,21 +1,17 @@
 package trace_test
 
 import (
-	goflag "flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
-
-var update = goflag.Bool("update", false, "write the golden files anew")
 
 // analysis is what an Analyzer says of a capture, packet by packet, then its messages and flows.
 func analysis(t *testing.T, path string) string {
@@ -89,20 +85,7 @@ func TestTheAnalysisOfEveryCapture(t *testing.T) {
 	for _, path := range rxetraffic.Unpack(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".pcap")
 		t.Run(name, func(t *testing.T) {
-			got, golden := analysis(t, path), filepath.Join("testdata", "analysis", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("%s (- as it was, + now):\n%s", golden, diff)
-			}
+			golden.Check(t, "analysis/"+name+".txt", analysis(t, path))
 		})
 	}
 }

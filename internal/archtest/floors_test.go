@@ -85,6 +85,7 @@ var floors = []place{
 	{dir: "internal/archtest", only: []string{}},
 	{dir: "tools/branches", only: []string{}},
 	{dir: "tools/mutants", only: []string{}},
+	{dir: "internal/golden", only: []string{}},
 	{dir: "internal/race", only: []string{}},
 	{dir: "internal/rxetraffic", only: []string{}},
 	{dir: "internal/testnet", only: []string{}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/fault"
 	"github.com/gorxe/gorxe/verbs"
@@ -26,7 +27,7 @@ func TestHelpTexts(t *testing.T) {
 			text := r.Stdout.String()
 			// The one text that differs between systems.
 			text = strings.ReplaceAll(text, `(default "pipe")`, `(default "udp")`)
-			clitest.CheckGolden(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_"), text)
+			golden.Check(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_")+".golden", text)
 		})
 	}
 }

@@ -1,22 +1,17 @@
 package sim_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/qp"
 )
-
-var update = flag.Bool("update", false, "write docs/goodput.md")
 
 const goodputDoc = "../../docs/goodput.md"
 
@@ -85,17 +80,5 @@ func TestGoodputIsAsTheTableSays(t *testing.T) {
 			fmt.Fprintf(&doc, "| %v %% | %s |\n", loss*100, strings.Join(row, " | "))
 		}
 	}
-	if *update {
-		if err := os.WriteFile(goodputDoc, []byte(doc.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(goodputDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), doc.String()); diff != "" {
-		t.Errorf("docs/goodput.md differs; if that is meant, run: go test ./internal/sim -run Goodput -update\n%s", diff)
-	}
+	golden.CheckFile(t, goodputDoc, doc.String())
 }

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/sim"
 	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/mr"
@@ -63,19 +62,7 @@ func TestOpcodesAreAsTheTableSays(t *testing.T) {
 	for op := range bth.Opcodes() {
 		fmt.Fprintf(&doc, "| 0x%02x | %v | %s | %s | %s | %s |\n", uint8(op), op, mark[sent[op]], mark[received[op]], mark[simulated[op]], rxe[op])
 	}
-	if *update {
-		if err := os.WriteFile(opcodeDoc, []byte(doc.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(opcodeDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), doc.String()); diff != "" {
-		t.Errorf("docs/opcodes.md differs; if that is meant, run: go test ./internal/sim -run Opcodes -update\n%s", diff)
-	}
+	golden.CheckFile(t, opcodeDoc, doc.String())
 }
 
 // interopByOpcode reads what was exchanged with which kernel.

@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"github.com/gorxe/gorxe/internal/sim/scenario"
-	"github.com/gorxe/gorxe/internal/sim/world"
 	"slices"
 	"testing"
+
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
 // A run that is said to fail when two of its acts and one fault are in it.

@@ -4,19 +4,15 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/histogram"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // sampleReport has two rounds, one disturbed, somebody who failed once and somebody who did not take part.
 func sampleReport() *Report {
@@ -60,19 +56,7 @@ func checkGolden(t *testing.T, name string, write func(io.Writer) error) {
 	if err := write(&got); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, diff)
-	}
+	golden.Check(t, name, got.String())
 }
 
 func TestPage(t *testing.T) {

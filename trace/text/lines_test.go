@@ -3,7 +3,6 @@ package text_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
-
-var updateLines = flag.Bool("update-lines", false, "write the golden lines of messages and flows anew")
 
 // lines are what is written of the messages and of the flows of a capture.
 func lines(t *testing.T, name string, color bool) string {
@@ -42,19 +40,8 @@ func lines(t *testing.T, name string, color bool) string {
 func TestMessagesAndFlowsAreALineEach(t *testing.T) {
 	for _, name := range []string{"rcops", "loss_write"} {
 		t.Run(name, func(t *testing.T) {
-			got, golden := lines(t, filepath.Join("..", "testdata", name+".pcap.gz"), false), filepath.Join("testdata", name+"_lines.txt")
-			if *updateLines {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Error(diff)
-			}
+			got := lines(t, filepath.Join("..", "testdata", name+".pcap.gz"), false)
+			golden.Check(t, name+"_lines.txt", got)
 			if plain := strip(lines(t, filepath.Join("..", "testdata", name+".pcap.gz"), true)); plain != got {
 				t.Errorf("without its colours it is another text:\n%s", cmp.Diff(got, plain))
 			}

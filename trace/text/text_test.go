@@ -3,24 +3,18 @@ package text_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/text"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var (
 	near = netip.MustParseAddr("198.18.0.2")
@@ -119,19 +113,7 @@ func TestWhatIsWritten(t *testing.T) {
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out.String()); diff != "" {
-				t.Errorf("%s (go test -update rewrites it):\n%s", path, diff)
-			}
+			golden.Check(t, name+".golden", out.String())
 			// What programs send is nobody's business, neither as text nor as digits.
 			digits := strings.ReplaceAll(out.String(), " ", "")
 			for _, secret := range []string{"secret", "736563726574"} {

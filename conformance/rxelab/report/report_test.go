@@ -1,8 +1,6 @@
 package report
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,26 +10,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/host"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
+	"github.com/gorxe/gorxe/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (run with -update when the change is wanted):\n%s", file, d)
-	}
-}
 
 // sample is a report with a few cells, one of them failed.
 func sample(t *testing.T) *Report {
@@ -67,7 +47,7 @@ func TestMarkdown(t *testing.T) {
 	if err := sample(t).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "interop.golden.md", b.String())
+	golden.Check(t, "interop.golden.md", b.String())
 }
 
 func TestTable(t *testing.T) {
@@ -75,7 +55,7 @@ func TestTable(t *testing.T) {
 	if err := sample(t).Table(&b); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "table.golden.txt", b.String())
+	golden.Check(t, "table.golden.txt", b.String())
 }
 
 func TestReportsAreLoadedTogether(t *testing.T) {

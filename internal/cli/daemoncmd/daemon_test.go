@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
@@ -100,7 +101,7 @@ func TestTablesForPeople(t *testing.T) {
 				all.WriteString("$ gorxe " + line + "\n" + r.Stdout.String())
 			})
 		}
-		clitest.CheckGolden(t, name, all.String())
+		golden.Check(t, name+".golden", all.String())
 	}
 }
 
@@ -152,7 +153,7 @@ func TestTheDaemonSaysWhatItWouldDo(t *testing.T) {
 	}
 	r := newWorld().Look(t, clitest.NewMemorySocket(), "daemon --check --log-format json -c "+file)
 	clitest.MustSucceed(t, "daemon --check", r)
-	clitest.CheckGolden(t, "check", r.Stdout.String())
+	golden.Check(t, "check.golden", r.Stdout.String())
 }
 
 func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {

@@ -1,12 +1,14 @@
 package demo
 
 import (
-	"github.com/gorxe/gorxe/internal/cli/app"
-	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"unicode/utf8"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 )
 
 func TestDemoIsTheSameForTheSameSeed(t *testing.T) {
@@ -14,7 +16,7 @@ func TestDemoIsTheSameForTheSameSeed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newWorld().Run(t.Context(), "demo --link pipe --seed 1")
 			clitest.MustSucceed(t, "demo", r)
-			clitest.CheckGolden(t, "demo_pipe_seed1", r.Stdout.String())
+			golden.Check(t, "demo_pipe_seed1.golden", r.Stdout.String())
 		})
 		if t.Failed() {
 			return

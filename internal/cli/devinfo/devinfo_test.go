@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -22,7 +23,7 @@ func TestDevinfoLayout(t *testing.T) {
 	for name, line := range map[string]string{"devinfo": "devinfo -d 127.66.0.1", "devinfo_v": "devinfo -v -d fd00:66::1"} {
 		r := newWorld().Run(t.Context(), line)
 		clitest.MustSucceed(t, line, r)
-		clitest.CheckGolden(t, name, maskDevice(r.Stdout.String()))
+		golden.Check(t, name+".golden", maskDevice(r.Stdout.String()))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/histogram"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
@@ -119,7 +120,7 @@ func TestPerfOutputLayout(t *testing.T) {
 			text = regexp.MustCompile(`(?m) \d+\.\d\d+( |$)`).ReplaceAllString(text, " 0.00$1")
 			text = regexp.MustCompile(`(?m) \d+\.\d\d+( |$)`).ReplaceAllString(text, " 0.00$1")
 			text = regexp.MustCompile(`(0\.00) +`).ReplaceAllString(text, "$1 ")
-			clitest.CheckGolden(t, test+"_"+role, text)
+			golden.Check(t, test+"_"+role+".golden", text)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/testnet"
 	"github.com/gorxe/gorxe/packet/fault"
 )
@@ -36,7 +37,7 @@ func TestRegionsAreListed(t *testing.T) {
 			clitest.MustSucceed(t, line, r)
 			all += "$ gorxe region " + line + "\n" + r.Stdout.String()
 		}
-		clitest.CheckGolden(t, "ls", all)
+		golden.Check(t, "ls.golden", all)
 	})
 }
 
@@ -173,7 +174,7 @@ func TestChangesAreWatched(t *testing.T) {
 			}
 			seen = strings.ReplaceAll(seen, began.Add(d).Format("15:04:05.000"), "after "+at)
 		}
-		clitest.CheckGolden(t, "watch", seen)
+		golden.Check(t, "watch.golden", seen)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -15,27 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, diff)
-	}
-}
 
 // testHost has eth0 and eth1, by which addresses of eth0 go as well.
 func testHost() Host {
@@ -106,7 +87,7 @@ func TestThePlanIsToldToPeople(t *testing.T) {
 		}
 		var out bytes.Buffer
 		p.Print(&out)
-		checkGolden(t, name, out.String())
+		golden.Check(t, name+".golden", out.String())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 	"github.com/gorxe/gorxe/internal/serve/region"
 )
@@ -138,7 +139,7 @@ func TestThePlanLooksAtFilesAndMakesNone(t *testing.T) {
 	var out bytes.Buffer
 	p.Print(&out)
 	t.Chdir(home)
-	checkGolden(t, "plan_regions", out.String())
+	golden.Check(t, "plan_regions.golden", out.String())
 	t.Chdir(dir)
 	_, err = planOf(t, `
 		[[region]]

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,32 +18,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorxe/gorxe/internal/golden"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/verbs"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, diff)
-	}
-}
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -148,7 +124,7 @@ func TestWhatCanBeAsked(t *testing.T) {
 				t.Errorf("%s: %v", target, err)
 			}
 		}
-		checkGolden(t, "answers", all.String())
+		golden.Check(t, "answers.golden", all.String())
 	})
 }
 
