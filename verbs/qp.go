@@ -17,6 +17,12 @@ type QPInitAttr struct {
 	SRQ    *SRQ  // where receives come from; nil gives the queue pair its own queue
 	Cap    QPCap // the zero Cap means 128 work requests of 4 SGEs each way, no inline data
 	SigAll bool  // every send work request ends in a completion, not only Signaled ones
+
+	// Sends and Receives are queues that another process fills, in place of PostSend and PostRecv: the
+	// queue pair fetches from them, see [QP.Doorbell]. nil means that requests are posted. A queue pair
+	// with Receives has no SRQ.
+	Sends    SendSource
+	Receives RecvSource
 }
 
 var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}
@@ -45,7 +51,7 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	}
 	create := nic.QPInit{
 		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
-		Client: p.ctx.client, Cap: init.Cap, SigAll: init.SigAll,
+		Client: p.ctx.client, Cap: init.Cap, SigAll: init.SigAll, Sends: init.Sends, Receives: init.Receives,
 	}
 	if init.SRQ != nil {
 		create.SRQ = init.SRQ.srq
@@ -78,6 +84,14 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 	}
 	if init.SRQ != nil && init.SRQ.ctx != p.ctx {
 		return errors.New("its shared receive queue is on another device or in another context than its protection domain")
+	}
+	if init.Receives != nil {
+		if init.SRQ != nil {
+			return errors.New("it has both a source of receives and a shared receive queue: give one")
+		}
+		if init.Receives.PD() == nil {
+			return errors.New("its source of receives has no protection domain: make it with that of PD.Domain")
+		}
 	}
 	for _, c := range []struct {
 		name       string

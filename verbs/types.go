@@ -41,6 +41,10 @@ type (
 	SRQAttrMask   = qp.SRQAttrMask
 	EventType     = qp.EventType // kind of an asynchronous event
 
+	SendSource      = qp.SendSource      // send requests that another process writes
+	RecvSource      = qp.RecvSource      // receives that another process writes
+	CompletionStore = qp.CompletionStore // completions that another process takes
+
 	// AH is an address handle; see [PD.CreateAH].
 	AH = transport.AH
 

@@ -57,7 +57,7 @@ type QPInit struct {
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
 	SRQ            *SRQ    // nil means that the queue pair has its own receive queue
-	Client         *Client // of a queue pair of type UD, and of its SRQ; nil for none
+	Client         *Client // of a queue pair of type UD, of its SRQ and of a shared source of receives; nil for none
 	Cap            qp.Cap
 	SigAll         bool
 
@@ -166,8 +166,8 @@ func (q *QP) holdQueues() error {
 // Type returns the queue pair's type.
 func (q *QP) Type() qp.Type { return q.attr.Type }
 
-// SharesReceives is true where receives come from an SRQ.
-func (q *QP) SharesReceives() bool { return q.srq != nil }
+// SharesReceives reports whether other queue pairs take receives from the same source.
+func (q *QP) SharesReceives() bool { return q.attr.Recv.Shared() }
 
 // Num returns the queue pair's number.
 func (q *QP) Num() bth.QPN { return q.attr.Num }

@@ -25,14 +25,15 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 }
 
 // shardFor chooses the shard of a new queue pair: that of its shared receive queue or its client, or
-// one that is drawn if any will do.
+// one that is drawn if any will do. Queue pairs that share a source of receives call it under the lock of
+// one shard, that of their client.
 func (d *Device) shardFor(init *QPInit) *shard {
 	switch {
 	case init.SRQ != nil:
 		return init.SRQ.shard
 	case init.Type == qp.GSI:
 		return d.home()
-	case init.Type == qp.UD:
+	case init.Type == qp.UD, init.Receives != nil && init.Receives.Shared():
 		return d.shardOfClient(init.Client)
 	}
 	return d.drawShard()
