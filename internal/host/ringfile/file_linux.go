@@ -1,0 +1,118 @@
+package ringfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// DoorbellOffset is the position in the file, in bytes, at which the program's writes begin: behind all rings.
+const DoorbellOffset = 1 << 40
+
+// Limits of one file.
+const (
+	maxRing  = 1 << 30 // bytes of one ring
+	maxRings = 4 << 30 // bytes of all of them
+)
+
+// ErrTooLarge is the error of a ring beyond the limits of a file.
+var ErrTooLarge = errors.New("ringfile: too much memory for the rings of one file")
+
+// A File is an anonymous file that a program shares with this process. All methods are safe for concurrent use.
+type File struct {
+	own  *os.File // for mapping; another open file description than the program's
+	page int      // bytes
+
+	mu      sync.Mutex
+	program *os.File        // open file description of the program; nil once it was dropped
+	end     int64           // offset behind the rings
+	used    int64           // bytes of the rings that are in use
+	free    map[int][]int64 // offsets of parts that had a ring, by their length
+}
+
+// New makes a file in dir, which should be on tmpfs; "" stands for $XDG_RUNTIME_DIR or /dev/shm, the first of
+// them where that is possible.
+func New(dir string) (*File, error) {
+	dirs := []string{dir}
+	if dir == "" {
+		dirs = []string{"/dev/shm"}
+		if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" {
+			dirs = []string{run, "/dev/shm"}
+		}
+	}
+	var errs []error
+	for _, d := range dirs {
+		f, err := newIn(d)
+		if err == nil {
+			return f, nil
+		}
+		errs = append(errs, fmt.Errorf("ringfile: a file in %s: %w", d, err))
+	}
+	return nil, errors.Join(errs...)
+}
+
+func newIn(dir string) (*File, error) {
+	program, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{program: program, page: os.Getpagesize(), free: map[int][]int64{}}
+	if f.own, err = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), os.O_RDWR, 0); err == nil {
+		err = f.rewind()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Program calls use with the descriptor that the program is to get a duplicate of: all duplicates share the position at
+// which doorbells are written. It returns [os.ErrClosed] after [File.Drop].
+func (f *File) Program(use func(fd int) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.program == nil {
+		return fmt.Errorf("ringfile: %w", os.ErrClosed)
+	}
+	return use(int(f.program.Fd()))
+}
+
+// rewind makes the next doorbell be written at DoorbellOffset again, so that the file takes no more memory.
+func (f *File) rewind() error {
+	return f.Program(func(fd int) error {
+		_, err := unix.Seek(fd, DoorbellOffset, unix.SEEK_SET)
+		return err
+	})
+}
+
+// Drop closes this process's duplicate of the program's descriptor. Only then the [Watcher] can tell when the program
+// has closed its own.
+func (f *File) Drop() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.program == nil {
+		return nil
+	}
+	err := f.program.Close()
+	f.program = nil
+	return err
+}
+
+// dropped reports whether Drop was called.
+func (f *File) dropped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.program == nil
+}
+
+// Close closes the file; rings that are in use stay mapped until they are closed.
+func (f *File) Close() error {
+	err := f.Drop()
+	if f.own != nil {
+		err = errors.Join(err, f.own.Close())
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package ringfile
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Ring is a part of a file that both sides map.
+type Ring struct {
+	Offset uint64 // of the part in the file, for the program's mmap; a multiple of the page size
+	Bytes  []byte // the part, in this process; other processes change it at any time
+	file   *File
+}
+
+// Map makes a ring of at least size bytes, all zero. The error is [ErrTooLarge], or ENOSPC if the file system is full.
+func (f *File) Map(size int) (*Ring, error) {
+	if size < 1 || size > maxRing {
+		return nil, fmt.Errorf("%w: a ring of %d bytes, the limit is %d", ErrTooLarge, size, maxRing)
+	}
+	size = (size + f.page - 1) / f.page * f.page
+	offset, err := f.reserve(size)
+	if err != nil {
+		return nil, err
+	}
+	// Memory that is not there when it is touched ends a process, so it is allocated now.
+	err = unix.Fallocate(int(f.own.Fd()), 0, offset, int64(size))
+	var b []byte
+	if err == nil {
+		b, err = unix.Mmap(int(f.own.Fd()), offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		f.release(offset, size)
+		return nil, fmt.Errorf("ringfile: memory for a ring of %d bytes: %w", size, err)
+	}
+	return &Ring{Offset: uint64(offset), Bytes: b, file: f}, nil
+}
+
+// reserve returns the offset of a part that no ring has.
+func (f *File) reserve(size int) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.used+int64(size) > maxRings {
+		return 0, fmt.Errorf("%w: %d bytes are in use, the limit is %d", ErrTooLarge, f.used, int64(maxRings))
+	}
+	f.used += int64(size)
+	if parts := f.free[size]; len(parts) > 0 {
+		f.free[size] = parts[:len(parts)-1]
+		return parts[len(parts)-1], nil
+	}
+	offset := f.end
+	f.end += int64(size)
+	return offset, nil
+}
+
+// release gives a part and its memory back.
+func (f *File) release(offset int64, size int) {
+	// If this fails, the memory stays until the file is closed.
+	_ = unix.Fallocate(int(f.own.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, int64(size))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used -= int64(size)
+	f.free[size] = append(f.free[size], offset)
+}
+
+// Close ends the ring. Nothing may use its bytes any more.
+func (r *Ring) Close() error {
+	size := len(r.Bytes)
+	err := unix.Munmap(r.Bytes)
+	r.Bytes = nil
+	r.file.release(int64(r.Offset), size)
+	return err
+}
+
+// Guard begins an access to Bytes that ends with [Ring.Unguard], deferred:
+//
+//	defer r.Unguard(r.Guard(), &err)
+func (r *Ring) Guard() (before bool) { return debug.SetPanicOnFault(true) }
+
+// Unguard ends an access. It must be deferred itself, because it recovers: a fault in the ring, which a program causes by
+// truncating the file, becomes an error. Other panics go on.
+func (r *Ring) Unguard(before bool, err *error) {
+	debug.SetPanicOnFault(before)
+	switch p := recover(); {
+	case p == nil:
+	case !r.faulted(p):
+		panic(p)
+	default:
+		*err = fmt.Errorf("ringfile: the ring at offset %#x: %w", r.Offset, ErrLost)
+	}
+}
+
+// faulted reports whether a panic is a fault at an address of the ring.
+func (r *Ring) faulted(p any) bool {
+	f, ok := p.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	if !ok || len(r.Bytes) == 0 {
+		return false
+	}
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(r.Bytes)))
+	return f.Addr() >= start && f.Addr()-start < uintptr(len(r.Bytes))
+}

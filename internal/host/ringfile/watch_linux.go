@@ -1,0 +1,154 @@
+package ringfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLost says that the program has taken the memory of a ring away.
+var ErrLost = errors.New("its memory is gone: the program has truncated the file")
+
+// Events are what a [Watcher] calls, in its goroutine: they must not block for long.
+type Events interface {
+	// Doorbell is called after the program wrote to the file, once for several writes that are close together.
+	Doorbell()
+	// Released is called once, when the last descriptor of the program is closed after [File.Drop].
+	Released()
+}
+
+// A Watcher reports doorbells and the end of any number of files. All methods are safe for concurrent use.
+type Watcher struct {
+	inotify *os.File
+	done    chan struct{} // closed when the goroutine has ended
+
+	mu    sync.Mutex
+	files map[int32]watched
+}
+
+type watched struct {
+	file   *File
+	events Events
+}
+
+// NewWatcher starts a watcher; Close ends it.
+func NewWatcher() (*Watcher, error) {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("ringfile: inotify: %w", err)
+	}
+	w := &Watcher{inotify: os.NewFile(uintptr(fd), "inotify"), done: make(chan struct{}), files: map[int32]watched{}}
+	go w.run()
+	return w, nil
+}
+
+// Add reports what happens to f from now on.
+func (w *Watcher) Add(f *File, e Events) error {
+	w.mu.Lock() // until the watch is known: its first event may come at once
+	defer w.mu.Unlock()
+	var wd int
+	err := w.control(func(fd int) (err error) {
+		wd, err = unix.InotifyAddWatch(fd, fmt.Sprintf("/proc/self/fd/%d", f.own.Fd()), unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ringfile: inotify: %w", err)
+	}
+	w.files[int32(wd)] = watched{f, e}
+	return nil
+}
+
+// Remove ends the reports of f. A call of its Events may be under way.
+func (w *Watcher) Remove(f *File) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for wd, x := range w.files {
+		if x.file == f {
+			w.remove(wd)
+		}
+	}
+}
+
+func (w *Watcher) remove(wd int32) {
+	delete(w.files, wd)
+	// An error means that the kernel has ended the watch itself.
+	_ = w.control(func(fd int) error {
+		_, err := unix.InotifyRmWatch(fd, uint32(wd))
+		return err
+	})
+}
+
+func (w *Watcher) control(f func(fd int) error) error {
+	c, err := w.inotify.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var ferr error
+	err = c.Control(func(fd uintptr) { ferr = f(int(fd)) })
+	return errors.Join(err, ferr)
+}
+
+// Close ends the watcher. When it returns, no events are called any more.
+func (w *Watcher) Close() error {
+	err := w.inotify.Close()
+	<-w.done
+	return err
+}
+
+func (w *Watcher) run() {
+	defer close(w.done)
+	var b [64 * unix.SizeofInotifyEvent]byte
+	for {
+		n, err := w.inotify.Read(b[:])
+		if err != nil {
+			return
+		}
+		// No names: the watches are of files.
+		for e := b[:n]; len(e) >= unix.SizeofInotifyEvent; e = e[unix.SizeofInotifyEvent:] {
+			w.report(int32(binary.NativeEndian.Uint32(e)), binary.NativeEndian.Uint32(e[4:]))
+		}
+	}
+}
+
+func (w *Watcher) report(wd int32, mask uint32) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		for _, x := range w.all() {
+			w.doorbell(x)
+		}
+		return
+	}
+	w.mu.Lock()
+	x, known := w.files[wd]
+	over := known && mask&unix.IN_CLOSE_WRITE != 0 && x.file.dropped()
+	if over {
+		w.remove(wd)
+	}
+	w.mu.Unlock()
+	switch {
+	case !known:
+	case over:
+		x.events.Released()
+	case mask&unix.IN_MODIFY != 0:
+		w.doorbell(x)
+	}
+}
+
+// doorbell moves the program's position back before it looks at the rings.
+func (w *Watcher) doorbell(x watched) {
+	// After Drop there is nothing to move.
+	_ = x.file.rewind()
+	x.events.Doorbell()
+}
+
+func (w *Watcher) all() (out []watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.files {
+		out = append(out, x)
+	}
+	return out
+}
