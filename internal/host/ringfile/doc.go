@@ -5,5 +5,6 @@
 // told, and write(2) on it must cost little. A regular file on tmpfs is both: the write ends in the page cache, and
 // inotify reports it ([Watcher]). Files of memfd_create report nothing.
 //
-// The program may truncate the file, fill it or write anywhere: [Ring.Guard] turns the fault of an access into an error.
+// The program may truncate the file, after which an access to a ring faults, fill it, or write anywhere: package
+// internal/rings reads and writes the rings.
 package ringfile

@@ -2,9 +2,6 @@ package ringfile
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +9,7 @@ import (
 // A Ring is a part of a file that both sides map.
 type Ring struct {
 	Offset uint64 // of the part in the file, for the program's mmap; a multiple of the page size
-	Bytes  []byte // the part, in this process; other processes change it at any time
+	Bytes  []byte // the part, in this process; the program may change it at any time, or take it away
 	file   *File
 }
 
@@ -73,35 +70,4 @@ func (r *Ring) Close() error {
 	r.Bytes = nil
 	r.file.release(int64(r.Offset), size)
 	return err
-}
-
-// Guard begins an access to Bytes that ends with [Ring.Unguard], deferred:
-//
-//	defer r.Unguard(r.Guard(), &err)
-func (r *Ring) Guard() (before bool) { return debug.SetPanicOnFault(true) }
-
-// Unguard ends an access. It must be deferred itself, because it recovers: a fault in the ring, which a program causes by
-// truncating the file, becomes an error. Other panics go on.
-func (r *Ring) Unguard(before bool, err *error) {
-	debug.SetPanicOnFault(before)
-	switch p := recover(); {
-	case p == nil:
-	case !r.faulted(p):
-		panic(p)
-	default:
-		*err = fmt.Errorf("ringfile: the ring at offset %#x: %w", r.Offset, ErrLost)
-	}
-}
-
-// faulted reports whether a panic is a fault at an address of the ring.
-func (r *Ring) faulted(p any) bool {
-	f, ok := p.(interface {
-		runtime.Error
-		Addr() uintptr
-	})
-	if !ok || len(r.Bytes) == 0 {
-		return false
-	}
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(r.Bytes)))
-	return f.Addr() >= start && f.Addr()-start < uintptr(len(r.Bytes))
 }

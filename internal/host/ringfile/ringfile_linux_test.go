@@ -209,39 +209,6 @@ func TestAProgramThatEndedBeforeDropIsReportedByDrop(t *testing.T) {
 	<-h.released
 }
 
-func TestATruncatedFileIsAnErrorOfTheAccess(t *testing.T) {
-	f := newFile(t)
-	program := programFD(t, f)
-	r, err := f.Map(8192)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	read := func() (b byte, err error) {
-		defer r.Unguard(r.Guard(), &err)
-		return r.Bytes[4096], nil
-	}
-	if _, err := read(); err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := read(); !errors.Is(err, ErrLost) {
-		t.Errorf("reading what is gone: %v", err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("another panic ended here")
-		}
-	}()
-	var other error
-	func() {
-		defer r.Unguard(r.Guard(), &other)
-		panic("another one")
-	}()
-}
-
 func TestAWatcherReportsNothingAfterRemoveAndClose(t *testing.T) {
 	f, h := newFile(t), newHeard()
 	w, err := NewWatcher()

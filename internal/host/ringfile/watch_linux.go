@@ -10,9 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLost says that the program has taken the memory of a ring away.
-var ErrLost = errors.New("its memory is gone: the program has truncated the file")
-
 // Events are what a [Watcher] calls, in its goroutine: they must not block for long.
 type Events interface {
 	// Doorbell is called after the program wrote to the file, once for several writes that are close together.
