@@ -138,6 +138,41 @@ func TestAQueueThatBecomesSmallerGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
+// The slots of a queue that has another depth have room for requests of one piece, as they had before.
+func TestReceivesAllocateNothingInAResizedQueue(t *testing.T) {
+	const full = 64
+	for name, depth := range map[string]int{"smaller": full / 2, "larger": 2 * full} {
+		t.Run(name, func(t *testing.T) {
+			var queues [2]*qp.SRQ // AllocsPerRun calls once more than it measures
+			wr := &qp.RecvWR{SGList: make([]qp.SGE, 1)}
+			for i := range queues {
+				s := qp.NewSRQ(&mr.PD{}, full, 4)
+				for range full {
+					if err := s.Push(wr); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.Reset()
+				if err := s.Modify(qp.SRQAttr{MaxWR: depth}, qp.SRQMaxWR); err != nil {
+					t.Fatal(err)
+				}
+				queues[i] = s
+			}
+			next := 0
+			if n := testing.AllocsPerRun(1, func() {
+				for range min(depth, full) {
+					if err := queues[next].Push(wr); err != nil {
+						t.Error(err)
+					}
+				}
+				next++
+			}); n != 0 {
+				t.Errorf("the receives allocate %v times", n)
+			}
+		})
+	}
+}
+
 func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()

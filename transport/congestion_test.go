@@ -90,6 +90,24 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			< RDMA_READ_REQUEST psn=101 rkey=rw va=0x10000 dma=4
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=4 syn=ack msn=2`, toyCongestion{window: 8, gap: 1_000_000, restarts: 1}},
+		{"it is told only of packets that leave: a call with the window full delays nothing", toyCongestion{window: 1, gap: 10_000}, `
+			post write id=1 len=0
+			> RDMA_WRITE_ONLY psn=100 len=0 va=0x40000 dma=0 ack
+			advance 10us
+			post write id=2 len=0
+			< ACKNOWLEDGE psn=100
+			wc 1 SUCCESS RDMA_WRITE
+			> RDMA_WRITE_ONLY psn=101 len=0 va=0x40000 dma=0 ack`, toyCongestion{window: 1, gap: 10_000, acked: 1, restarts: 1}},
+		{"a local request waits for the repair of what is before it", toyCongestion{window: 8, gap: 10_000}, `
+			post write id=1 len=512
+			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=512
+			> RDMA_WRITE_LAST psn=101 len=256 ack
+			< ACKNOWLEDGE psn=100 syn=seq
+			post bind id=2 key=w2 to=bindable va=0x300000 n=64
+			key w2 shut
+			advance 10us
+			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=512 ack
+			key w2 open`, toyCongestion{window: 7, gap: 10_000, restarts: 1}},
 		{"a timeout comes while it waits, as it would without", toyCongestion{window: 8, gap: 80_000_000}, `
 			post write id=1 len=0
 			> RDMA_WRITE_ONLY psn=100 len=0 va=0x40000 dma=0 ack
@@ -113,5 +131,28 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 				t.Errorf("it ends as %+v, want %+v", toy, s.want)
 			}
 		})
+	}
+}
+
+// The timer of a packet that may not leave yet is due at its time, however early or late Timeout is called.
+func TestATimerForAPacketThatWaitsEndsWhenItIsDue(t *testing.T) {
+	s := newScriptOf(t, qp.RC, func(_ *qp.Attr, c *Config) {
+		c.Congestion = func() Congestion { return &toyCongestion{window: 8, gap: 10_000} }
+	})
+	s.run(`
+		post write id=1 len=0
+		> RDMA_WRITE_ONLY psn=100 len=0 va=0x40000 dma=0 ack
+		post write id=2 len=0`)
+	due, ok := s.rc.NextTimeout()
+	if want := s.now + 10_000; !ok || due != want {
+		t.Fatalf("the timer is due at %d (%v), want %d", due, ok, want)
+	}
+	s.rc.Timeout(due - 1)
+	if at, _ := s.rc.NextTimeout(); at != due {
+		t.Errorf("after a call that is too early it is due at %d, want %d", at, due)
+	}
+	s.rc.Timeout(due)
+	if at, _ := s.rc.NextTimeout(); at == due {
+		t.Error("after a call in time it is still due")
 	}
 }

@@ -191,7 +191,7 @@ func (e *early) rest() {
 // drop gives back all.
 func (e *early) drop() {
 	for word := 0; e.kept > 0; word++ {
-		for set := e.here[word]; set != 0 && e.kept > 0; set &= set - 1 {
+		for set := e.here[word]; set != 0; set &= set - 1 {
 			e.give(word*64 + bits.TrailingZeros64(set))
 		}
 	}
@@ -211,7 +211,7 @@ func (c *RC) Close() { c.rsp.early.drop() }
 // the others otherwise as often as it likes.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
-	if !c.receives() || !r.started || r.reply.kind == replyError || p.PSN != r.expected {
+	if !c.receives() || r.reply.kind == replyError || p.PSN != r.expected {
 		return false
 	}
 	if info := p.Opcode.Info(); invalidates(p) && c.mayInvalidate(p) && c.inOrder(p, info) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/qp"
 )
@@ -225,4 +226,142 @@ func TestUnreliableMessageThatCannotBeStoredLaterIsDropped(t *testing.T) {
 		< UC_RDMA_WRITE_ONLY psn=103 len=4 va=0x600000 dma=4 rkey=far
 		verdict accepted
 		state RTS`)
+}
+
+// holder is a queue pair whose payloads are held back; it notes what it is told that was not stored.
+type holder struct {
+	core
+	failed []bth.PSN
+}
+
+func (h *holder) unwritten(psn bth.PSN) { h.failed = append(h.failed, psn) }
+
+// holding makes a Gather, two regions of vectored memory, one right behind the other, and two queue pairs.
+func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
+	t.Helper()
+	keys, pd := mr.NewTable([32]byte{1}, 4), &mr.PD{}
+	for i := range regions {
+		mem[i], owners[i] = newVectored(make([]byte, 1024)), new(holder)
+		var err error
+		if regions[i], err = keys.Register(pd, mem[i], 0x1000+uint64(i)*1024, 1024, mr.LocalWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Gather{}, regions, mem, owners
+}
+
+// Pieces are stored by one call only where they are of one queue pair, in one region and without a gap.
+func TestOneCallStoresOneStretchOfMemoryForOneQueuePair(t *testing.T) {
+	type piece struct {
+		owner, region int
+		addr          uint64
+	}
+	for _, c := range []struct {
+		name   string
+		pieces [2]piece
+		calls  []string
+	}{
+		{"one behind the other", [2]piece{{0, 0, 0x1000}, {0, 0, 0x1004}}, []string{"8 in 2"}},
+		{"with a gap", [2]piece{{0, 0, 0x1000}, {0, 0, 0x1008}}, []string{"4 in 1", "4 in 1"}},
+		{"in two regions", [2]piece{{0, 0, 0x13fc}, {0, 1, 0x1400}}, []string{"4 in 1", "4 in 1"}},
+		{"of two queue pairs", [2]piece{{0, 0, 0x1000}, {1, 0, 0x1004}}, []string{"4 in 1", "4 in 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, regions, mem, owners := holding(t)
+			for _, p := range c.pieces {
+				if err := g.put(owners[p.owner], 0, regions[p.region], p.addr, make([]byte, 4)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g.Settle()
+			if calls := slices.Concat(mem[0].calls, mem[1].calls); !slices.Equal(calls, c.calls) {
+				t.Errorf("the calls were %q, want %q", calls, c.calls)
+			}
+		})
+	}
+}
+
+// What is stored to make room and fails, fails the packet that is taken if it is of the same queue pair, and
+// otherwise the queue pair whose packets were accepted.
+func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
+	for next, want := range [2]struct {
+		err    error
+		failed []bth.PSN
+	}{{errBeyond, nil}, {nil, []bth.PSN{7}}} {
+		g, regions, mem, owners := holding(t)
+		mem[0].limit = 0
+		if err := g.put(owners[0], 7, regions[0], 0x1000, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+		err := g.put(owners[next], 8, regions[1], 0x1400, make([]byte, 4))
+		if !errors.Is(err, want.err) || !slices.Equal(owners[0].failed, want.failed) || owners[1].failed != nil {
+			t.Errorf("the packet of queue pair %d: %v; queue pair 0 is told of %d, queue pair 1 of %d", next, err, owners[0].failed, owners[1].failed)
+		}
+	}
+}
+
+// orderly is memory that sees to the order of a message's end itself; it notes the calls.
+type orderly struct {
+	mr.Atomic
+	calls []string
+}
+
+func (m *orderly) Size() uint64 { return 1024 }
+
+func (m *orderly) WriteAt(p []byte, _ uint64) error {
+	m.calls = append(m.calls, fmt.Sprint(len(p)))
+	return nil
+}
+
+func (m *orderly) WriteFinalAt(p []byte, _ uint64) error {
+	m.calls = append(m.calls, fmt.Sprint("final ", len(p)))
+	return nil
+}
+
+// Only vectored memory has the end of a WRITE cut in two.
+func TestMemoryThatOrdersTheEndOfAMessageTakesAllOfItsLastPacket(t *testing.T) {
+	var m orderly
+	r, err := mr.NewTable([32]byte{1}, 4).Register(&mr.PD{}, &m, 0x1000, m.Size(), mr.LocalWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := new(Gather).store(new(holder), 0, r, 0x1000, make([]byte, 100), true); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"final 100"}; !slices.Equal(m.calls, want) {
+		t.Errorf("the calls were %q, want %q", m.calls, want)
+	}
+}
+
+// Of a UC message that is not complete nothing is stored that is still held back.
+func TestOfAnUnreliableMessageThatEndsEarlyNothingMoreIsStored(t *testing.T) {
+	const first = "<+ UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=600 rkey=far\n"
+	for _, c := range []struct {
+		rule, script string
+		calls        []string
+	}{
+		{"a message that is complete", first + `
+			<+ UC_RDMA_WRITE_MIDDLE psn=101 len=256
+			< UC_RDMA_WRITE_LAST psn=102 len=88
+			verdict accepted`, []string{"592 in 3", "8"}},
+		{"a packet is lost", first + `
+			< UC_RDMA_WRITE_LAST psn=102 len=88
+			verdict out_of_sequence`, nil},
+		{"the next message begins too soon", first + `
+			< UC_RDMA_WRITE_ONLY psn=101 len=4 va=0x600200 dma=4 rkey=far
+			verdict accepted`, []string{"4"}},
+		{"the rest is lost, and the next message begins", first + `
+			< UC_RDMA_WRITE_ONLY psn=103 len=4 va=0x600200 dma=4 rkey=far
+			verdict accepted`, []string{"4"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			s := newScriptOf(t, qp.UC, nil)
+			m := vectoredAt600000(t, s)
+			m.limit = m.Size()
+			s.run(c.script)
+			if !slices.Equal(m.calls, c.calls) {
+				t.Errorf("the calls were %q, want %q", m.calls, c.calls)
+			}
+		})
+	}
 }

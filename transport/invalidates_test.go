@@ -31,11 +31,23 @@ func TestInvalidatesIsTrueOnlyOfAPacketThatTakesAKeyAway(t *testing.T) {
 		{"a packet that comes early", fast + receive, "SEND_ONLY_WITH_INVALIDATE psn=101 len=4 inv=fast", false},
 		{"a packet that comes again", fast + receive, "SEND_ONLY_WITH_INVALIDATE psn=99 len=4 inv=fast", false},
 		{"a state that receives nothing", fast + receive + "modify ERR\nwc 1 WR_FLUSH_ERR\n", "SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"a state that receives nothing, with receives in an SRQ", "srq depth=2\n" + fast + receive + "modify ERR\nevent QP_LAST_WQE_REACHED\n",
+			"SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
+		{"an error NAK that has yet to leave", fast + receive + "<+ RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77\n",
+			"SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=fast", false},
 		{"what is kept behind the packet", fast + kept("fast"), "RDMA_WRITE_ONLY psn=100 len=0", true},
 		{"what is kept behind a READ", fast + "< SEND_ONLY_WITH_INVALIDATE psn=102 len=4 inv=fast\n> ACKNOWLEDGE psn=100 syn=seq msn=0\n",
 			"RDMA_READ_REQUEST psn=100 va=0x10000 dma=300 rkey=rw", true},
 		{"what is kept behind another gap", fast + "< SEND_ONLY_WITH_INVALIDATE psn=102 len=4 inv=fast\n> ACKNOWLEDGE psn=100 syn=seq msn=0\n",
 			"RDMA_WRITE_ONLY psn=100 len=0", false},
+		{"what is kept behind a gap when packets behind another were executed", fast + `
+			< RDMA_WRITE_ONLY psn=101 len=0
+			> ACKNOWLEDGE psn=100 syn=seq msn=0
+			< RDMA_WRITE_ONLY psn=102 len=0
+			< SEND_ONLY_WITH_INVALIDATE psn=104 len=4 inv=fast
+			< RDMA_WRITE_ONLY psn=100 len=0
+			> ACKNOWLEDGE psn=103 syn=seq msn=3
+			`, "RDMA_WRITE_ONLY psn=103 len=0", true},
 		{"what is kept with a key of nothing", kept("fast"), "RDMA_WRITE_ONLY psn=100 len=0", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -322,6 +322,22 @@ func TestWindowsOpenMemory(t *testing.T) {
 			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=1
 			state ERR`},
+		{"so are several local requests, one behind the other", nil, `
+			post bind id=1 key=w1 to=bindable va=0x300000 n=512 access=read
+			wc 1 SUCCESS BIND_MW
+			post read id=2 len=1
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
+			post bind id=3 key=w2 to=bindable va=0x300000 n=512 fence
+			post bind id=4 key=w1
+			<+ RDMA_READ_REQUEST psn=100 va=0x300000 dma=4 rkey=w1 ack
+			<+ RDMA_READ_RESPONSE_ONLY psn=100 len=1
+			wc 2 SUCCESS RDMA_READ
+			send 64
+			wc 3 SUCCESS BIND_MW
+			wc 4 SUCCESS BIND_MW
+			event QP_ACCESS_ERR
+			> ACKNOWLEDGE psn=100 syn=acc msn=1
+			state ERR`},
 		{"a local request waits while payload in the batch may be borrowed from what it takes away", nil, `
 			post bind id=1 key=w1 to=bindable va=0x300000 n=512 access=read
 			wc 1 SUCCESS BIND_MW
@@ -344,4 +360,22 @@ func TestWindowsOpenMemory(t *testing.T) {
 			wc 1 LOC_PROT_ERR
 			state ERR`},
 	})
+}
+
+// A batch that queue pairs share may hold payload of another one, borrowed from what a local request takes away.
+func TestALocalRequestWaitsForAnEmptyBatch(t *testing.T) {
+	s := newScript(t, nil)
+	s.run(bound)
+	key := s.windows["w2"].RKey()
+	if err := s.qp.SQ.Push(&qp.SendWR{ID: 1, Opcode: qp.WRLocalInv, Imm: key}); err != nil {
+		t.Fatal(err)
+	}
+	s.batch.Next()
+	if more := s.rc.Transmit(s.now, nil, s.batch, 64); !more || s.keys.Lookup(key) == nil {
+		t.Errorf("there is more to do: %v; the key is open: %v", more, s.keys.Lookup(key) != nil)
+	}
+	s.batch.Reset()
+	if more := s.rc.Transmit(s.now, nil, s.batch, 64); more || s.keys.Lookup(key) != nil {
+		t.Errorf("with an empty batch there is more to do: %v; the key is open: %v", more, s.keys.Lookup(key) != nil)
+	}
 }

@@ -3,6 +3,8 @@ package transport
 import (
 	"fmt"
 	"testing"
+
+	"github.com/gorxe/gorxe/qp"
 )
 
 // progressText is what stands behind "progress" in a script; what is 0 is left out.
@@ -67,6 +69,11 @@ func TestProgress(t *testing.T) {
 			modify ERR
 			wc 1 WR_FLUSH_ERR
 			progress send=101 ack=100 recv=100 window=16 retries=2 rnr=2`},
+	})
+	t.Run("of a connection that has not come to RTS is where both ends are to start", func(t *testing.T) {
+		s := newScript(t, nil)
+		s.reconnectUpTo(qp.RTR)
+		s.run("progress send=100 ack=100 recv=100")
 	})
 	runUC(t, []scenario{
 		{"of an unreliable connection has nothing to be acknowledged", nil, `

@@ -8,9 +8,13 @@ import (
 
 // reconnect takes the queue pair through RESET to RTS with the attributes it had.
 func (s *script) reconnect() {
-	s.t.Helper()
+	s.reconnectUpTo(qp.RTS)
+}
+
+// reconnectUpTo is reconnect that ends in an earlier state.
+func (s *script) reconnectUpTo(last qp.State) {
 	attr := s.qp.Attr
-	for _, st := range []qp.State{qp.RESET, qp.INIT, qp.RTR, qp.RTS} {
+	for st := qp.RESET; st <= last; st++ {
 		s.qp.Attr = attr
 		s.qp.Attr.State = st
 		s.rc.Modified(s.now)

@@ -6,12 +6,8 @@ import "github.com/gorxe/gorxe/qp"
 // complete at once, and the program may then write to what they have taken from a peer.
 func (c *RC) executeLocal() {
 	r, sq := &c.req, c.qp.SQ
-	for r.started && !r.waiting && r.again.empty() && r.cur != sq.Tail() {
-		w := sq.At(r.cur)
-		switch {
-		case w.Started && distance(w.FirstPSN, r.send) >= w.Packets:
-			r.cur++
-		case w.Started, !w.Opcode.IsLocal(), c.held(w), !c.local(w):
+	for r.again.empty() && r.cur != sq.Tail() {
+		if w := sq.At(r.cur); w.Started || !w.Opcode.IsLocal() || c.held(w) || !c.local(w) {
 			return
 		}
 	}

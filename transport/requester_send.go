@@ -50,14 +50,15 @@ func (c *RC) send(x *transmission) {
 	}
 }
 
-// sendQueued emits repairs and then what is queued.
+// sendQueued emits repairs and then what is queued. The caller has checked that the requester may send, and a failure
+// of the queue pair returns at once.
 func (c *RC) sendQueued(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
-	if !r.again.empty() && !r.waiting && !c.sendRepair(x) {
+	if !c.sendRepair(x) {
 		return
 	}
-	for r.started && !r.waiting && r.cur != sq.Tail() {
+	for r.cur != sq.Tail() {
 		w := sq.At(r.cur)
 		if !w.Started {
 			if c.held(w) {

@@ -50,9 +50,6 @@ func (r *responder) halt() {
 // request executes one request packet (IBA 9.7.4.1).
 func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
-	if !r.started {
-		return WrongState
-	}
 	if r.reply.kind == replyError {
 		return ReplyPending
 	}

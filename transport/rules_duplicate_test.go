@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
@@ -110,7 +111,9 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1024 rkey=rw ack
 			send 1
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
-			< RDMA_READ_REQUEST psn=102 va=0x10200 dma=512 rkey=rw ack
+			<+ RDMA_READ_REQUEST psn=102 va=0x10200 dma=512 rkey=rw ack
+			verdict duplicate
+			< RDMA_READ_REQUEST psn=101 va=0x10100 dma=768 rkey=rw ack
 			verdict duplicate
 			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
 			> RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
@@ -144,6 +147,25 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
 			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
 			> RDMA_READ_RESPONSE_LAST psn=102 len=256 syn=ack msn=1`},
+		{"of several such copies the one that asks for the most is answered", nil, `
+			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1024 rkey=rw ack
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			> RDMA_READ_RESPONSE_LAST psn=103 len=256 syn=ack msn=1
+			<+ RDMA_READ_REQUEST psn=102 va=0x10200 dma=512 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_FIRST psn=102 len=256 syn=ack msn=1
+			<+ RDMA_READ_REQUEST psn=101 va=0x10100 dma=768 rkey=rw ack
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1024 rkey=rw ack
+			<+ RDMA_READ_REQUEST psn=101 va=0x10100 dma=768 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_LAST psn=103 len=256 syn=ack msn=1
+			send 64 done
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			> RDMA_READ_RESPONSE_MIDDLE psn=101 len=256
+			> RDMA_READ_RESPONSE_MIDDLE psn=102 len=256
+			> RDMA_READ_RESPONSE_LAST psn=103 len=256 syn=ack msn=1`},
 		{"a copy of a READ of which nothing was sent yet asks for nothing more", nil, `
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
 			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
@@ -170,6 +192,16 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 			state RTS
 			< RDMA_WRITE_ONLY psn=102 len=0 ack
 			> ACKNOWLEDGE psn=102 syn=ack msn=3`},
+		{"so is a copy that waited for the end of the answer", nil, `
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+			<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
+			send 1
+			> RDMA_READ_RESPONSE_LAST psn=101 len=256 syn=ack msn=1
+			dereg rw
+			> ACKNOWLEDGE psn=100 syn=acc msn=1
+			state RTS`},
 	})
 }
 
@@ -219,4 +251,25 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A READ of one packet is sent again as often as its bound says, and not once more.
+func TestAReadIsSentAgainUpToItsBound(t *testing.T) {
+	s := newScript(t, nil)
+	p := s.parse(strings.Fields("RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack"))
+	for sent := range 1 + maxResent*(1+shortReads) {
+		if v := s.rc.Receive(s.now, p); v == UnknownDuplicate {
+			t.Fatalf("the request is refused when it was answered %d times", sent)
+		}
+		s.rc.Transmit(s.now, nil, s.batch, 64)
+		if s.batch.Len() != 1 {
+			t.Fatalf("%d packets left after %d answers, want 1", s.batch.Len(), sent)
+		}
+		s.batch.Reset()
+	}
+	if v := s.rc.Receive(s.now, p); v != UnknownDuplicate {
+		t.Errorf("the verdict on one request more is %v", v)
+	}
+	s.transmit()
+	s.run("counts duplicate_request=1041 replayed_reads=1040 refused_read_replays=1")
 }

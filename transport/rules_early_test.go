@@ -246,6 +246,61 @@ func TestEarlyPoolIsBounded(t *testing.T) {
 	}
 }
 
+// Rings that nobody has now are held on to for the next gaps, but not all of them.
+func TestEarlyPoolHoldsOnToAFewRings(t *testing.T) {
+	pool := new(EarlyPool)
+	for n := range earlyRings + 2 {
+		if want := min(n, earlyRings); len(pool.rings) != want {
+			t.Errorf("of %d rings that were given back %d are held on to, want %d", n, len(pool.rings), want)
+		}
+		pool.giveRing(make([]*earlyPacket, 64), make([]uint64, 1))
+	}
+}
+
+// From the moment half of a pool is lent, a queue pair that has its share of it gets no more.
+func TestHalfOfAnEarlyPoolIsForThoseWithLessThanTheirShare(t *testing.T) {
+	for _, c := range []struct {
+		lent, kept int // by all, by this queue pair
+		keeps      bool
+	}{
+		{earlyLimit/2 - 1, earlyShare, true},
+		{earlyLimit / 2, earlyShare, false},
+		{earlyLimit / 2, earlyShare - 1, true},
+		{earlyLimit - 1, earlyShare - 1, true},
+		{earlyLimit, earlyShare - 1, false},
+	} {
+		e := early{pool: new(EarlyPool)}
+		for psn := range bth.PSN(c.kept) {
+			e.keep(&bth.Packet{PSN: psn}, earlySpan)
+		}
+		e.pool.lent = c.lent
+		if got := e.keep(&bth.Packet{PSN: bth.PSN(c.kept)}, earlySpan); got != c.keeps {
+			t.Errorf("with %d lent, %d of them to this queue pair, one more is kept: %v, want %v", c.lent, c.kept, got, c.keeps)
+		}
+	}
+}
+
+// The count of SENDs with invalidate among the kept packets spares others the search for them.
+func TestSendsWithInvalidateAreCountedWhileTheyAreKept(t *testing.T) {
+	e := early{pool: new(EarlyPool)}
+	counts := func(want int) {
+		t.Helper()
+		if e.invalidating != want {
+			t.Errorf("%d are counted, want %d", e.invalidating, want)
+		}
+	}
+	for psn, op := range []bth.Opcode{bth.RCWriteOnly, bth.RCSendOnlyInv, bth.RCSendLastInv, bth.RCSendOnlyInv} {
+		e.keep(&bth.Packet{Opcode: op, PSN: bth.PSN(psn)}, 64)
+	}
+	counts(3)
+	e.remove(e.next(0))
+	counts(3)
+	e.remove(e.next(1))
+	counts(2)
+	e.drop()
+	counts(0)
+}
+
 // In whatever order packets come, they are kept by PSN, also where that begins again at 0.
 func TestKeptPacketsAreInOrderOfTheirPSNs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -209,6 +209,12 @@ func TestResponderAcknowledgesBeforeItAsksLinuxRxeAgain(t *testing.T) {
 			> ACKNOWLEDGE psn=100 syn=ack msn=0
 			< RDMA_WRITE_MIDDLE psn=102 len=256 rxe
 			> ACKNOWLEDGE psn=101 syn=seq msn=0`},
+		{"both at once where there is room for both", nil, asked + `
+			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=1024 rkey=rw rxe
+			<+ RDMA_WRITE_MIDDLE psn=102 len=256 rxe
+			send 2 done
+			> ACKNOWLEDGE psn=100 syn=ack msn=0
+			> ACKNOWLEDGE psn=101 syn=seq msn=0`},
 		{"if there is room for one of them, the NAK follows", nil, asked + `
 			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=1024 rkey=rw rxe
 			<+ RDMA_WRITE_MIDDLE psn=102 len=256 rxe

@@ -99,7 +99,7 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			> RDMA_WRITE_LAST psn=107 len=256 ack
 			< ACKNOWLEDGE psn=107
 			wc 2 SUCCESS RDMA_WRITE
-			` + vain(108)},
+			` + vain(108) + vain(111)},
 		{"so does a NAK for the packet behind it, which costs a retry as any other", lossy, learned + four + `
 			< ACKNOWLEDGE psn=105 syn=seq
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
@@ -337,6 +337,24 @@ func TestRequesterGoesBackWhereNothingWasSeenToBeKept(t *testing.T) {
 			<+ ACKNOWLEDGE psn=113 syn=rnr1
 			< ACKNOWLEDGE psn=116
 			wc 1 SUCCESS RDMA_WRITE` + back},
+		{"an ACK of what left after a repair that was in vain", late, learned + four + `
+			advance 67108864ns
+			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024
+			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
+			<+ ACKNOWLEDGE psn=105 syn=seq
+			send 1 more
+			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
+			< ACKNOWLEDGE psn=106 syn=seq
+			> RDMA_WRITE_MIDDLE psn=106 len=256
+			> RDMA_WRITE_LAST psn=107 len=256 ack
+			< ACKNOWLEDGE psn=107
+			wc 2 SUCCESS RDMA_WRITE` + vain(108) + vain(111) + `
+			post write id=3 len=512
+			> RDMA_WRITE_FIRST psn=114 len=256 va=0x40000 dma=512
+			> RDMA_WRITE_LAST psn=115 len=256 ack
+			< ACKNOWLEDGE psn=114 syn=seq
+			> RDMA_WRITE_FIRST psn=114 len=256 va=0x40000 dma=512
+			> RDMA_WRITE_LAST psn=115 len=256 ack`},
 		{"Linux rxe from the first NAK on", lossy, rxe(`
 			post write id=1 len=512
 			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=512

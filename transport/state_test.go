@@ -285,10 +285,7 @@ func TestAnswersHaveAllTheRoomBeforeRTS(t *testing.T) {
 		> SEND_ONLY psn=100 len=4 ack
 		< ACKNOWLEDGE psn=100
 		wc 1 SUCCESS SEND`)
-	for _, st := range []qp.State{qp.RESET, qp.INIT, qp.RTR} {
-		s.qp.Attr.State = st
-		s.rc.Modified(s.now)
-	}
+	s.reconnectUpTo(qp.RTR)
 	s.run(`
 		<+ RDMA_READ_REQUEST psn=100 va=0x10000 dma=1024 rkey=rw ack
 		event COMM_EST
@@ -300,12 +297,7 @@ func TestAnswersHaveAllTheRoomBeforeRTS(t *testing.T) {
 }
 
 func TestAsynchronousEvents(t *testing.T) {
-	rtr := func(s *script) {
-		for _, st := range []qp.State{qp.RESET, qp.INIT, qp.RTR} {
-			s.qp.Attr.State = st
-			s.rc.Modified(s.now)
-		}
-	}
+	rtr := func(s *script) { s.reconnectUpTo(qp.RTR) }
 	t.Run("the first request in RTR establishes the communication, once", func(t *testing.T) {
 		for _, service := range []qp.Type{qp.RC, qp.UC} {
 			s := newScriptOf(t, service, nil)
