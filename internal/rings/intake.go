@@ -68,9 +68,14 @@ func (in *intake) waiting() (n int) {
 	return in.filled()
 }
 
-// clear frees all slots, held ones and filled ones.
+// clear frees all slots, held ones and filled ones: the ring is empty up to the producer index.
 func (in *intake) clear() {
-	in.next = in.mem.advance(in.next, in.waiting())
-	in.freed, in.held, in.ready = in.next, 0, 0
-	in.publish()
+	in.held, in.ready = 0, 0
+	if in.mem.lost.Load() {
+		return
+	}
+	defer in.mem.leave(debug.SetPanicOnFault(true))
+	in.freed = in.mem.producer.Load() & in.mem.geo.mask()
+	in.next = in.freed
+	in.mem.consumer.Store(in.freed)
 }
