@@ -26,6 +26,9 @@
 // An index is stored after the slot it covers, and loaded before: sync/atomic orders both as the
 // release store and the acquire load of librxe require.
 //
+// The caller provides the buffers and keeps them mapped: a buffer may be unmapped after the last call
+// of a method of its ring, and after a resize that has replaced it.
+//
 // Completions of a queue pair that is destroyed stay in their ring, as with Linux rxe: librxe copies
 // a completion without a look at its queue pair.
 //

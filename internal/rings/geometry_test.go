@@ -22,6 +22,7 @@ func TestGeometryRoundsUp(t *testing.T) {
 		{16, 256, 4096, 32, 256, 12288},
 		{57, 64, 4096, 64, 64, 8192},
 		{58, 64, 16384, 64, 64, 16384},
+		{1, 65536, 8, 2, 65536, 131456},
 		{qp.MaxDepth, 208, 65536, 1 << 21, 256, 1<<29 + 65536},
 	} {
 		g, err := rings.NewGeometry(c.depth, c.elem, c.page)
