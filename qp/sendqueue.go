@@ -149,11 +149,14 @@ func (q *SendQueue) Pop() {
 	q.ring.head++
 }
 
-// Reset removes all requests without a completion, as the RESET state demands.
+// Reset removes all requests without a completion, as the RESET state demands, also from the source.
 func (q *SendQueue) Reset() {
 	for q.Len() > 0 {
 		q.Retire()
 		q.Pop()
+	}
+	if q.source != nil {
+		q.source.Reset()
 	}
 }
 

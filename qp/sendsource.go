@@ -9,6 +9,9 @@ type SendSource interface {
 	// Retire tells that the n oldest requests that were fetched are complete: their places are free
 	// again. Where they leave a completion, this comes before it.
 	Retire(n int)
+	// Reset removes all requests without a completion, as the state RESET demands: those that were
+	// fetched, and those that still wait.
+	Reset()
 }
 
 // FetchStatus is what [SendSource.Fetch] found.

@@ -23,6 +23,8 @@ func (s *fixedSource) Fetch(wr *qp.SendWR) qp.FetchStatus {
 
 func (s *fixedSource) Retire(n int) { s.retired += n }
 
+func (s *fixedSource) Reset() { s.wrs = nil }
+
 func TestWhatIsFetched(t *testing.T) {
 	write := qp.SendWR{ID: 1, Opcode: qp.WRWrite, SGList: []qp.SGE{{Length: 10}}}
 	longest, tooLong := write, write
@@ -67,6 +69,9 @@ func TestWhatIsFetched(t *testing.T) {
 		}
 		if q.SQ.Reset(); source.retired != n {
 			t.Errorf("%s: after a reset %d places are free, want %d", name, source.retired, n)
+		}
+		if len(source.wrs) != 0 {
+			t.Errorf("%s: after a reset %d requests wait in the source", name, len(source.wrs))
 		}
 	}
 }

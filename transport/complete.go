@@ -47,12 +47,16 @@ func (c *RC) flush() {
 
 // flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in a
 // shared source stays for others: of it only the receive that was taken is flushed, and
-// QP_LAST_WQE_REACHED tells that no other follows.
+// QP_LAST_WQE_REACHED tells that no other follows. Receives that another process posts to its
+// source meanwhile are flushed by the next call, so that it cannot keep this one from ending.
 func (c *core) flushQueues() {
 	c.gather.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
-	for c.holding || !shared && c.takeReceive() {
+	if c.holding {
+		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
+	}
+	for n := c.qp.Recv.Len(); !shared && n > 0 && c.takeReceive(); n-- {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
 	if shared && !c.lastWQE {

@@ -86,3 +86,29 @@ func TestReceivesFromASourceOfTheCaller(t *testing.T) {
 			recv-len 0`},
 	})
 }
+
+// busyRing is a foreignRing whose program posts again whenever a receive is taken.
+type busyRing struct{ foreignRing }
+
+func (r *busyRing) Take(dst *qp.RecvWQE) bool {
+	taken := r.foreignRing.Take(dst)
+	return taken && r.Push(&qp.RecvWR{ID: dst.ID + 1}) == nil
+}
+
+func TestAFlushEndsThoughTheProgramGoesOnPosting(t *testing.T) {
+	s := newScriptOf(t, qp.RC, nil)
+	ring := &busyRing{foreignRing{pd: s.qp.PD}}
+	s.qp.Recv = ring
+	for id := range 3 {
+		if err := ring.Push(&qp.RecvWR{ID: uint64(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.qp.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState); err != nil {
+		t.Fatal(err)
+	}
+	s.rc.Modified(s.now)
+	if ring.consumer != 3 || ring.Len() != 3 {
+		t.Errorf("%d receives are flushed, want the 3 that were queued; %d wait", ring.consumer, ring.Len())
+	}
+}

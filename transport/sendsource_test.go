@@ -41,6 +41,8 @@ func (r *sendRing) Fetch(wr *qp.SendWR) qp.FetchStatus {
 
 func (r *sendRing) Retire(n int) { r.consumer += uint32(n) }
 
+func (r *sendRing) Reset() { r.fetched, r.consumer = r.producer, r.producer }
+
 // refill fetches from the source, as whoever drives a machine does before it sends.
 func (s *script) refill() {
 	if n, _ := s.qp.Fetch(); n > 0 {
@@ -90,11 +92,12 @@ func TestSendsFromASourceOfTheCaller(t *testing.T) {
 			post junk id=2
 			wc 2 WR_FLUSH_ERR
 			retired 2`},
-		{"RESET frees the places of what was fetched without a completion", nil, `
-			sends depth=2
+		{"RESET frees all places without a completion", nil, `
+			sends depth=1
 			post write id=1 len=10
 			> RDMA_WRITE_ONLY psn=100 len=10 va=0x40000 dma=10 ack
+			post write id=2 len=10
 			modify RESET
-			retired 1`},
+			retired 2`},
 	})
 }

@@ -40,6 +40,7 @@ var floors = []place{
 	{dir: "internal/host/hostmem", floor: 1},
 	{dir: "internal/host/ringfile", floor: -1},
 	{dir: "transport", floor: 2, pure: true},
+	{dir: "internal/rings", floor: 2, pure: true},
 	{dir: "cm/mad", floor: 2, pure: true},
 	{dir: "cm", floor: 3, pure: true},
 	{dir: "internal/host/netdev", floor: 0},
@@ -104,6 +105,7 @@ var allowedImpure = map[string][]string{
 	"*":                     {"net/netip"},
 	"mr":                    {"sync/atomic"},
 	"internal/idmap":        {"sync/atomic"},
+	"internal/rings":        {"sync/atomic"},
 	"internal/sim/scenario": {"math/rand/v2"}, // drawn from a seed
 	"internal/sim/world":    {"math/rand/v2"}, // drawn from a seed
 }

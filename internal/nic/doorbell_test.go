@@ -71,6 +71,12 @@ func (r *sendRing) Fetch(wr *qp.SendWR) qp.FetchStatus {
 
 func (r *sendRing) Retire(n int) { r.free(n) }
 
+func (r *sendRing) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fetched, r.consumer = r.producer, r.producer
+}
+
 type recvRing struct {
 	sharedRing[qp.RecvWR]
 	pd *mr.PD

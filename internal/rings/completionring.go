@@ -1,0 +1,152 @@
+package rings
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// CompletionElemSize is the size of a slot of a [CompletionRing] in bytes. librxe refuses less than
+// the 48 bytes of a completion.
+const CompletionElemSize = 64
+
+// CompletionRing is a completion queue that a program polls. It is the [qp.CompletionStore] of a
+// completion queue.
+//
+// A completion is stored in its slot, then the producer index, and then Push looks whether the
+// program has asked for a notification. A program asks by [CompletionRing.Arm] and then polls. So
+// either Push sees the request, or the poll sees the completion.
+type CompletionRing struct {
+	mem        memory
+	newBuffer  NewBuffer
+	producer   uint32 // index of the next slot to fill
+	room       int    // slots that a load of the consumer index has shown to be free
+	overflowed bool
+	armed      atomic.Uint32 // a notice
+	encoded    [wcSize]byte  // the completion being pushed
+}
+
+// notice is the kind of completion that the program requested a notification of (IBA 11.4.2.2).
+type notice = uint32
+
+const (
+	noticeNone      notice = iota
+	noticeSolicited        // the next solicited receive, or completion in error
+	noticeNext             // the next completion
+)
+
+// NewCompletionRing formats buf, which the program must not see yet, and returns the ring in it. The
+// elements of g have [CompletionElemSize] bytes, its depth is 1 or more. newBuffer provides the
+// buffer for Resize; nil means that the depth cannot change.
+func NewCompletionRing(g Geometry, buf []byte, newBuffer NewBuffer) (*CompletionRing, error) {
+	if g.ElemSize() != CompletionElemSize || g.Depth() < 1 {
+		return nil, fmt.Errorf("rings: completion ring for %d elements of %d bytes: it needs 1 or more of %d bytes",
+			g.Depth(), g.ElemSize(), CompletionElemSize)
+	}
+	r := &CompletionRing{newBuffer: newBuffer, room: g.Depth()}
+	if err := r.mem.format(g, buf); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Push appends a copy of wc. A ring without room for it has overflowed: it takes no more from then
+// on. notify reports that the program has asked for a notification of wc; a completion that is lost
+// notifies too.
+func (r *CompletionRing) Push(wc *qp.WC) (notify bool) {
+	r.store(wc)
+	for {
+		armed := r.armed.Load()
+		if !due(armed, wc) {
+			return false
+		}
+		if r.armed.CompareAndSwap(armed, noticeNone) {
+			return true
+		}
+	}
+}
+
+// due reports whether a request for a notification is for wc.
+func due(armed notice, wc *qp.WC) bool {
+	return armed == noticeNext || armed == noticeSolicited && (wc.Solicited || wc.Status != qp.WCSuccess)
+}
+
+// store fills the next slot and publishes it.
+func (r *CompletionRing) store(wc *qp.WC) {
+	if r.Overflowed() {
+		return
+	}
+	defer r.mem.leave(debug.SetPanicOnFault(true))
+	if r.room == 0 {
+		if r.room = r.mem.geo.Depth() - r.used(); r.room == 0 {
+			r.overflowed = true
+			return
+		}
+	}
+	encodeWC(&r.encoded, wc)
+	copy(r.mem.slot(r.producer), r.encoded[:])
+	r.producer = r.mem.advance(r.producer, 1)
+	r.room--
+	r.mem.producer.Store(r.producer)
+}
+
+// used loads the consumer index and returns how many completions the program has not polled: 0 to
+// Depth, whatever it stored.
+func (r *CompletionRing) used() int {
+	return r.mem.distance(r.mem.consumer.Load()&r.mem.geo.mask(), r.producer)
+}
+
+// Arm requests a notification of the next completion or, with solicitedOnly, of the next completion
+// that is solicited or in error. Completions that are in the ring already do not count. A request for
+// solicited completions does not replace an earlier one for any completion (IBA 11.4.2.2). Arm may be
+// called while other methods run.
+func (r *CompletionRing) Arm(solicitedOnly bool) {
+	if solicitedOnly {
+		r.armed.CompareAndSwap(noticeNone, noticeSolicited)
+	} else {
+		r.armed.Store(noticeNext)
+	}
+}
+
+// Len returns the number of completions that the program has not polled.
+func (r *CompletionRing) Len() (n int) {
+	if r.mem.lost.Load() {
+		return 0
+	}
+	defer r.mem.leave(debug.SetPanicOnFault(true))
+	return r.used()
+}
+
+// Depth returns the number of completions the ring holds.
+func (r *CompletionRing) Depth() int { return r.mem.geo.Depth() }
+
+// Overflowed reports whether a completion found no room, or the buffer was lost.
+func (r *CompletionRing) Overflowed() bool { return r.overflowed || r.mem.lost.Load() }
+
+// Lost reports whether an access to the buffer faulted. It may be called at any time.
+func (r *CompletionRing) Lost() bool { return r.mem.lost.Load() }
+
+// Resize moves the completions that were not polled to a new buffer for depth or more, 1 to
+// [qp.MaxDepth] and no less than Len. A ring that overflowed stays so.
+func (r *CompletionRing) Resize(depth int) error {
+	if depth < 1 {
+		return fmt.Errorf("rings: resize: depth %d is out of range: it must be 1 to %d", depth, qp.MaxDepth)
+	}
+	n := r.Len()
+	if depth < n {
+		return fmt.Errorf("rings: resize: depth %d is less than the %d completions in the ring; poll them first",
+			depth, n)
+	}
+	g, err := r.mem.geo.withDepth(depth)
+	if err != nil {
+		return err
+	}
+	from := (r.producer - uint32(n)) & r.mem.geo.mask()
+	if err := r.mem.moveTo(g, r.newBuffer, from, n); err != nil {
+		return err
+	}
+	r.producer, r.room = uint32(n), g.Depth()-n
+	return nil
+}

@@ -1,0 +1,71 @@
+package rings
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Geometry is the shape of a ring. The zero value is not valid; see [NewGeometry].
+type Geometry struct {
+	slots    uint32 // a power of two
+	log2Elem uint8
+	pageSize int
+	size     int // bytes of the whole buffer, a multiple of pageSize
+}
+
+// maxElem is the largest size of an element in bytes.
+const maxElem = 1 << 16
+
+// NewGeometry returns the shape of a ring for at least depth elements of at least elemSize bytes:
+// the number of slots is the next power of two above depth, because one slot always stays free, and
+// the size of a slot is the next power of two from elemSize on. depth is 0 to [qp.MaxDepth],
+// elemSize 1 to 65536. The buffer is rounded up to a multiple of pageSize, a power of two from 8 on;
+// a buffer of more than 2 GiB - 1 is an error.
+func NewGeometry(depth, elemSize, pageSize int) (Geometry, error) {
+	switch {
+	case depth < 0 || depth > qp.MaxDepth:
+		return Geometry{}, fmt.Errorf("rings: depth %d is out of range: it must be 0 to %d", depth, qp.MaxDepth)
+	case elemSize < 1 || elemSize > maxElem:
+		return Geometry{}, fmt.Errorf("rings: element of %d bytes: the size must be 1 to %d", elemSize, maxElem)
+	case pageSize < 8 || pageSize&(pageSize-1) != 0:
+		return Geometry{}, fmt.Errorf("rings: page size %d is not a power of two from 8 on", pageSize)
+	}
+	g := Geometry{
+		slots:    1 << bits.Len(uint(depth)),
+		log2Elem: uint8(bits.Len(uint(elemSize - 1))),
+		pageSize: pageSize,
+	}
+	page := uint64(pageSize)
+	size := (headerSize + uint64(g.slots)<<g.log2Elem + page - 1) &^ (page - 1)
+	if size > math.MaxInt32 {
+		return Geometry{}, fmt.Errorf("rings: %d slots of %d bytes take %d bytes, the limit is %d; "+
+			"reduce the depth, the SGEs or the inline data", g.slots, g.ElemSize(), size, math.MaxInt32)
+	}
+	g.size = int(size)
+	return g, nil
+}
+
+// Depth returns the number of elements the ring holds: one less than it has slots, and at least the
+// depth it was made for. Programs post up to this number, so the queue behind the ring needs the
+// same depth, and the answer to the program names it.
+func (g Geometry) Depth() int { return int(g.slots) - 1 }
+
+// Slots returns the number of slots, a power of two.
+func (g Geometry) Slots() int { return int(g.slots) }
+
+// ElemSize returns the size of a slot in bytes, a power of two.
+func (g Geometry) ElemSize() int { return 1 << g.log2Elem }
+
+// Size returns the size of the buffer in bytes, a multiple of the page size.
+func (g Geometry) Size() int { return g.size }
+
+// mask is the highest index.
+func (g Geometry) mask() uint32 { return g.slots - 1 }
+
+// withDepth returns the shape of a ring of the same elements with another depth.
+func (g Geometry) withDepth(depth int) (Geometry, error) {
+	return NewGeometry(depth, g.ElemSize(), g.pageSize)
+}

@@ -1,0 +1,96 @@
+package rings
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Offsets in struct rxe_queue_buf.
+const (
+	offLog2Elem  = 0
+	offIndexMask = 4
+	offProducer  = 128
+	offConsumer  = 256
+	headerSize   = 384 // where the slots begin
+)
+
+// bufferAlign is the alignment of a buffer in bytes: that of the 64-bit fields in its slots.
+const bufferAlign = 8
+
+// memory is the buffer of a ring. Every access to it has this form:
+//
+//	if m.lost.Load() { return }
+//	defer m.leave(debug.SetPanicOnFault(true))
+type memory struct {
+	geo      Geometry
+	buf      []byte // of geo.size bytes
+	producer *atomic.Uint32
+	consumer *atomic.Uint32
+	lost     atomic.Bool // an access faulted
+}
+
+// format takes buf for a ring of shape g: it writes the header and sets both indices to 0. Bytes of
+// buf beyond g.Size are not used. The program must not see buf yet. g is not the zero value: its
+// elements would be too small for any ring.
+func (m *memory) format(g Geometry, buf []byte) error {
+	switch {
+	case len(buf) < g.size:
+		return fmt.Errorf("rings: buffer of %d bytes, the ring needs %d", len(buf), g.size)
+	case uintptr(unsafe.Pointer(&buf[0]))%bufferAlign != 0:
+		return fmt.Errorf("rings: the buffer does not begin at a multiple of %d bytes", bufferAlign)
+	}
+	m.geo, m.buf = g, buf[:g.size:g.size]
+	m.producer = (*atomic.Uint32)(unsafe.Pointer(&m.buf[offProducer]))
+	m.consumer = (*atomic.Uint32)(unsafe.Pointer(&m.buf[offConsumer]))
+	m.lost.Store(false)
+	m.writeHeader()
+	if m.lost.Load() {
+		return errLost
+	}
+	return nil
+}
+
+func (m *memory) writeHeader() {
+	defer m.leave(debug.SetPanicOnFault(true))
+	binary.NativeEndian.PutUint32(m.buf[offLog2Elem:], uint32(m.geo.log2Elem))
+	binary.NativeEndian.PutUint32(m.buf[offIndexMask:], m.geo.mask())
+	m.producer.Store(0)
+	m.consumer.Store(0)
+}
+
+// errLost is the error of methods on a ring whose buffer faulted.
+var errLost = fmt.Errorf("rings: the buffer of the ring is no longer backed by memory")
+
+// slot returns the bytes of slot i, which is at most the mask.
+func (m *memory) slot(i uint32) []byte {
+	from := headerSize + int(i)<<m.geo.log2Elem
+	to := from + m.geo.ElemSize()
+	return m.buf[from:to:to]
+}
+
+// distance returns how many slots lie from index from up to but not index to, both at most the mask.
+func (m *memory) distance(from, to uint32) int { return int((to - from) & m.geo.mask()) }
+
+// advance returns the index n slots after i.
+func (m *memory) advance(i uint32, n int) uint32 { return (i + uint32(n)) & m.geo.mask() }
+
+// leave ends an access. It must be deferred itself, because it recovers: after a fault inside the
+// buffer the ring is lost. Any other panic goes on. old is what debug.SetPanicOnFault returned.
+func (m *memory) leave(old bool) {
+	debug.SetPanicOnFault(old)
+	if r := recover(); r != nil {
+		if !m.faulted(r) {
+			panic(r)
+		}
+		m.lost.Store(true)
+	}
+}
+
+// faulted reports whether a panic is that of a fault at an address of the buffer.
+func (m *memory) faulted(r any) bool {
+	f, ok := r.(interface{ Addr() uintptr })
+	return ok && f.Addr()-uintptr(unsafe.Pointer(&m.buf[0])) < uintptr(len(m.buf))
+}

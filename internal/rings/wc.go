@@ -1,0 +1,46 @@
+package rings
+
+import (
+	"encoding/binary"
+
+	"github.com/gorxe/gorxe/qp"
+)
+
+// Offsets in struct ib_uverbs_wc, whose layout is that of struct ibv_wc. The fields for LIDs, the
+// service level and the P_Key index are 0 on RoCE.
+const (
+	wcID        = 0
+	wcStatus    = 8
+	wcOpcode    = 12
+	wcVendorErr = 16
+	wcByteLen   = 20
+	wcImm       = 24 // big endian; or the invalidated key, in the order of the host
+	wcQPN       = 28
+	wcSrcQP     = 32
+	wcFlags     = 36
+	wcPort      = 46
+	wcSize      = 48
+)
+
+// port is the number of the only port.
+const port = 1
+
+// encodeWC writes wc to b. Values of status, opcode and flags are those of libibverbs, to which
+// librxe hands the bytes as they are; that makes the flag of an invalidated key 8.
+func encodeWC(b *[wcSize]byte, wc *qp.WC) {
+	*b = [wcSize]byte{}
+	host.PutUint64(b[wcID:], wc.WRID)
+	host.PutUint32(b[wcStatus:], uint32(wc.Status))
+	host.PutUint32(b[wcOpcode:], uint32(wc.Opcode))
+	host.PutUint32(b[wcVendorErr:], wc.VendorErr)
+	host.PutUint32(b[wcByteLen:], wc.ByteLen)
+	if wc.Flags&qp.WithInv != 0 {
+		host.PutUint32(b[wcImm:], wc.Imm)
+	} else {
+		binary.BigEndian.PutUint32(b[wcImm:], wc.Imm)
+	}
+	host.PutUint32(b[wcQPN:], uint32(wc.QPN))
+	host.PutUint32(b[wcSrcQP:], uint32(wc.SrcQP))
+	host.PutUint32(b[wcFlags:], uint32(wc.Flags))
+	b[wcPort] = port
+}
