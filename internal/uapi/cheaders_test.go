@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// newer are the names that the headers of Debian 12 (Linux 6.1, rdma-core 44) lack. They are left out
-// of the comparison, unless GORXE_UAPI_INCLUDE names a folder with newer headers.
+// newer are the names that the headers of Debian 12 (Linux 6.1, rdma-core 44) lack. They are left
+// out of the comparison, unless GORXE_UAPI_INCLUDE names a folder with newer headers.
 var newer = map[string]string{
 	"IB_UVERBS_ACCESS_FLUSH_GLOBAL":     "Linux 6.2: FLUSH",
 	"IB_UVERBS_ACCESS_FLUSH_PERSISTENT": "Linux 6.2: FLUSH",
@@ -132,7 +132,10 @@ func TestStructsAndConstantsAreThoseOfTheKernelHeaders(t *testing.T) {
 			constants++
 		}
 	}
-	askC(t, []string{headerVerbs, headerIoctl, headerIoctlCmds, headerIoctlVerbs, headerCM, headerSA, headerRXE, headerErrno}, questions)
+	askC(t, []string{
+		headerVerbs, headerIoctl, headerIoctlCmds, headerIoctlVerbs,
+		headerCM, headerSA, headerRXE, headerErrno,
+	}, questions)
 	t.Logf("compared %d structs, %d fields, %d constants", len(Structs()), fields, constants)
 }
 

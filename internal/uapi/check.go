@@ -24,7 +24,7 @@ type Request struct {
 // Decode makes the last check for those at an address, and handles are the caller's to look up.
 func Check(c *Call, driver DriverID) (*Request, error) {
 	if c.DriverID != driver {
-		return nil, fmt.Errorf("call for driver %v, the device has %v: %w", c.DriverID, driver, EINVAL)
+		return nil, fmt.Errorf("call for %v, the device has %v: %w", c.DriverID, driver, EINVAL)
 	}
 	spec := FindMethod(c.Method)
 	if spec == nil {
@@ -46,7 +46,8 @@ func Check(c *Call, driver DriverID) (*Request, error) {
 			}
 			r.bound[n] = i
 		case a.Flags&AttrMandatory != 0:
-			return nil, fmt.Errorf("%s has no attribute %#x: %w", spec.Name, a.AttrID, EPROTONOSUPPORT)
+			return nil, fmt.Errorf("%s has no attribute %#x: %w",
+				spec.Name, a.AttrID, EPROTONOSUPPORT)
 		}
 	}
 	for n := range spec.Attrs {
@@ -61,7 +62,8 @@ func Check(c *Call, driver DriverID) (*Request, error) {
 func (s *AttrSpec) check(a *Attr) error {
 	if s.Kind != PtrOut && s.ZeroTail && int(a.Len) > s.Max {
 		if b, ok := a.Bytes(); ok && !Cleared(b, s.Max) {
-			return fmt.Errorf("%s has %d bytes, those after %d are not zero: %w", s.Name, a.Len, s.Max, EOPNOTSUPP)
+			return fmt.Errorf("%s has %d bytes, those after %d are not zero: %w",
+				s.Name, a.Len, s.Max, EOPNOTSUPP)
 		}
 	}
 	switch n := int(a.Len); {
@@ -70,7 +72,8 @@ func (s *AttrSpec) check(a *Attr) error {
 	case s.Kind.pointer() && (n < s.Min || n > s.Max && !s.ZeroTail):
 		return fmt.Errorf("%s has %d bytes, not %d to %d: %w", s.Name, n, s.Min, s.Max, EINVAL)
 	case a.ElemID != 0 || a.Reserved != 0:
-		return fmt.Errorf("%s has reserved bytes %d and %d: %w", s.Name, a.ElemID, a.Reserved, EINVAL)
+		return fmt.Errorf("%s has the reserved bytes %d and %d: %w",
+			s.Name, a.ElemID, a.Reserved, EINVAL)
 	}
 	return nil
 }

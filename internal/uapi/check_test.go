@@ -142,9 +142,12 @@ func TestAttributeRules(t *testing.T) {
 		{"no input", cqCreate(), drop(AttrCreateCQCQE), EINVAL},
 		{"no output", cqCreate(), drop(AttrCreateCQRespCQE), EINVAL},
 		{"no output of the driver", cqCreate(), drop(MethodCQCreate.UHWOut()), 0},
+		{"first attribute twice", cqCreate(), add(Attr{AttrID: AttrCreateCQHandle.Wire()}), EINVAL},
 		{"twice", cqCreate(), add(Attr{AttrID: AttrCreateCQCQE.Wire(), Len: 4}), EINVAL},
 		{"short input", cqCreate(), edit(AttrCreateCQCQE, length(3)), EINVAL},
 		{"long input", cqCreate(), edit(AttrCreateCQCQE, length(8)), EINVAL},
+		{"long input that is not zero", cqCreate(), edit(AttrCreateCQCQE, func(a *Attr) { a.Len, a.Data = 8, 1<<32 }), EINVAL},
+		{"long input at an address", cqCreate(), edit(AttrCreateCQUserHandle, length(9)), EINVAL},
 		{"short output", cqCreate(), edit(AttrCreateCQRespCQE, length(2)), EINVAL},
 		{"long output", cqCreate(), edit(AttrCreateCQRespCQE, length(8)), EINVAL},
 		{"handle with a length", cqCreate(), edit(AttrCreateCQHandle, length(4)), EINVAL},
@@ -167,10 +170,23 @@ func TestAttributeRules(t *testing.T) {
 }
 
 func TestInlineTailMustBeZero(t *testing.T) {
-	s := AttrSpec{Name: "X", Kind: PtrIn, Min: 2, Max: 4, ZeroTail: true}
-	for data, want := range map[uint64]Errno{0xffff_ffff: 0, 1 << 32: EOPNOTSUPP, 1 << 48: 0} {
-		if err := s.check(&Attr{Len: 6, Data: data}); ErrnoOf(err) != want {
-			t.Errorf("%#x: %v, want %v", data, err, want)
+	for _, c := range []struct {
+		kind Kind
+		len  uint16
+		data uint64
+		want Errno
+	}{
+		{PtrIn, 6, 0xffff_ffff, 0},
+		{PtrIn, 6, 1 << 32, EOPNOTSUPP},
+		{PtrIn, 6, 1 << 48, 0},
+		{PtrIn, 8, 1 << 63, EOPNOTSUPP},
+		{PtrIn, 4, 1 << 32, 0},
+		{PtrIn, 9, 1 << 32, 0},  // an address
+		{PtrOut, 6, 1 << 32, 0}, // an address
+	} {
+		s := AttrSpec{Name: "X", Kind: c.kind, Min: 2, Max: 4, ZeroTail: true}
+		if err := s.check(&Attr{Len: c.len, Data: c.data}); ErrnoOf(err) != c.want {
+			t.Errorf("%v of %d bytes, %#x: %v, want %v", c.kind, c.len, c.data, err, c.want)
 		}
 	}
 }
@@ -181,6 +197,7 @@ func TestInputsAreReadFromTheCall(t *testing.T) {
 		Attr{AttrID: AttrCreateQPFlags.Wire(), Len: 4, Data: 0xffff_ffff_0000_1000},
 		Attr{AttrID: AttrCreateQPEventFD.Wire(), Data: ^uint64(0)},
 		Attr{AttrID: AttrCreateQPSendCQHandle.Wire(), Data: 1 << 32},
+		Attr{AttrID: AttrCreateQPIndTableHandle.Wire(), Data: 1<<32 - 1},
 		Attr{AttrID: AttrCreateQPRecvCQHandle.Wire(), Data: 1 << 63})
 	r, err := Check(c, DriverRXE)
 	if err != nil {
@@ -200,9 +217,12 @@ func TestInputsAreReadFromTheCall(t *testing.T) {
 		{"number above the limit", number(r.Const(AttrCreateQPType, 1)), [2]uint64{2, uint64(EINVAL)}},
 		{"flags of 4 bytes", number(r.Flags(AttrCreateQPFlags, uint64(QPCreateSQSigAll))), [2]uint64{0x1000, 0}},
 		{"flag that is not allowed", number(r.Flags(AttrCreateQPFlags, 1)), [2]uint64{0x1000, uint64(EINVAL)}},
+		{"flags of 8 bytes", number(r.Flags(AttrCreateQPUserHandle, 7)), [2]uint64{5, 0}},
 		{"absent flags", number(r.Flags(AttrCreateQPSourceQPN, 1)), [2]uint64{0, 0}},
 		{"flags of no length", number(r.Flags(AttrCreateQPPDHandle, 1)), [2]uint64{0, uint64(EINVAL)}},
 		{"handle", handle(r.Handle(AttrCreateQPPDHandle)), [2]uint64{1, 0}},
+		{"handle 0", handle(r.Handle(AttrCreateQPHandle)), [2]uint64{0, 0}},
+		{"greatest handle", handle(r.Handle(AttrCreateQPIndTableHandle)), [2]uint64{1<<32 - 1, 0}},
 		{"handle above all", handle(r.Handle(AttrCreateQPSendCQHandle)), [2]uint64{0, uint64(ENOENT)}},
 		{"negative handle", handle(r.Handle(AttrCreateQPRecvCQHandle)), [2]uint64{0, uint64(EINVAL)}},
 		{"absent handle", handle(r.Handle(AttrCreateQPSRQHandle)), [2]uint64{0, uint64(ENOENT)}},
@@ -214,7 +234,7 @@ func TestInputsAreReadFromTheCall(t *testing.T) {
 			t.Errorf("%s: value and errno %d, want %d", c.what, c.got, c.want)
 		}
 	}
-	if r.Has(AttrCreateCQCQE) || r.Has(AttrCreateQPCap+90) || !r.Has(AttrCreateQPCap) {
+	if r.Has(AttrCreateCQCQE) || r.Has(AttrCreateQPCap+90) || !r.Has(AttrCreateQPHandle) {
 		t.Error("a request has the attributes of its own method that the program sent")
 	}
 }

@@ -16,12 +16,13 @@ func SizeOf(v any) int {
 }
 
 // Decode stores b in the struct that v points to. A short b is extended with zeros; the bytes of b
-// beyond the struct must be zero, or Decode returns EOPNOTSUPP. This is how the kernel reads requests
-// of older and newer programs (uverbs_request of drivers/infiniband/core/uverbs_cmd.c).
+// beyond the struct must be zero, or Decode returns EOPNOTSUPP. The kernel reads the requests of
+// older and newer programs by this rule (uverbs_request of drivers/infiniband/core/uverbs_cmd.c).
 func Decode(b []byte, v any) error {
 	size := SizeOf(v)
 	if !Cleared(b, size) {
-		return fmt.Errorf("%d bytes for a struct of %d bytes, the rest is not zero: %w", len(b), size, EOPNOTSUPP)
+		return fmt.Errorf("%d bytes for a struct of %d bytes, the rest is not zero: %w",
+			len(b), size, EOPNOTSUPP)
 	}
 	decodeInto(b, v)
 	return nil
@@ -34,7 +35,7 @@ func DecodeAs[T any](b []byte) (T, error) {
 	return v, err
 }
 
-// decodeInto is Decode for a b whose rest does not count.
+// decodeInto is Decode without the check of the bytes beyond the struct.
 func decodeInto(b []byte, v any) {
 	size := SizeOf(v)
 	if len(b) < size {
@@ -66,12 +67,12 @@ func Encode(v any) []byte {
 	return b
 }
 
-// Truncate returns the first room bytes of b, or all of b where there are fewer: what uverbs_copy_to
+// Truncate returns the first room bytes of b, or all of b if there are fewer: what uverbs_copy_to
 // stores (drivers/infiniband/core/uverbs_ioctl.c).
 func Truncate(b []byte, room int) []byte { return b[:min(len(b), max(room, 0))] }
 
 // Fit returns room bytes: b truncated or extended with zeros, as uverbs_copy_to_struct_or_zero
-// stores them. Responses to legacy commands and results with AttrSpec.ZeroTail are stored so.
+// stores responses to legacy commands and outputs with AttrSpec.ZeroTail.
 func Fit(b []byte, room int) []byte {
 	if room <= len(b) {
 		return Truncate(b, room)

@@ -4,7 +4,7 @@ import "fmt"
 
 // This file has the legacy commands, which the method INVOKE_WRITE carries: its attribute WRITE_CMD
 // is a Command, CORE_IN the request without a CmdHdr, CORE_OUT the room for the response. The field
-// Response of a request does not count there.
+// Response of a request is ignored there.
 
 // ABIVersion is the content of /sys/class/infiniband_verbs/abi_version.
 const ABIVersion = 6
@@ -118,16 +118,16 @@ var commands = names[Command]{headerVerbs, []name[Command]{
 // String returns the kernel's name of the value.
 func (c Command) String() string { return commands.one(c) }
 
-// A CommandSpec describes a legacy command. MinIn and MinOut are the least bytes of request and
-// response. Resp is nil without a response.
+// A CommandSpec describes a legacy command. MinIn and MinOut are the minimum lengths of the request
+// and of the room for the response in bytes. Resp is nil without a response.
 type CommandSpec struct {
 	Command       Command
 	Req, Resp     any
 	MinIn, MinOut int
 }
 
-// commandSpecs has the table uverbs_def_write_intf of drivers/infiniband/core/uverbs_cmd.c. The least
-// lengths of the extended commands end with an early field of the struct.
+// commandSpecs has the rules of uverbs_def_write_intf in drivers/infiniband/core/uverbs_cmd.c. The
+// minimum lengths of extended commands end with an early field of the struct.
 var commandSpecs = []CommandSpec{
 	{CmdGetContext, GetContext{}, GetContextResp{}, 8, 8},
 	{CmdQueryDevice, QueryDevice{}, QueryDeviceResp{}, 8, 176},
@@ -164,7 +164,7 @@ var commandSpecs = []CommandSpec{
 	{CmdExModifyQP, ExModifyQP{}, ExModifyQPResp{}, 112, 8},
 }
 
-// CommandSpecs returns the legacy commands that gorxe knows. The caller does not change them.
+// CommandSpecs returns the legacy commands that gorxe knows. The caller must not change them.
 func CommandSpecs() []CommandSpec { return commandSpecs }
 
 // FindCommand returns a legacy command. EINVAL: bits other than the number and CmdFlagExtended
@@ -182,8 +182,8 @@ func FindCommand(cmd Command) (*CommandSpec, error) {
 	return nil, fmt.Errorf("legacy command %v is not served: %w", cmd, EOPNOTSUPP)
 }
 
-// CheckRoom checks the lengths of request and room for the response, in bytes. ENOSPC: one is too
-// short. libibverbs sends a command without both to learn from ENOSPC that INVOKE_WRITE works.
+// CheckRoom checks the lengths of the request and of the room for the response, in bytes. ENOSPC:
+// one is too short. libibverbs probes for INVOKE_WRITE by a command without both and expects ENOSPC.
 func (s *CommandSpec) CheckRoom(in, out int) error {
 	if in < s.MinIn || out < s.MinOut {
 		return fmt.Errorf("%v with %d bytes and room for %d, the least are %d and %d: %w",

@@ -255,7 +255,8 @@ var driverIDs = names[DriverID]{headerIoctlVerbs, []name[DriverID]{
 // String returns the kernel's name of the value.
 func (d DriverID) String() string { return driverIDs.one(d) }
 
-// CoreSupport is what GET_CONTEXT reports of the core (enum ib_uverbs_core_support).
+// CoreSupport is a set of features of the core, which GET_CONTEXT returns (enum
+// ib_uverbs_core_support).
 type CoreSupport uint64
 
 const (

@@ -76,9 +76,9 @@ type Call struct {
 	Attrs    []Attr
 }
 
-// ParseHeader checks the header of a call, the first IoctlHdrSize bytes of its argument, and returns
-// it. Length says how many bytes ParseCall needs. A wrong length is EINVAL, a reserved field other
-// than 0 EPROTONOSUPPORT.
+// ParseHeader checks and returns the header of a call, the first IoctlHdrSize bytes of its
+// argument. Length is the number of bytes that ParseCall needs. Errors: EINVAL for a wrong length,
+// EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
 func ParseHeader(b []byte) (IoctlHdr, error) {
 	var h IoctlHdr
 	if len(b) < IoctlHdrSize {
@@ -91,13 +91,14 @@ func ParseHeader(b []byte) (IoctlHdr, error) {
 	case int(h.Length) != IoctlHdrSize+AttrSize*int(h.NumAttrs):
 		return h, fmt.Errorf("call of %d bytes has %d attributes: %w", h.Length, h.NumAttrs, EINVAL)
 	case h.Reserved1 != 0 || h.Reserved2 != 0:
-		return h, fmt.Errorf("reserved fields %#x and %#x are not 0: %w", h.Reserved1, h.Reserved2, EPROTONOSUPPORT)
+		return h, fmt.Errorf("reserved fields %#x and %#x are not 0: %w",
+			h.Reserved1, h.Reserved2, EPROTONOSUPPORT)
 	}
 	return h, nil
 }
 
-// ParseCall takes apart the argument of the ioctl: a header and its attributes. Bytes after
-// them do not count; missing ones are EFAULT. The call keeps nothing of b.
+// ParseCall parses the argument of the ioctl: a header and its attributes. It ignores bytes after
+// them and returns EFAULT if some are missing. The call does not refer to b.
 func ParseCall(b []byte) (*Call, error) {
 	h, err := ParseHeader(b)
 	if err != nil {
@@ -132,8 +133,9 @@ type Patch struct {
 	Bytes  []byte
 }
 
-// MarkOutput sets AttrValidOutput in attribute i, which tells the program that the output was stored
-// (uverbs_set_output), and returns the bytes to store.
+// MarkOutput sets AttrValidOutput in attribute i, which tells the program that the output was
+// stored (uverbs_set_output), and returns the bytes to store. The kernel marks UHW_OUT, if it is
+// present, after every call that succeeds (ib_uverbs_run_method).
 func (c *Call) MarkOutput(i int) Patch {
 	a := &c.Attrs[i]
 	a.Flags |= AttrValidOutput

@@ -137,7 +137,7 @@ func (a AccessFlags) String() string { return accessFlags.flags(a) }
 // AccessOptionalRange covers the access flags that a device may ignore, bits 20 to 29.
 const AccessOptionalRange = 0x3ff00000
 
-// ReregFlags says what REREG_MR changes (enum ib_mr_rereg_flags).
+// ReregFlags selects the properties that REREG_MR changes (enum ib_mr_rereg_flags).
 type ReregFlags uint32
 
 const (

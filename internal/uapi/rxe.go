@@ -1,12 +1,11 @@
 package uapi
 
-// This file has what the driver rxe exchanges with librxe beside the core's structs: the data of
-// UHW_IN and UHW_OUT, and the layouts of the queues that both map: sizes and offsets in bytes
-// (rdma_user_rxe.h). A queue is a header and then elements of 1<<log2_elem_size bytes; an element
-// of a completion queue is a WC.
+// This file has the data of UHW_IN and UHW_OUT between the driver rxe and librxe, and the layouts
+// of the queues that both map, as sizes and offsets in bytes (rdma_user_rxe.h). A queue is a header
+// followed by elements of 1<<log2_elem_size bytes; an element of a completion queue is a WC.
 
-// MMInfo says where to map a queue: Offset and Size, in bytes, for mmap of the device file. Both
-// are multiples of the page size (struct mminfo).
+// MMInfo locates a queue for mmap of the device file. Offset and Size are in bytes and multiples of
+// the page size (struct mminfo).
 type MMInfo struct {
 	Offset uint64 `c:"offset"`
 	Size   uint32 `c:"size"`

@@ -13,8 +13,8 @@ const (
 	AFIB    = 27
 )
 
-// SockaddrIn6 is room for a sockaddr_in6, which may hold a sockaddr_in. The family is in native byte
-// order, ports and addresses are big-endian.
+// SockaddrIn6 is room for a sockaddr_in6, which may hold a sockaddr_in. The family is in native
+// byte order, ports and addresses are big-endian.
 type SockaddrIn6 [28]byte
 
 // SockaddrStorage is a __kernel_sockaddr_storage.

@@ -2,7 +2,7 @@ package uapi
 
 import "slices"
 
-// Kind is what an attribute carries.
+// Kind is the kind of content of an attribute.
 type Kind uint8
 
 const (
@@ -17,7 +17,9 @@ const (
 	NewFD                  // new file descriptor, stored in Data
 )
 
-var kindNames = [...]string{"ptr in", "ptr out", "const in", "flags in", "idr", "new idr", "destroy idr", "fd", "new fd"}
+var kindNames = [...]string{
+	"ptr in", "ptr out", "const in", "flags in", "idr", "new idr", "destroy idr", "fd", "new fd",
+}
 
 // String returns the name of the kind.
 func (k Kind) String() string {
@@ -29,9 +31,6 @@ func (k Kind) String() string {
 
 // pointer reports whether the attribute has a length: all kinds except handles and descriptors.
 func (k Kind) pointer() bool { return k <= FlagsIn }
-
-// output reports whether the server stores something.
-func (k Kind) output() bool { return k == PtrOut || k == NewIDR || k == NewFD }
 
 // MaxLen is the greatest length of an attribute in bytes: AttrSpec.Max of one without a limit.
 const MaxLen = 65535
@@ -49,9 +48,6 @@ type AttrSpec struct {
 	ZeroTail bool
 }
 
-// Output reports whether the server stores a value, a handle or a descriptor.
-func (s *AttrSpec) Output() bool { return s.Kind.output() }
-
 // A MethodSpec is a method and the rules for its attributes.
 type MethodSpec struct {
 	ID    Method
@@ -66,7 +62,7 @@ func (m *MethodSpec) index(id uint16) int {
 
 var methods = slices.Concat(deviceMethods, objectMethods, queueMethods)
 
-// MethodSpecs returns all methods that gorxe serves. The caller does not change them.
+// MethodSpecs returns all methods that gorxe serves. The caller must not change them.
 func MethodSpecs() []MethodSpec { return methods }
 
 // methodsByID has the index in methods of each method.
@@ -106,26 +102,35 @@ func methodConstants() []Constant {
 const (
 	must     = true
 	optional = false
+
+	attrPrefix = "UVERBS_ATTR_" // of the names in the tables
 )
+
+// sized is an input or output of least to most bytes.
+func sized(kind Kind, id AttrID, name string, least, most int, need bool) AttrSpec {
+	return AttrSpec{
+		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: need,
+	}
+}
 
 // in is an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
 func in(id AttrID, name string, size int, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: PtrIn, Min: size, Max: size, Mandatory: need}
+	return sized(PtrIn, id, name, size, size, need)
 }
 
 // inAtLeast is an input of least bytes or more (UVERBS_ATTR_MIN_SIZE).
 func inAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: PtrIn, Min: least, Max: MaxLen, Mandatory: need}
+	return sized(PtrIn, id, name, least, MaxLen, need)
 }
 
 // out is an output of size bytes.
 func out(id AttrID, name string, size int, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: PtrOut, Min: size, Max: size, Mandatory: need}
+	return sized(PtrOut, id, name, size, size, need)
 }
 
 // outAtLeast is an output with room for least bytes or more.
 func outAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: PtrOut, Min: least, Max: MaxLen, Mandatory: need}
+	return sized(PtrOut, id, name, least, MaxLen, need)
 }
 
 // extensible makes s a struct that may grow (UVERBS_ATTR_STRUCT).
@@ -134,22 +139,24 @@ func extensible(s AttrSpec) AttrSpec {
 	return s
 }
 
+// constIn is a number (UVERBS_ATTR_CONST_IN).
 func constIn(id AttrID, name string, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: ConstIn, Min: 8, Max: 8, Mandatory: need}
+	return sized(ConstIn, id, name, 8, 8, need)
 }
 
+// flagsIn is a set of bits (UVERBS_ATTR_FLAGS_IN).
 func flagsIn(id AttrID, name string, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: FlagsIn, Min: 4, Max: 8, Mandatory: need}
+	return sized(FlagsIn, id, name, 4, 8, need)
 }
 
 // object is a handle or descriptor of an object.
 func object(id AttrID, name string, kind Kind, o Object, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: name, Kind: kind, Object: o, Mandatory: need}
+	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: need}
 }
 
 // uhw appends the attributes for the data of the driver (UVERBS_ATTR_UHW).
 func uhw(m Method, attrs ...AttrSpec) []AttrSpec {
 	return append(attrs,
-		inAtLeast(m.UHWIn(), "UVERBS_ATTR_UHW_IN", 0, optional),
-		outAtLeast(m.UHWOut(), "UVERBS_ATTR_UHW_OUT", 0, optional))
+		inAtLeast(m.UHWIn(), "UHW_IN", 0, optional),
+		outAtLeast(m.UHWOut(), "UHW_OUT", 0, optional))
 }

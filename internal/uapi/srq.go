@@ -82,7 +82,7 @@ var srqStructs = []Struct{
 	{"ib_uverbs_destroy_srq_resp", headerVerbs, DestroySRQResp{}},
 }
 
-// SRQAttrMask says what MODIFY_SRQ changes (enum ib_srq_attr_mask).
+// SRQAttrMask selects the limits that MODIFY_SRQ changes (enum ib_srq_attr_mask).
 type SRQAttrMask uint32
 
 const (

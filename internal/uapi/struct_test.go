@@ -105,6 +105,16 @@ func TestDecodeExtendsShortInputWithZeros(t *testing.T) {
 	}
 }
 
+func TestInputOfUpTo8BytesIsInline(t *testing.T) {
+	for n, want := range map[uint16]bool{0: true, 8: true, 9: false} {
+		a := Attr{Len: n, Data: 0x0807_0605_0403_0201}
+		b, ok := a.Bytes()
+		if ok != want || ok && !bytes.Equal(b, []byte{1, 2, 3, 4, 5, 6, 7, 8}[:n]) {
+			t.Errorf("%d bytes: %v, %v", n, b, ok)
+		}
+	}
+}
+
 func TestDecodeKeepsItsInput(t *testing.T) {
 	b := append(make([]byte, 0, 8), 1, 2)
 	full := b[:8]

@@ -1,6 +1,7 @@
 package uapi
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -155,8 +156,15 @@ func TestConstantsHaveOneValue(t *testing.T) {
 		}
 		values[c.C] = c.Value
 	}
-	if values["RDMA_VERBS_IOCTL"] != 0xc0181b01 {
-		t.Errorf("the ioctl is %#x", values["RDMA_VERBS_IOCTL"])
+	for c, want := range map[string]uint64{
+		"RDMA_VERBS_IOCTL":            0xc0181b01,
+		"UVERBS_METHOD_QUERY_MR":      3,
+		"UVERBS_ATTR_ADVISE_MR_FLAGS": 2,
+		"UVERBS_ATTR_UHW_OUT":         0x1001,
+	} {
+		if got, ok := values[c]; !ok || got != want {
+			t.Errorf("%s is %#x, %v", c, got, ok)
+		}
 	}
 }
 
@@ -166,7 +174,7 @@ func TestNamesAreTheKernels(t *testing.T) {
 		ObjectCQ, Object(99), MethodCQCreate, MethodCQCreate + 9, AttrCreateCQCQE, MethodCQCreate.UHWOut(),
 		AttrCreateCQCQE + 90, CmdReqNotifyCQ, CmdExModifyQP, UCMCmdGetEvent, UCMEventTimewaitExit, QPSRTS,
 		QPMaskState | QPMaskDestQPN | 1<<24, AccessFlags(0), WCWRFlushErr, WCRecv, EventGIDChange, PortActive,
-		MTU4096, GIDTypeRoCEv2, NewIDR, Kind(99),
+		MTU4096, GIDTypeRoCEv2, NewIDR, NewFD, NewFD + 1,
 	} {
 		got = append(got, s.String())
 	}
@@ -176,7 +184,7 @@ func TestNamesAreTheKernels(t *testing.T) {
 		"IB_USER_VERBS_CMD_REQ_NOTIFY_CQ", "IB_USER_VERBS_CMD_FLAG_EXTENDED|IB_USER_VERBS_EX_CMD_MODIFY_QP",
 		"RDMA_USER_CM_CMD_GET_EVENT", "RDMA_CM_EVENT_TIMEWAIT_EXIT", "IBV_QPS_RTS",
 		"IBV_QP_STATE|IBV_QP_DEST_QPN|0x1000000", "0x0", "IBV_WC_WR_FLUSH_ERR", "IBV_WC_RECV",
-		"IBV_EVENT_GID_CHANGE", "IBV_PORT_ACTIVE", "IBV_MTU_4096", "IB_UVERBS_GID_TYPE_ROCE_V2", "new idr", "unknown",
+		"IBV_EVENT_GID_CHANGE", "IBV_PORT_ACTIVE", "IBV_MTU_4096", "IB_UVERBS_GID_TYPE_ROCE_V2", "new idr", "new fd", "unknown",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -189,4 +197,61 @@ func TestMTUInBytes(t *testing.T) {
 			t.Errorf("MTU %d has %d bytes, want %d", uint8(m), got, want)
 		}
 	}
+}
+
+// saysNames checks that the values of a type say their names.
+func saysNames[T interface {
+	unsigned
+	fmt.Stringer
+}](t *testing.T, n names[T]) {
+	t.Helper()
+	for _, e := range n.all {
+		if got := e.value.String(); got != e.c {
+			t.Errorf("%s is called %s", e.c, got)
+		}
+	}
+}
+
+func TestEveryValueSaysItsName(t *testing.T) {
+	saysNames(t, objects)
+	saysNames(t, commands)
+	saysNames(t, errnos)
+	saysNames(t, deviceCaps)
+	saysNames(t, atomicCaps)
+	saysNames(t, nodeTypes)
+	saysNames(t, driverIDs)
+	saysNames(t, coreSupports)
+	saysNames(t, portStates)
+	saysNames(t, linkLayers)
+	saysNames(t, mtus)
+	saysNames(t, gidTypes)
+	saysNames(t, portCaps)
+	saysNames(t, portFlags)
+	saysNames(t, accessFlags)
+	saysNames(t, reregFlags)
+	saysNames(t, mwTypes)
+	saysNames(t, adviseMRs)
+	saysNames(t, cqFlags)
+	saysNames(t, wcStatuses)
+	saysNames(t, wcOpcodes)
+	saysNames(t, wcFlags)
+	saysNames(t, eventTypes)
+	saysNames(t, qpTypes)
+	saysNames(t, qpStates)
+	saysNames(t, qpMasks)
+	saysNames(t, migStates)
+	saysNames(t, qpCreateFlags)
+	saysNames(t, wrOpcodes)
+	saysNames(t, sendFlags)
+	saysNames(t, srqAttrMasks)
+	saysNames(t, srqTypes)
+	saysNames(t, ucmCommands)
+	saysNames(t, portSpaces)
+	saysNames(t, queryOptions)
+	saysNames(t, optionLevels)
+	saysNames(t, optionIDs)
+	saysNames(t, optionIBs)
+	saysNames(t, joinFlags)
+	saysNames(t, pathFlags)
+	saysNames(t, ucmEvents)
 }

@@ -71,15 +71,18 @@ type Constant struct {
 // Constants returns the numbers of the package that a header of user space defines, with the IDs
 // of all methods and attributes.
 func Constants() []Constant {
-	return slices.Concat(ioctlConstants, methodConstants(), objects.list(), commands.list(), errnos.list(),
-		deviceCaps.list(), atomicCaps.list(), nodeTypes.list(), driverIDs.list(), coreSupports.list(),
-		portStates.list(), linkLayers.list(), mtus.list(), gidTypes.list(), portCaps.list(), portFlags.list(),
-		accessFlags.list(), reregFlags.list(), mwTypes.list(), adviseMRs.list(),
-		cqFlags.list(), wcStatuses.list(), wcOpcodes.list(), wcFlags.list(), eventTypes.list(),
-		qpTypes.list(), qpStates.list(), qpMasks.list(), migStates.list(), qpCreateFlags.list(),
-		wrOpcodes.list(), sendFlags.list(), srqAttrMasks.list(), srqTypes.list(), ringLayout.list(),
-		ucmCommands.list(), portSpaces.list(), queryOptions.list(), optionLevels.list(), optionIDs.list(),
-		optionIBs.list(), joinFlags.list(), pathFlags.list(), ucmEvents.list(), singleConstants)
+	return slices.Concat(
+		ioctlConstants, methodConstants(), objects.list(), commands.list(), errnos.list(),
+		deviceCaps.list(), atomicCaps.list(), nodeTypes.list(), driverIDs.list(),
+		coreSupports.list(), portStates.list(), linkLayers.list(), mtus.list(), gidTypes.list(),
+		portCaps.list(), portFlags.list(), accessFlags.list(), reregFlags.list(), mwTypes.list(),
+		adviseMRs.list(), cqFlags.list(), wcStatuses.list(), wcOpcodes.list(), wcFlags.list(),
+		eventTypes.list(), qpTypes.list(), qpStates.list(), qpMasks.list(), migStates.list(),
+		qpCreateFlags.list(), wrOpcodes.list(), sendFlags.list(), srqAttrMasks.list(),
+		srqTypes.list(), ringLayout.list(), ucmCommands.list(), portSpaces.list(),
+		queryOptions.list(), optionLevels.list(), optionIDs.list(), optionIBs.list(),
+		joinFlags.list(), pathFlags.list(), ucmEvents.list(), singleConstants,
+	)
 }
 
 // singleConstants are numbers that belong to no type.

@@ -84,8 +84,8 @@ func (u UCMCommand) String() string { return ucmCommands.one(u) }
 // numUCMCommands is the number of commands of Linux 6.1.
 const numUCMCommands = 23
 
-// A UCMCommandSpec describes a command. MinIn and MinOut are the least bytes of request and
-// response; the kernel answers EINVAL and ENOSPC below them. Resp is nil without a response.
+// A UCMCommandSpec describes a command. MinIn and MinOut are the minimum lengths of the request and
+// of the room for the response in bytes. Resp is nil without a response.
 type UCMCommandSpec struct {
 	Command       UCMCommand
 	Req, Resp     any
@@ -119,8 +119,8 @@ var ucmCommandSpecs = []UCMCommandSpec{
 	{UCMCmdJoinMcast, UCMJoinMcast{}, UCMCreateIDResp{}, 152, 4},
 }
 
-// UCMCommandSpecs returns the commands of rdma_cm, ordered by number. The caller does not change
-// them.
+// UCMCommandSpecs returns the commands of rdma_cm, ordered by number. The caller must not
+// change them.
 func UCMCommandSpecs() []UCMCommandSpec { return ucmCommandSpecs }
 
 // A UCMCall is a command that was written to rdma_cm.
@@ -130,10 +130,10 @@ type UCMCall struct {
 	Out  int    // room for the response in bytes
 }
 
-// ParseUCM takes apart what a program wrote to rdma_cm. As ucma_write does, it answers EINVAL
-// for a short write and an unknown command and ENOSYS for GET_OPTION, and ignores bytes after the
-// request. It also answers EINVAL for a request that is shorter than its struct, which the kernel
-// reads beyond its end.
+// ParseUCM parses a command that a program wrote to rdma_cm. As ucma_write does, it returns EINVAL
+// for a short write and an unknown command, ENOSYS for GET_OPTION and ENOSPC for too little room,
+// and ignores bytes after the request. Unlike the kernel, which reads sizeof(struct) bytes whatever
+// In says, it returns EINVAL for a request that is shorter than UCMCommandSpec.MinIn.
 func ParseUCM(b []byte) (UCMCall, error) {
 	var hdr UCMCmdHdr
 	if len(b) < UCMCmdHdrSize {
@@ -147,7 +147,8 @@ func ParseUCM(b []byte) (UCMCall, error) {
 	}
 	req := b[UCMCmdHdrSize:]
 	if int(hdr.In) > len(req) {
-		return UCMCall{}, fmt.Errorf("%v announces %d bytes, %d were written: %w", cmd, hdr.In, len(req), EINVAL)
+		return UCMCall{}, fmt.Errorf("%v announces %d bytes, %d were written: %w",
+			cmd, hdr.In, len(req), EINVAL)
 	}
 	req = req[:hdr.In]
 	for i := range ucmCommandSpecs {
@@ -156,7 +157,8 @@ func ParseUCM(b []byte) (UCMCall, error) {
 			continue
 		}
 		if len(req) < spec.MinIn {
-			return UCMCall{}, fmt.Errorf("%v has %d bytes, the least is %d: %w", cmd, len(req), spec.MinIn, EINVAL)
+			return UCMCall{}, fmt.Errorf("%v has %d bytes, the least is %d: %w",
+				cmd, len(req), spec.MinIn, EINVAL)
 		}
 		if int(hdr.Out) < spec.MinOut {
 			return UCMCall{}, fmt.Errorf("%v has room for %d bytes, the least is %d: %w",

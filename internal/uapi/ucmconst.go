@@ -22,7 +22,7 @@ var portSpaces = names[PortSpace]{headerCM, []name[PortSpace]{
 // String returns the kernel's name of the value.
 func (p PortSpace) String() string { return portSpaces.one(p) }
 
-// QueryOption is what QUERY asks for.
+// QueryOption selects the response to QUERY.
 type QueryOption uint32
 
 const (
