@@ -27,6 +27,8 @@ func (s *sends) Fetch(wr *verbs.SendWR) qp.FetchStatus {
 	return qp.FetchGot
 }
 
+func (s *sends) Reset() {}
+
 func (s *sends) Retire(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

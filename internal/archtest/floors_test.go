@@ -20,6 +20,7 @@ var floors = []place{
 	{dir: "internal/prp", floor: -1, pure: true},
 	{dir: "internal/idmap", floor: -1, pure: true},
 	{dir: "internal/places", floor: -1},
+	{dir: "internal/uapi", floor: -1, pure: true},
 	{dir: "internal/pace", floor: -2},
 	{dir: "internal/histogram", floor: -1},
 	{dir: "internal/host/textfile", floor: -2},

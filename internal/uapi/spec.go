@@ -1,0 +1,162 @@
+package uapi
+
+import "slices"
+
+// Kind is the kind of content of an attribute.
+type Kind uint8
+
+const (
+	PtrIn      Kind = iota // input: up to 8 bytes in Data, or their address
+	PtrOut                 // output: address of the room
+	ConstIn                // input of 8 bytes in Data: a number
+	FlagsIn                // input of 4 or 8 bytes in Data: a set of bits
+	IDR                    // handle of an object, in Data
+	NewIDR                 // handle of a new object, stored in Data
+	DestroyIDR             // handle of an object that the method destroys, in Data
+	FD                     // file descriptor, in Data
+	NewFD                  // new file descriptor, stored in Data
+)
+
+var kindNames = [...]string{
+	"ptr in", "ptr out", "const in", "flags in", "idr", "new idr", "destroy idr", "fd", "new fd",
+}
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// pointer reports whether the attribute has a length: all kinds except handles and descriptors.
+func (k Kind) pointer() bool { return k <= FlagsIn }
+
+// MaxLen is the greatest length of an attribute in bytes: AttrSpec.Max of one without a limit.
+const MaxLen = 65535
+
+// An AttrSpec is the rule for an attribute of a method.
+type AttrSpec struct {
+	ID        AttrID
+	Name      string // the kernel's
+	Kind      Kind
+	Object    Object // type of the handle or descriptor
+	Min, Max  int    // bytes; 0 for handles and descriptors
+	Mandatory bool
+	// ZeroTail permits an input longer than Max whose rest is zero, and an output that is
+	// longer, whose rest the server stores as zeros (UVERBS_ATTR_STRUCT).
+	ZeroTail bool
+}
+
+// A MethodSpec is a method and the rules for its attributes.
+type MethodSpec struct {
+	ID    Method
+	Name  string // the kernel's
+	Attrs []AttrSpec
+}
+
+// index returns the index in Attrs of an attr_id, -1 without one.
+func (m *MethodSpec) index(id uint16) int {
+	return slices.IndexFunc(m.Attrs, func(s AttrSpec) bool { return uint16(s.ID) == id })
+}
+
+var methods = slices.Concat(deviceMethods, objectMethods, queueMethods)
+
+// MethodSpecs returns all methods that gorxe serves. The caller must not change them.
+func MethodSpecs() []MethodSpec { return methods }
+
+// methodsByID has the index in methods of each method.
+var methodsByID = func() map[Method]int {
+	out := make(map[Method]int, len(methods))
+	for i := range methods {
+		out[methods[i].ID] = i
+	}
+	return out
+}()
+
+// FindMethod returns the rules of a method, or nil if gorxe does not serve it.
+func FindMethod(m Method) *MethodSpec {
+	if i, ok := methodsByID[m]; ok {
+		return &methods[i]
+	}
+	return nil
+}
+
+// methodConstants returns the numbers of objects' methods and attributes.
+func methodConstants() []Constant {
+	out := []Constant{
+		{"UVERBS_ATTR_UHW_IN", headerIoctlCmds, uhwInID},
+		{"UVERBS_ATTR_UHW_OUT", headerIoctlCmds, uhwOutID},
+	}
+	for _, m := range methods {
+		out = append(out, Constant{m.Name, headerIoctlCmds, uint64(uint16(m.ID))})
+		for _, a := range m.Attrs {
+			if uint16(a.ID) < uhwInID {
+				out = append(out, Constant{a.Name, headerIoctlCmds, uint64(uint16(a.ID))})
+			}
+		}
+	}
+	return out
+}
+
+const (
+	must     = true
+	optional = false
+
+	attrPrefix = "UVERBS_ATTR_" // of the names in the tables
+)
+
+// sized is an input or output of least to most bytes.
+func sized(kind Kind, id AttrID, name string, least, most int, need bool) AttrSpec {
+	return AttrSpec{
+		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: need,
+	}
+}
+
+// in is an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
+func in(id AttrID, name string, size int, need bool) AttrSpec {
+	return sized(PtrIn, id, name, size, size, need)
+}
+
+// inAtLeast is an input of least bytes or more (UVERBS_ATTR_MIN_SIZE).
+func inAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
+	return sized(PtrIn, id, name, least, MaxLen, need)
+}
+
+// out is an output of size bytes.
+func out(id AttrID, name string, size int, need bool) AttrSpec {
+	return sized(PtrOut, id, name, size, size, need)
+}
+
+// outAtLeast is an output with room for least bytes or more.
+func outAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
+	return sized(PtrOut, id, name, least, MaxLen, need)
+}
+
+// extensible makes s a struct that may grow (UVERBS_ATTR_STRUCT).
+func extensible(s AttrSpec) AttrSpec {
+	s.ZeroTail = true
+	return s
+}
+
+// constIn is a number (UVERBS_ATTR_CONST_IN).
+func constIn(id AttrID, name string, need bool) AttrSpec {
+	return sized(ConstIn, id, name, 8, 8, need)
+}
+
+// flagsIn is a set of bits (UVERBS_ATTR_FLAGS_IN).
+func flagsIn(id AttrID, name string, need bool) AttrSpec {
+	return sized(FlagsIn, id, name, 4, 8, need)
+}
+
+// object is a handle or descriptor of an object.
+func object(id AttrID, name string, kind Kind, o Object, need bool) AttrSpec {
+	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: need}
+}
+
+// uhw appends the attributes for the data of the driver (UVERBS_ATTR_UHW).
+func uhw(m Method, attrs ...AttrSpec) []AttrSpec {
+	return append(attrs,
+		inAtLeast(m.UHWIn(), "UHW_IN", 0, optional),
+		outAtLeast(m.UHWOut(), "UHW_OUT", 0, optional))
+}
