@@ -38,6 +38,7 @@ var floors = []place{
 	{dir: "internal/host/route", floor: -1},
 	{dir: "qp", floor: 1, pure: true},
 	{dir: "internal/host/hostmem", floor: 1},
+	{dir: "internal/host/procmem", floor: 1},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "cm/mad", floor: 2, pure: true},
 	{dir: "cm", floor: 3, pure: true},
