@@ -135,23 +135,27 @@ func BenchmarkFetchAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister registers a region of a program that has the given number of mappings before it.
+// BenchmarkRegister registers a region of a program that has the given number of mappings below it, with
+// PROCMAP_QUERY and by the text of maps.
 func BenchmarkRegister(b *testing.B) {
 	for _, mappings := range []int{50, 2000} {
-		b.Run(fmt.Sprintf("mappings%d", mappings), func(b *testing.B) {
-			p := start(b)
-			s := p.space()
-			base := p.mapped(uint64(2*mappings)*page, protWrite)
-			for i := range mappings / 2 {
-				p.protect(base+uint64(4*i)*page, page, protRead)
-			}
-			for b.Loop() {
-				r, err := s.Region(base+uint64(2*mappings-1)*page, page, allFlag)
-				if err != nil {
-					b.Fatal(err)
+		p := start(b)
+		s := p.space()
+		base := p.mapped(uint64(2*mappings)*page, protWrite)
+		for i := range mappings / 2 {
+			p.protect(base+uint64(4*i)*page, page, protRead)
+		}
+		for _, way := range []string{"query", "text"} {
+			b.Run(fmt.Sprintf("%s/mappings%d", way, mappings), func(b *testing.B) {
+				s.textMaps.Store(way == "text")
+				for b.Loop() {
+					r, err := s.Region(base+uint64(2*mappings-1)*page, page, allFlag)
+					if err != nil {
+						b.Fatal(err)
+					}
+					r.Close()
 				}
-				r.Close()
-			}
-		})
+			})
+		}
 	}
 }

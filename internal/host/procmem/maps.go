@@ -74,20 +74,27 @@ func parseMapping(line []byte) (v mapping, ok bool) {
 	return mapping{start: start, end: end, read: rest[0] == 'r', write: rest[1] == 'w'}, true
 }
 
+// above returns the first mapping that ends above addr, or io.EOF if there is none. Calls go on
+// from one another, with rising addresses.
+func (m *mapsReader) above(addr uint64) (mapping, error) {
+	for {
+		if v, err := m.next(); err != nil || v.end > addr {
+			return v, err
+		}
+	}
+}
+
 // checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable. It
 // returns end, or the first address where that does not hold and the Kind of the fault; with
-// [System] err says why maps cannot be read.
-func checkMaps(r io.Reader, addr, end uint64, write bool) (at uint64, k Kind, err error) {
-	m := newMapsReader(r)
+// [System] err is that of above, which returns the first mapping that ends above an address or io.EOF.
+func checkMaps(above func(addr uint64) (mapping, error), addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	for at = addr; at < end; {
-		v, err := m.next()
+		v, err := above(at)
 		switch {
 		case err == io.EOF:
 			return at, Unmapped, nil
 		case err != nil:
 			return at, System, err
-		case v.end <= at:
-			continue
 		case v.start > at:
 			return at, Unmapped, nil
 		case !v.read:

@@ -21,6 +21,10 @@ var someMaps = strings.Join([]string{
 	"",
 }, "\n")
 
+func checkText(r io.Reader, addr, end uint64, write bool) (uint64, Kind, error) {
+	return checkMaps(newMapsReader(r).above, addr, end, write)
+}
+
 func TestEachPageIsLookedUp(t *testing.T) {
 	const high = 0x7f0000000000
 	for _, c := range []struct {
@@ -46,7 +50,7 @@ func TestEachPageIsLookedUp(t *testing.T) {
 		{0xffffffffff600000, 0xffffffffff600001, false, 0xffffffffff600000, NotReadable},
 		{0xffffffffff601000, math.MaxUint64, false, 0xffffffffff601000, Unmapped},
 	} {
-		at, k, err := checkMaps(strings.NewReader(someMaps), c.addr, c.end, c.write)
+		at, k, err := checkText(strings.NewReader(someMaps), c.addr, c.end, c.write)
 		if at != c.at || k != c.want || err != nil {
 			t.Errorf("[%#x, %#x) write %v: %v at %#x, %v, want %v at %#x", c.addr, c.end, c.write, k, at, err, c.want, c.at)
 		}
@@ -64,23 +68,23 @@ func TestMapsThatAreNotThoseOfTheKernelAreRefused(t *testing.T) {
 		first + "1fff-3000 rw-p 0 0:0 0\n", first + "0-1000 rw-p 0 0:0 0\n", first + "\n", first + "x",
 		"1000-2000 " + strings.Repeat("r", 2*mapsBuffer) + "\n", strings.Repeat("1", 2*mapsBuffer) + "\n",
 	} {
-		if at, k, err := checkMaps(strings.NewReader(text), 0x1000, 0x3000, false); k != System || err == nil {
+		if at, k, err := checkText(strings.NewReader(text), 0x1000, 0x3000, false); k != System || err == nil {
 			t.Errorf("%.40q: %v at %#x, %v", text, k, at, err)
 		}
 	}
 	failing := errors.New("failing")
 	r := io.MultiReader(strings.NewReader(first), iotest.ErrReader(failing))
-	if _, k, err := checkMaps(r, 0x1000, 0x3000, false); k != System || err != failing {
+	if _, k, err := checkText(r, 0x1000, 0x3000, false); k != System || err != failing {
 		t.Errorf("%v, %v, want the error of the reader", k, err)
 	}
-	if at, k, err := checkMaps(strings.NewReader(first+"rubbish"), 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
+	if at, k, err := checkText(strings.NewReader(first+"rubbish"), 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
 		t.Errorf("what lies behind the range was read: %v at %#x, %v", k, at, err)
 	}
 }
 
 func TestALineMayBeTheLastWithoutItsEnd(t *testing.T) {
 	for _, r := range []io.Reader{strings.NewReader("1000-2000 rw-p 0"), iotest.OneByteReader(strings.NewReader("1000-2000 rw-p 0"))} {
-		if at, k, err := checkMaps(r, 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
+		if at, k, err := checkText(r, 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
 			t.Errorf("%v at %#x, %v", k, at, err)
 		}
 	}
@@ -94,13 +98,13 @@ func FuzzMaps(f *testing.F) {
 		if addr >= end {
 			return
 		}
-		at, k, err := checkMaps(strings.NewReader(text), addr, end, write)
+		at, k, err := checkText(strings.NewReader(text), addr, end, write)
 		if (k == System) != (err != nil) || k == 0 && at != end || k != 0 && (at < addr || at >= end) {
 			t.Fatalf("[%#x, %#x): %v at %#x, %v", addr, end, k, at, err)
 		}
 		middle := addr + (end-addr)/2
 		if k == 0 && middle > addr {
-			if _, k, _ := checkMaps(strings.NewReader(text), middle, end, write); k != 0 {
+			if _, k, _ := checkText(strings.NewReader(text), middle, end, write); k != 0 {
 				t.Fatalf("[%#x, %#x) passes, from %#x on it is %v", addr, end, middle, k)
 			}
 		}

@@ -19,3 +19,5 @@ func (f *Files) validate() error { return errUnsupported }
 func openMemory(*os.File) memory { return nil }
 
 func ended(*os.File) bool { return false }
+
+func queryMaps(*os.File, uint64) (mapping, error) { return mapping{}, errUnsupported }

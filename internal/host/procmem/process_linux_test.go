@@ -25,8 +25,11 @@ func TestAfterExecNothingIsReadOrWritten(t *testing.T) {
 	if got := s.State(); got != Replaced {
 		t.Errorf("after exec: %v", got)
 	}
-	if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Gone) {
-		t.Errorf("registration after exec: %v", err)
+	for _, text := range []bool{false, true} {
+		s.textMaps.Store(text)
+		if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Gone) {
+			t.Errorf("registration after exec: %v", err)
+		}
 	}
 	// The new program has memory of its own, also at the same address.
 	fresh := p.space()
@@ -58,8 +61,11 @@ func TestAfterTheEndNothingIsReadOrWritten(t *testing.T) {
 	if got := blind.State(); got != Lost {
 		t.Errorf("without a pidfd: %v", got)
 	}
-	if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Gone) || !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("registration: %v", err)
+	blind.textMaps.Store(true)
+	for _, s := range []*AddressSpace{s, blind} {
+		if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Gone) || !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("registration: %v", err)
+		}
 	}
 	if _, err := New(p.cmd.Process.Pid, files); !errors.Is(err, Gone) {
 		t.Errorf("New on files of a process that has ended: %v", err)

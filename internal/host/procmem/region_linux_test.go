@@ -133,7 +133,17 @@ func TestPiecesOfAnyNumberAndLengthAreStored(t *testing.T) {
 
 func TestRegistrationChecksEveryPage(t *testing.T) {
 	p := start(t)
-	s := p.space()
+	query, text := p.space(), p.space()
+	text.textMaps.Store(true)
+	for _, s := range []*AddressSpace{query, text} {
+		checkRegistrations(t, p, s)
+	}
+	if query.textMaps.Load() {
+		t.Log("this kernel does not answer PROCMAP_QUERY: only the text of maps was tested")
+	}
+}
+
+func checkRegistrations(t *testing.T, p *program, s *AddressSpace) {
 	const size = 6 * page // rw rw r- hole rw --
 	base := p.mapped(size, protWrite)
 	p.protect(base+2*page, page, protRead)

@@ -1,6 +1,7 @@
 package procmem
 
 import (
+	"errors"
 	"io"
 	"math"
 
@@ -50,9 +51,18 @@ func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	return nil
 }
 
-// lookUp is checkMaps with the maps of the process.
+// lookUp is checkMaps with the maps of the process, one question to the kernel for each mapping of
+// the range where it answers them, and otherwise the text of all mappings up to the end of the range.
 func (s *AddressSpace) lookUp(addr, end uint64, write bool) (at uint64, k Kind, err error) {
+	if !s.textMaps.Load() {
+		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) }, addr, end, write)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return at, k, err
+		}
+		s.textMaps.Store(true)
+	}
 	s.mapsMu.Lock()
 	defer s.mapsMu.Unlock()
-	return checkMaps(io.NewSectionReader(s.files.Maps, 0, math.MaxInt64), addr, end, write)
+	text := newMapsReader(io.NewSectionReader(s.files.Maps, 0, math.MaxInt64))
+	return checkMaps(text.above, addr, end, write)
 }

@@ -13,7 +13,8 @@ type AddressSpace struct {
 	files Files
 	mem   memory
 
-	mapsMu sync.Mutex // one reader of maps: the kernel finds the place again where two take turns
+	textMaps atomic.Bool // the kernel does not answer queryMaps
+	mapsMu   sync.Mutex  // one reader of the text: where two take turns the kernel starts anew for each
 
 	atomics sync.Mutex // held during an atomic; guards word
 	word    [atomicSize]byte
