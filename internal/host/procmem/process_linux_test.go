@@ -153,6 +153,25 @@ func TestDescriptorsServeAProcessWithoutRights(t *testing.T) {
 	}
 }
 
+// Rights are those at the time of open: see "Identity" in the package comment.
+func TestProgramThatHidesItsMemoryLaterIsServed(t *testing.T) {
+	p, s, r := memoryOf(t, page)
+	p.must("undump")
+	if err := r.WriteAt([]byte("open"), 0); err != nil || p.peek(r.Addr(), 4) != "open" {
+		t.Errorf("the region: %v", err)
+	}
+	if _, err := s.Region(r.Addr(), page, allFlag); err != nil {
+		t.Errorf("registration: %v", err)
+	}
+	f, err := OpenFiles(s.PID())
+	if err == nil {
+		f.Close()
+	}
+	if root := os.Geteuid() == 0; !root && (!errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "trace")) {
+		t.Errorf("opening the files again: %v", err)
+	}
+}
+
 func TestFilesThatAreNotOfAProcessAreRefused(t *testing.T) {
 	p := start(t)
 	open := func(path string, flags int) *os.File {

@@ -221,6 +221,8 @@ func obey(words []string) (string, error) {
 		return watch(n[0], n[1], byte(n[2]))
 	case "exec":
 		return "", unix.Exec("/proc/self/exe", os.Args, os.Environ())
+	case "undump": // as a program does that was started with other rights
+		return "ok", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	case "exit":
 		os.Exit(0)
 	case "fork":

@@ -8,6 +8,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/race"
@@ -290,7 +291,13 @@ func TestRegionOfMoreThanTwoGiB(t *testing.T) {
 		t.Skip("no room among 32-bit addresses")
 	}
 	const size = 5 << 30
-	p, _, r := memoryOf(t, size)
+	p := start(t)
+	base := p.do("map %d %d", uint64(size), protWrite)
+	addr, err := strconv.ParseUint(base, 10, 64)
+	if err != nil {
+		t.Skipf("a program cannot map %d bytes here: %s", uint64(size), base)
+	}
+	r := register(t, p.space(), addr, size, allFlag)
 	for _, off := range []uint64{0, 1<<31 - 4, 1 << 31, 1<<32 - 4, 1 << 32, size - 8} {
 		if err := r.WriteFinalAt([]byte("12345678"), off); err != nil {
 			t.Fatal(err)

@@ -53,10 +53,10 @@ const (
 	alignedFrom = 8 * pageSize
 )
 
-// firstPart is how many of the n bytes at addr one system call transfers: all, or those up to the
-// page border. The kernel copies pages counted from addr, and looks up two pages for each one that lies across
-// a border: 64 KiB at an address that is not aligned take 1.4 times as long in one call as in
-// two (Linux 6.18). Where pages are larger the split does no harm.
+// firstPart is how many of the n bytes at addr the next system call transfers: all, or those up
+// to the page border. The kernel copies 4 KiB at a time, counted from addr, and looks up two pages
+// for each 4 KiB that crosses a border: 64 KiB at an unaligned address take 16 µs in one call and
+// 11 µs in two (Linux 6.18). Where pages are larger the split does no harm.
 func firstPart(addr, n uint64) uint64 {
 	if head := -addr % pageSize; head > 0 && n >= alignedFrom {
 		return head
