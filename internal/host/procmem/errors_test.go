@@ -42,3 +42,14 @@ func TestErrorsAreOfTheirKindAndErrno(t *testing.T) {
 		t.Error("a kind that is none has no text")
 	}
 }
+
+func TestStatesHaveTextsOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for s := Alive; s <= numStates; s++ {
+		if text := s.String(); text == "" || seen[text] {
+			t.Errorf("state %d: %q", s, text)
+		} else {
+			seen[text] = true
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -150,6 +151,31 @@ func TestDescriptorsServeAProcessWithoutRights(t *testing.T) {
 	}
 	if got := p.peek(addr, 14); got != "\x00\x00\x00\x00\x00\x00\x00\x00served" {
 		t.Errorf("the program has %q", got)
+	}
+}
+
+func TestClosedRegionRefusesAccesses(t *testing.T) {
+	_, s, r := memoryOf(t, page)
+	other := register(t, s, r.Addr(), page, allFlag)
+	if err := errors.Join(r.Close(), r.Close(), s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, r, 0, 64, Closed)
+	if err := r.Err(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("the last error is %v", err)
+	}
+	if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Closed) {
+		t.Errorf("registration on a closed address space: %v", err)
+	}
+	if err := other.WriteAt([]byte{1}, 0); err != nil || s.State() != Alive {
+		t.Errorf("the other region: %v, the address space is %v", err, s.State())
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, other, 0, 64, Closed)
+	if _, err := s.files.Mem.Stat(); !errors.Is(err, fs.ErrClosed) || s.State() != Unreachable {
+		t.Errorf("after the last region the files are open: %v, %v", err, s.State())
 	}
 }
 

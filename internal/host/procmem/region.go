@@ -104,13 +104,11 @@ func (r *Region) enter(o op, off, n uint64) error {
 
 // leave ends an access with the result err, and returns err.
 func (r *Region) leave(err error) error {
-	if e := r.space.release(); err == nil && e != nil {
-		err = e
-	}
+	_ = r.space.release() // how closing ends says nothing of the access
 	if err != nil {
-		r.keep(err)
+		return r.keep(err)
 	}
-	return err
+	return nil
 }
 
 // keep remembers err for [Region.Err].

@@ -3,7 +3,6 @@ package procmem
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"math"
 	"math/rand"
 	"os"
@@ -132,71 +131,6 @@ func TestPiecesOfAnyNumberAndLengthAreStored(t *testing.T) {
 	}
 }
 
-func TestRegistrationChecksEveryPage(t *testing.T) {
-	p := start(t)
-	query, text := p.space(), p.space()
-	text.textMaps.Store(true)
-	for _, s := range []*AddressSpace{query, text} {
-		checkRegistrations(t, p, s)
-	}
-	if query.textMaps.Load() {
-		t.Log("this kernel does not answer PROCMAP_QUERY: only the text of maps was tested")
-	}
-}
-
-func checkRegistrations(t *testing.T, p *program, s *AddressSpace) {
-	const size = 6 * page // rw rw r- hole rw --
-	base := p.mapped(size, protWrite)
-	p.protect(base+2*page, page, protRead)
-	p.unmap(base+3*page, page)
-	p.protect(base+5*page, page, 0)
-	for _, c := range []struct {
-		off, n uint64
-		access mr.Access
-		want   Kind
-		at     uint64
-	}{
-		{0, 2 * page, allFlag, 0, 0},
-		{2*page - 1, 1, allFlag, 0, 0},
-		{0, 3 * page, 0, 0, 0},
-		{0, 3 * page, mr.RemoteRead | mr.FlushGlobal | mr.RelaxedOrdering, 0, 0},
-		{0, 2*page + 1, mr.LocalWrite, NotWritable, 2 * page},
-		{0, 3 * page, mr.RemoteWrite, NotWritable, 2 * page},
-		{0, 3 * page, mr.RemoteAtomic, NotWritable, 2 * page},
-		{2*page + 8, 8, mr.MWBind, NotWritable, 2*page + 8},
-		{0, 3*page + 1, 0, Unmapped, 3 * page},
-		{3*page + 5, page, 0, Unmapped, 3*page + 5},
-		{4 * page, page, allFlag, 0, 0},
-		{4 * page, page + 1, 0, NotReadable, 5 * page},
-		{4 * page, page + 1, mr.LocalWrite, NotReadable, 5 * page},
-		{0, 0, 0, BadRange, 0},
-		{0, math.MaxUint64 - base + 1, 0, BadRange, 0},
-		{0, math.MaxUint64 - base, 0, Unmapped, 3 * page},
-		{math.MaxUint64 - base, 1, 0, BadRange, math.MaxUint64 - base},
-		{math.MaxUint64 - base - 9, 8, 0, Unmapped, math.MaxUint64 - base - 9},
-		{-base, math.MaxUint64, 0, Unmapped, -base},
-		{-base, 8, mr.LocalWrite, Unmapped, -base},
-		{1<<63 - base, 8, 0, Unmapped, 1<<63 - base},
-	} {
-		r, err := s.Region(base+c.off, c.n, c.access)
-		if c.want == 0 {
-			if err != nil {
-				t.Errorf("%d bytes at %#x, %v: %v", c.n, c.off, c.access, err)
-				continue
-			}
-			if r.Size() != c.n || r.ReadOnly() == (c.access&mr.LocalWrite != 0) {
-				t.Errorf("%d bytes at %#x, %v: size %d, read-only %v", c.n, c.off, c.access, r.Size(), r.ReadOnly())
-			}
-			r.Close()
-			continue
-		}
-		var e *Error
-		if !errors.As(err, &e) || e.Kind != c.want || e.At != base+c.at || e.Addr != base+c.off || e.Length != c.n || e.PID != s.PID() {
-			t.Errorf("%d bytes at %#x, %v: %v, want %v at %#x", c.n, c.off, c.access, err, c.want, base+c.at)
-		}
-	}
-}
-
 // The kernel would write it: see "Permissions" in the package comment.
 func TestReadOnlyRegionIsNotWritten(t *testing.T) {
 	p := start(t)
@@ -308,31 +242,6 @@ func TestRegionOfMoreThanTwoGiB(t *testing.T) {
 	}
 	if err := r.ReadAt(make([]byte, 8), size-7); !errors.Is(err, OutOfBounds) {
 		t.Errorf("behind its end: %v", err)
-	}
-}
-
-func TestClosedRegionRefusesAccesses(t *testing.T) {
-	_, s, r := memoryOf(t, page)
-	other := register(t, s, r.Addr(), page, allFlag)
-	if err := errors.Join(r.Close(), r.Close(), s.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	fails(t, r, 0, 64, Closed)
-	if err := r.Err(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("the last error is %v", err)
-	}
-	if _, err := s.Region(r.Addr(), page, 0); !errors.Is(err, Closed) {
-		t.Errorf("registration on a closed address space: %v", err)
-	}
-	if err := other.WriteAt([]byte{1}, 0); err != nil || s.State() != Alive {
-		t.Errorf("the other region: %v, the address space is %v", err, s.State())
-	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
-	fails(t, other, 0, 64, Closed)
-	if _, err := s.files.Mem.Stat(); !errors.Is(err, fs.ErrClosed) || s.State() != Unreachable {
-		t.Errorf("after the last region the files are open: %v, %v", err, s.State())
 	}
 }
 
