@@ -19,8 +19,8 @@ func sizeName(n int) string {
 	return fmt.Sprintf("%dB", n)
 }
 
-// BenchmarkCopy compares copies through /proc/PID/mem, which the package uses, with process_vm_readv
-// and process_vm_writev, which it does not: see "Identity" in the package comment.
+// BenchmarkCopy compares copies through /proc/PID/mem, which the package uses, with
+// process_vm_readv and process_vm_writev, which it does not: see "Identity" in the package comment.
 func BenchmarkCopy(b *testing.B) {
 	p, _, r := memoryOf(b, 1<<20)
 	pid := p.cmd.Process.Pid
@@ -71,8 +71,8 @@ func BenchmarkUnaligned(b *testing.B) {
 	})
 }
 
-// BenchmarkPieces stores 64 KiB in payloads of the path MTU: together, with pwritev, and in one call
-// each.
+// BenchmarkPieces stores 64 KiB in payloads of the path MTU: together, with pwritev, and in one
+// call each.
 func BenchmarkPieces(b *testing.B) {
 	_, s, r := memoryOf(b, 1<<20)
 	for _, mtu := range []int{1 << 10, 4 << 10} {
@@ -135,8 +135,8 @@ func BenchmarkFetchAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister registers a region of a program that has the given number of mappings below it, with
-// PROCMAP_QUERY and by the text of maps.
+// BenchmarkRegister registers a region of a program that has the given number of mappings below it,
+// with PROCMAP_QUERY and by the text of maps.
 func BenchmarkRegister(b *testing.B) {
 	for _, mappings := range []int{50, 2000} {
 		p := start(b)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch polls the last byte of the size bytes at addr until it is round, and says whether all others
-// are, too.
+// watch polls the last byte of the size bytes at addr until it is round, and says whether all
+// others are, too.
 func watch(addr, size uint64, round byte) (string, error) {
 	b := bytesAt(addr, size)
 	word := (*uint64)(unsafe.Pointer(&b[(size-1)&^7]))

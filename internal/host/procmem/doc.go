@@ -20,30 +20,30 @@
 // # Permissions
 //
 // The kernel accesses /proc/PID/mem with FOLL_FORCE: a write to a private read-only page succeeds
-// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region]
-// therefore checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As
-// with pinned pages, a later mprotect has no effect on the region, except where the kernel restricts
-// FOLL_FORCE (proc_mem.force_override, Linux 6.12): there such accesses fail. A later munmap makes
-// accesses fail ([Inaccessible]); a later mmap at the same addresses brings other pages of the same
-// program into the region, where an RNIC keeps the old pages. After fork the region stays with
-// the parent's pages.
+// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region] therefore
+// checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As with pinned
+// pages, a later mprotect has no effect on the region, except where the kernel restricts FOLL_FORCE
+// (proc_mem.force_override, Linux 6.12): there such accesses fail. A later munmap makes accesses
+// fail ([Inaccessible]); a later mmap at the same addresses brings other pages of the same program
+// into the region, where an RNIC keeps the old pages. After fork the region stays with the parent's
+// pages.
 //
 // # Order and atomicity
 //
-// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest. The
-// kernel drops its reference to a page after each copy with a fully ordered atomic operation, so the
-// calls become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its
-// natural alignment is one copy of the kernel; amd64 and arm64 perform it as one store in
-// practice, but the kernel does not guarantee it.
+// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest. The kernel
+// drops its reference to a page after each copy with a fully ordered atomic operation, so the calls
+// become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural
+// alignment is one copy of the kernel; amd64 and arm64 perform it as one store in practice, but the
+// kernel does not guarantee it.
 //
-// Atomics are a read and a write under one lock for each address space, so they are atomic towards each
-// other through all regions of that address space (IBV_ATOMIC_HCA), and neither towards the
+// Atomics are a read and a write under one lock for each address space, so they are atomic towards
+// each other through all regions of that address space (IBV_ATOMIC_HCA), and neither towards the
 // program's own atomic instructions nor towards another program that maps the same shared memory.
 //
 // # Faults
 //
-// An access completes or returns an [*Error]; it is never silently short. Pages are not pinned: each
-// access faults them in. A page of a file system in user space, or of userfaultfd where the
+// An access completes or returns an [*Error]; it is never silently short. Pages are not pinned:
+// each access faults them in. A page of a file system in user space, or of userfaultfd where the
 // program may use that for kernel faults, lets the program delay an access without limit; the
 // caller's goroutine waits as long.
 package procmem

@@ -80,13 +80,15 @@ func (f *Files) validate() error {
 		case fs.Type != unix.PROC_SUPER_MAGIC:
 			return fmt.Errorf("procmem: %s: the file is not in a proc file system; pass /proc/PID/%s", file.name, file.name)
 		case flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != file.mode:
-			return fmt.Errorf("procmem: %s: opened with flags %#x; open mem for reading and writing, maps for reading only", file.name, flags)
+			return fmt.Errorf("procmem: %s: opened with flags %#x; open mem for reading and writing, maps for reading only",
+				file.name, flags)
 		}
 	}
 	return nil
 }
 
-// ended reports whether the process of a pidfd has ended: then the pidfd is readable (pidfd_open(2)).
+// ended reports whether the process of a pidfd has ended: then the pidfd is readable
+// (pidfd_open(2)).
 func ended(pidfd *os.File) bool {
 	p := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}
 	for {

@@ -86,7 +86,8 @@ func (m *mapsReader) above(addr uint64) (mapping, error) {
 
 // checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable. It
 // returns end, or the first address where that does not hold and the Kind of the fault; with
-// [System] err is that of above, which returns the first mapping that ends above an address or io.EOF.
+// [System] err is that of above, which returns the first mapping that ends above an address or
+// io.EOF.
 func checkMaps(above func(addr uint64) (mapping, error), addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	for at = addr; at < end; {
 		v, err := above(at)

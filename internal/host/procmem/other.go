@@ -9,7 +9,8 @@ import (
 	"runtime"
 )
 
-var errUnsupported = fmt.Errorf("procmem: memory of other processes: %w on %s; it requires Linux", errors.ErrUnsupported, runtime.GOOS)
+var errUnsupported = fmt.Errorf("procmem: memory of other processes: %w on %s; it requires Linux",
+	errors.ErrUnsupported, runtime.GOOS)
 
 // OpenFiles is for Linux only.
 func OpenFiles(int) (*Files, error) { return nil, errUnsupported }

@@ -38,7 +38,8 @@ func queryMaps(maps *os.File, addr uint64) (mapping, error) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, maps.Fd(), procmapQueryCall, uintptr(unsafe.Pointer(&q)))
 		switch errno {
 		case 0:
-			return mapping{start: q.start, end: q.end, read: q.flags&procmapReadable != 0, write: q.flags&procmapWritable != 0}, nil
+			read, write := q.flags&procmapReadable != 0, q.flags&procmapWritable != 0
+			return mapping{start: q.start, end: q.end, read: read, write: write}, nil
 		case unix.EINTR:
 		case unix.ENOENT:
 			return mapping{}, io.EOF

@@ -12,10 +12,11 @@ import (
 // (include/rdma/ib_verbs.h, ib_access_writable).
 const writing = mr.LocalWrite | mr.RemoteWrite | mr.RemoteAtomic | mr.MWBind
 
-// Region returns the length bytes at addr as memory for a region with the given access. Every page must
-// be mapped and readable and, where the access includes LOCAL_WRITE, REMOTE_WRITE, REMOTE_ATOMIC or
-// MW_BIND, writable. The pages may be absent: an access faults them in. The error is an [*Error]; its
-// kinds are BadRange, Unmapped, NotReadable, NotWritable, Inaccessible, Gone, Closed and System.
+// Region returns the length bytes at addr as memory for a region with the given access. Every page
+// must be mapped and readable and, where the access includes LOCAL_WRITE, REMOTE_WRITE,
+// REMOTE_ATOMIC or MW_BIND, writable. The pages may be absent: an access faults them in. The error
+// is an [*Error]; its kinds are BadRange, Unmapped, NotReadable, NotWritable, Inaccessible, Gone,
+// Closed and System.
 func (s *AddressSpace) Region(addr, length uint64, access mr.Access) (*Region, error) {
 	if s.closed.Load() || !s.acquire() {
 		return nil, s.error(opRegister, Closed, addr, length, addr, nil)
@@ -28,8 +29,8 @@ func (s *AddressSpace) Region(addr, length uint64, access mr.Access) (*Region, e
 	return &Region{space: s, addr: addr, size: length, readOnly: !write}, nil
 }
 
-// check is what Region checks. The first byte is read after maps, through mem: maps of an
-// address space that is gone, or of another one than mem's, does not pass.
+// check is what Region checks. After maps it reads the first byte through mem, which finds pages
+// that are listed in maps and cannot be accessed, and an address space that is gone.
 func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	end := addr + length
 	if length == 0 || end < addr {
@@ -52,7 +53,8 @@ func (s *AddressSpace) check(addr, length uint64, write bool) error {
 }
 
 // lookUp is checkMaps with the maps of the process, one question to the kernel for each mapping of
-// the range where it answers them, and otherwise the text of all mappings up to the end of the range.
+// the range where it answers them, and otherwise the text of all mappings up to the end of the
+// range.
 func (s *AddressSpace) lookUp(addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	if !s.textMaps.Load() {
 		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) }, addr, end, write)

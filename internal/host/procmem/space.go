@@ -24,8 +24,8 @@ type AddressSpace struct {
 }
 
 // New makes an AddressSpace and takes ownership of the files, also when it fails. pid appears in
-// errors only. It returns an [*Error] of kind [Gone] if the files do not lead to an address space any
-// more, and another error for files that are not those of a process.
+// errors only. It returns an [*Error] of kind [Gone] if the files do not lead to an address space
+// any more, and another error for files that are not those of a process.
 //
 // Mem and Maps refer to the same address space: if an execve had come between the two calls
 // of open, the address space of Mem would be gone, unless another process shares it (CLONE_VM).

@@ -5,8 +5,8 @@ import "encoding/binary"
 // atomicSize is the width of a remote atomic operation in bytes (IBA 9.4.5).
 const atomicSize = 8
 
-// WriteFinalAt stores p at off as [mr.Region.WriteFinal] does: the last 8 bytes are stored after the
-// rest, in ascending order, in one system call for each naturally aligned piece of 8, 4, 2 or 1
+// WriteFinalAt stores p at off as [mr.Region.WriteFinal] does: the last 8 bytes are stored after
+// the rest, in ascending order, in one system call for each naturally aligned piece of 8, 4, 2 or 1
 // bytes. That is two calls where the message ends at a multiple of 8, and at most five. No byte
 // beside p is written.
 func (r *Region) WriteFinalAt(p []byte, off uint64) error {
