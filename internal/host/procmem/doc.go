@@ -33,8 +33,8 @@
 // WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest. The kernel
 // drops its reference to a page after each copy with a fully ordered atomic operation, so the calls
 // become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural
-// alignment is one copy of the kernel; amd64 and arm64 perform it as one store in practice, but the
-// kernel does not guarantee it.
+// alignment is one copy of the kernel. On amd64 no value was seen half stored, but the kernel does
+// not guarantee one store.
 //
 // Atomics are a read and a write under one lock for each address space, so they are atomic towards
 // each other through all regions of that address space (IBV_ATOMIC_HCA), and neither towards the
