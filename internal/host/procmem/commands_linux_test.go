@@ -1,0 +1,111 @@
+package procmem
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gorxe/gorxe/mr"
+	"golang.org/x/sys/unix"
+)
+
+// watch polls the last byte of the size bytes at addr until it is round, and says whether all
+// others are, too.
+func watch(addr, size uint64, round byte) (string, error) {
+	b := bytesAt(addr, size)
+	word := (*uint64)(unsafe.Pointer(&b[(size-1)&^7]))
+	for {
+		var w [8]byte
+		binary.NativeEndian.PutUint64(w[:], atomic.LoadUint64(word))
+		if w[(size-1)&7] == round {
+			break
+		}
+		runtime.Gosched()
+	}
+	for i := range b {
+		if b[i] != round {
+			return "", fmt.Errorf("byte %d of %d is %d when the last one is %d", i, size, b[i], round)
+		}
+	}
+	return "ok", nil
+}
+
+// forked makes a child that does not execute another program, and returns its PID. The child
+// waits for [askChild], stores 'c' at addr, and ends with its parent.
+//
+//go:norace
+func forked(addr uint64) (string, error) {
+	var to, from [2]int
+	if err := unix.Pipe(to[:]); err != nil {
+		return "", err
+	}
+	if err := unix.Pipe(from[:]); err != nil {
+		return "", err
+	}
+	b := (*byte)(at(addr))
+	var c byte
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return "", errno
+	}
+	if pid == 0 { // system calls only: the child has one thread of the Go runtime
+		unix.RawSyscall(unix.SYS_CLOSE, uintptr(to[1]), 0, 0)
+		unix.RawSyscall(unix.SYS_READ, uintptr(to[0]), uintptr(unsafe.Pointer(&c)), 1)
+		unix.RawSyscall(unix.SYS_WRITE, uintptr(from[1]), uintptr(unsafe.Pointer(b)), 1)
+		*b = 'c'
+		unix.RawSyscall(unix.SYS_WRITE, uintptr(from[1]), uintptr(unsafe.Pointer(b)), 1)
+		for { // input and output of the test's program end with it, not with its child
+			n, _, _ := unix.RawSyscall(unix.SYS_READ, uintptr(to[0]), uintptr(unsafe.Pointer(&c)), 1)
+			if n != 1 {
+				unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		}
+	}
+	unix.Close(to[0])
+	unix.Close(from[1])
+	child = os.NewFile(uintptr(from[0]), "child")
+	childIn = os.NewFile(uintptr(to[1]), "child")
+	return strconv.Itoa(int(pid)), nil
+}
+
+var child, childIn *os.File
+
+// askChild lets the child go on and returns the bytes it found before and after its store.
+func askChild() (string, error) {
+	if _, err := childIn.Write([]byte{1}); err != nil {
+		return "", err
+	}
+	b := make([]byte, 2)
+	_, err := io.ReadFull(child, b)
+	return string(b), err
+}
+
+// serve is a process without rights over the program: it has descriptors 3 and 4 of a region whose
+// PID, address and size are in its arguments, adds 1 to the word at its start and stores a text.
+func serve() error {
+	var n [3]uint64
+	for i, w := range strings.Fields(os.Getenv("PROCMEM_TEST_REGION")) {
+		n[i], _ = strconv.ParseUint(w, 10, 64)
+	}
+	if _, err := OpenFiles(int(n[0])); err == nil {
+		return fmt.Errorf("the server has the right to open the memory itself: it has user ID %d", os.Geteuid())
+	}
+	s, err := New(int(n[0]), &Files{Mem: os.NewFile(3, "mem"), Maps: os.NewFile(4, "maps")})
+	if err != nil {
+		return err
+	}
+	r, err := s.Region(n[1], n[2], mr.LocalWrite)
+	if err != nil {
+		return err
+	}
+	if _, err := r.FetchAddAt(0, 1); err != nil {
+		return err
+	}
+	return r.WriteFinalAt([]byte("served"), 8)
+}

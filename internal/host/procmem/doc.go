@@ -1,0 +1,49 @@
+// Package procmem is memory of other processes for regions: [Region] implements [mr.Memory],
+// [mr.Vectored] and [mr.Atomic] on a range of an [AddressSpace], which is reached through the
+// process's /proc/PID/mem. Linux only; elsewhere every call returns errors.ErrUnsupported.
+//
+// # Identity
+//
+// An open /proc/PID/mem refers to the address space that the process had when the file was
+// opened, not to the PID. After execve, or after the process has ended, reads and writes transfer
+// 0 bytes ([Gone]), whatever the PID names by then. An open /proc/PID/maps refers to its address
+// space in the same way. After [New] nothing is opened or addressed by PID, so neither execve nor
+// a reused PID can redirect an access. Rights are checked when the two files are opened; a process
+// that received the descriptors needs none.
+//
+// process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy) but
+// take a PID. Any check that the PID still names the address space can be followed by execve
+// before the copy starts, and no later check tells which address space was read: the old one
+// may live on in a process that shares it. That window cannot be closed, so this package uses
+// pread and pwrite on /proc/PID/mem only.
+//
+// # Permissions
+//
+// The kernel accesses /proc/PID/mem with FOLL_FORCE: a write to a private read-only page succeeds
+// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region] therefore
+// checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As with pinned
+// pages, a later mprotect has no effect on the region, except where the kernel restricts FOLL_FORCE
+// (proc_mem.force_override, Linux 6.12): there such accesses fail. A later munmap makes accesses
+// fail ([Inaccessible]); a later mmap at the same addresses brings other pages of the same program
+// into the region, where an RNIC keeps the old pages. After fork the region stays with the parent's
+// pages.
+//
+// # Order and atomicity
+//
+// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest. The kernel
+// drops its reference to a page after each copy with a fully ordered atomic operation, so the calls
+// become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural
+// alignment is one copy of the kernel. On amd64 no value was seen half stored, but the kernel does
+// not guarantee one store.
+//
+// Atomics are a read and a write under one lock for each address space, so they are atomic towards
+// each other through all regions of that address space (IBV_ATOMIC_HCA), and neither towards the
+// program's own atomic instructions nor towards another program that maps the same shared memory.
+//
+// # Faults
+//
+// An access completes or returns an [*Error]; it is never silently short. Pages are not pinned:
+// each access faults them in. A page of a file system in user space, or of userfaultfd where the
+// program may use that for kernel faults, lets the program delay an access without limit; the
+// caller's goroutine waits as long.
+package procmem

@@ -1,0 +1,109 @@
+package procmem
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// A mapping is one line of /proc/PID/maps as far as the package reads it.
+type mapping struct {
+	start, end  uint64 // end is the first address behind it
+	read, write bool
+}
+
+// mapsReader reads /proc/PID/maps line by line (proc_pid_maps(5)). Only the addresses and the
+// permissions are parsed: the path at the end of a line is chosen by the program.
+type mapsReader struct {
+	r    *bufio.Reader
+	last uint64 // end of the mapping before
+}
+
+// mapsBuffer is larger than any prefix of a line that is parsed: two addresses of 16 digits.
+const mapsBuffer = 4096
+
+func newMapsReader(r io.Reader) *mapsReader {
+	return &mapsReader{r: bufio.NewReaderSize(r, mapsBuffer)}
+}
+
+// next returns the next mapping, or io.EOF behind the last one. A line that does not have the
+// format of the kernel, or that is not above the line before it, is an error.
+func (m *mapsReader) next() (mapping, error) {
+	line, err := m.r.ReadSlice('\n')
+	if err == io.EOF && len(line) == 0 {
+		return mapping{}, io.EOF
+	}
+	v, ok := parseMapping(line)
+	for err == bufio.ErrBufferFull { // a long path
+		_, err = m.r.ReadSlice('\n')
+	}
+	switch {
+	case err != nil && err != io.EOF:
+		return mapping{}, err
+	case !ok:
+		return mapping{}, fmt.Errorf("procmem: maps: a line that is not ADDRESS-ADDRESS PERMISSIONS: %.80q", line)
+	case v.start < m.last:
+		return mapping{}, fmt.Errorf("procmem: maps: mapping at %#x behind one that ends at %#x", v.start, m.last)
+	}
+	m.last = v.end
+	return v, nil
+}
+
+// parseMapping parses the start of a line, as in "7f0000000000-7f0000001000 rw-p ".
+func parseMapping(line []byte) (v mapping, ok bool) {
+	addrs, rest, ok := bytes.Cut(line, []byte{' '})
+	if !ok {
+		return v, false
+	}
+	first, second, ok := bytes.Cut(addrs, []byte{'-'})
+	if !ok || len(rest) < 5 || rest[4] != ' ' {
+		return v, false
+	}
+	start, err1 := strconv.ParseUint(string(first), 16, 64)
+	end, err2 := strconv.ParseUint(string(second), 16, 64)
+	if err1 != nil || err2 != nil || start >= end {
+		return v, false
+	}
+	for i, set := range []byte("rwx") {
+		if rest[i] != set && rest[i] != '-' {
+			return v, false
+		}
+	}
+	return mapping{start: start, end: end, read: rest[0] == 'r', write: rest[1] == 'w'}, true
+}
+
+// above returns the first mapping that ends above addr, or io.EOF if there is none. Calls go on
+// from one another, with rising addresses.
+func (m *mapsReader) above(addr uint64) (mapping, error) {
+	for {
+		if v, err := m.next(); err != nil || v.end > addr {
+			return v, err
+		}
+	}
+}
+
+// checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable. It
+// returns end, or the first address where that does not hold and the Kind of the fault; with
+// [System] err is that of above, which returns the first mapping that ends above an address or
+// io.EOF.
+func checkMaps(above func(addr uint64) (mapping, error), addr, end uint64, write bool) (at uint64, k Kind, err error) {
+	for at = addr; at < end; {
+		v, err := above(at)
+		switch {
+		case err == io.EOF:
+			return at, Unmapped, nil
+		case err != nil:
+			return at, System, err
+		case v.start > at:
+			return at, Unmapped, nil
+		case !v.read:
+			return at, NotReadable, nil
+		case write && !v.write:
+			return at, NotWritable, nil
+		}
+		at = v.end
+	}
+	return end, 0, nil
+}

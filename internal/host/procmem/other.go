@@ -1,0 +1,24 @@
+//go:build !linux
+
+package procmem
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+var errUnsupported = fmt.Errorf("procmem: memory of other processes: %w on %s; it requires Linux",
+	errors.ErrUnsupported, runtime.GOOS)
+
+// OpenFiles is for Linux only.
+func OpenFiles(int) (*Files, error) { return nil, errUnsupported }
+
+func (f *Files) validate() error { return errUnsupported }
+
+func openMemory(*os.File) memory { return nil }
+
+func ended(*os.File) bool { return false }
+
+func queryMaps(*os.File, uint64) (mapping, error) { return mapping{}, errUnsupported }

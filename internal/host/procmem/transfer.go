@@ -1,0 +1,81 @@
+package procmem
+
+import "syscall"
+
+// memory is what an address space is read and written through. Each method transfers a part of
+// what it is given, from the start; 0 bytes without an error mean that the address space is gone.
+// Addresses are below maxAddress.
+type memory interface {
+	read(p []byte, addr uint64) (int, error)
+	write(p []byte, addr uint64) (int, error)
+}
+
+// maxAddress is the first address that is not an offset of a file (loff_t). User space ends
+// below it on every architecture.
+const maxAddress = 1 << 63
+
+// An op is what an access does, as [Error] names it.
+type op string
+
+const (
+	opRegister op = "register"
+	opRead     op = "read"
+	opWrite    op = "write"
+	opAtomic   op = "atomic"
+)
+
+// move reads or writes all of p at addr for an access o.
+func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
+	size, done := uint64(len(p)), uint64(0)
+	for done < size {
+		part := p[done : done+firstPart(addr+done, size-done)]
+		var n int
+		var err error
+		if write {
+			n, err = s.mem.write(part, addr+done)
+		} else {
+			n, err = s.mem.read(part, addr+done)
+		}
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return s.failed(o, addr, size, addr+done, err)
+		}
+		done += uint64(n)
+	}
+	return nil
+}
+
+const (
+	pageSize = 4096
+	// alignedFrom is the length from which a separate call up to the page border pays off.
+	alignedFrom = 8 * pageSize
+)
+
+// firstPart is how many of the n bytes at addr the next system call transfers: all, or those up
+// to the page border. The kernel copies 4 KiB at a time, counted from addr, and looks up two pages
+// for each 4 KiB that crosses a border: 64 KiB at an unaligned address take 16 µs in one call and
+// 11 µs in two (Linux 6.18). Where pages are larger the split does no harm.
+func firstPart(addr, n uint64) uint64 {
+	if head := -addr % pageSize; head > 0 && n >= alignedFrom {
+		return head
+	}
+	return n
+}
+
+// failed makes the error of an access whose system call at the address at failed with err, or
+// transferred no byte if err is nil.
+func (s *AddressSpace) failed(o op, addr, length, at uint64, err error) error {
+	switch err {
+	case nil:
+		return s.error(o, Gone, addr, length, at, nil)
+	case syscall.EIO:
+		return s.error(o, Inaccessible, addr, length, at, err)
+	}
+	return s.error(o, System, addr, length, at, err)
+}
+
+func (s *AddressSpace) error(o op, k Kind, addr, length, at uint64, err error) error {
+	return &Error{Op: string(o), PID: s.pid, Addr: addr, Length: length, At: at, Kind: k, Err: err}
+}
