@@ -29,8 +29,6 @@ func (s *sends) Fetch(wr *verbs.SendWR) qp.FetchStatus {
 
 func (s *sends) Reset() {}
 
-func (s *sends) Reset() {}
-
 func (s *sends) Retire(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,6 +56,7 @@ var floors = []place{
 	{dir: "tools/bench", floor: 6},
 	{dir: "tools/bench/cmd", floor: 7},
 	{dir: "internal/serve/region", floor: 7},
+	{dir: "internal/serve/uverbs", floor: 7},
 	{dir: "internal/record", floor: 7},
 	{dir: "internal/serve/daemon", floor: 8},
 	{dir: "conformance", floor: 7},

@@ -1,0 +1,85 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+)
+
+// A command is a legacy command while it is answered: the request of the program, and where the driver's data are.
+type command struct {
+	*request
+	in []byte // CORE_IN
+}
+
+// driverOut stores the answer of the driver.
+func (c *command) driverOut(v any) error { return c.output(uapi.MethodInvokeWrite.UHWOut(), v) }
+
+// commandHandlers are the legacy commands that are served. A response is stored in CORE_OUT; nil is none.
+var commandHandlers map[uapi.Command]func(*command) (response any, err error)
+
+func init() {
+	commandHandlers = map[uapi.Command]func(*command) (any, error){
+		uapi.CmdQueryDevice:       (*command).queryDevice,
+		uapi.CmdExQueryDevice:     (*command).queryDeviceEx,
+		uapi.CmdAllocPD:           (*command).allocPD,
+		uapi.CmdDeallocPD:         destroys(func(q uapi.DeallocPD) uint32 { return q.PDHandle }, (*Context).deallocPD),
+		uapi.CmdRegMR:             (*command).regMR,
+		uapi.CmdDeregMR:           destroys(func(q uapi.DeregMR) uint32 { return q.MRHandle }, (*Context).deregMR),
+		uapi.CmdAllocMW:           (*command).allocMW,
+		uapi.CmdDeallocMW:         destroys(func(q uapi.DeallocMW) uint32 { return q.MWHandle }, (*Context).deallocMW),
+		uapi.CmdCreateAH:          (*command).createAH,
+		uapi.CmdDestroyAH:         destroys(func(q uapi.DestroyAH) uint32 { return q.AHHandle }, func(c *Context, h uint32) error { return c.ahs.destroy(h) }),
+		uapi.CmdCreateCompChannel: (*command).createCompChannel,
+		uapi.CmdReqNotifyCQ:       (*command).reqNotifyCQ,
+		uapi.CmdResizeCQ:          (*command).resizeCQ,
+		uapi.CmdQueryQP:           (*command).queryQP,
+		uapi.CmdModifyQP:          (*command).modifyQP,
+		uapi.CmdExModifyQP:        (*command).modifyQPEx,
+		uapi.CmdAttachMcast:       (*command).attachMcast,
+		uapi.CmdDetachMcast:       (*command).detachMcast,
+		uapi.CmdModifySRQ:         (*command).modifySRQ,
+		uapi.CmdQuerySRQ:          (*command).querySRQ,
+	}
+}
+
+func invokeWrite(r *request) error {
+	spec, err := r.Command()
+	if err != nil {
+		return err
+	}
+	h := commandHandlers[spec.Command]
+	if h == nil {
+		return fmt.Errorf("%v is not served: %w", spec.Command, uapi.EOPNOTSUPP)
+	}
+	in, err := r.bytes(uapi.AttrCoreIn)
+	if err != nil {
+		return err
+	}
+	resp, err := h(&command{r, in})
+	if err != nil || resp == nil {
+		return err
+	}
+	return r.outputFit(uapi.AttrCoreOut, uapi.Encode(resp))
+}
+
+// destroys is a command that destroys the object whose handle is in its request.
+func destroys[Q any](handle func(Q) uint32, destroy func(*Context, uint32) error) func(*command) (any, error) {
+	return func(c *command) (any, error) {
+		q, err := uapi.DecodeAs[Q](c.in)
+		if err != nil {
+			return nil, err
+		}
+		return nil, destroy(c.ctx, handle(q))
+	}
+}
+
+// errnoFor gives an error of package verbs the number that the kernel has for what is most often its cause.
+func errnoFor(err error, e uapi.Errno) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", e, err)
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/host/ringfile"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Limits of the objects of one context. They are far above what programs use, and far below the device's.
+var limits = verbs.ContextLimits{MaxPD: 1 << 10, MaxCQ: 1 << 14, MaxSRQ: 1 << 10, MaxQP: 1 << 14, MaxMR: 1 << 16, MaxMW: 1 << 14}
+
+// maxAH is the largest number of address handles of one context.
+const maxAH = 1 << 16
+
+// A Context is an open device file of a program (struct ib_ucontext). Its methods are safe for concurrent use; calls of
+// the program are executed one at a time.
+type Context struct {
+	server *Server
+	space  Space
+	file   *ringfile.File
+	verbs  *verbs.Context
+	bell   chan struct{} // has room for one; closed never
+	done   chan struct{} // closed by Close
+	rang   sync.WaitGroup
+
+	closing  sync.Once
+	closeErr error // of Close
+
+	// ahs is read while a queue pair fetches requests, under the lock of its shard.
+	ahs ahTable
+
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	pds      table[*pd]
+	mrs      table[*region]
+	mws      table[*verbs.MW]
+	cqs      table[*cq]
+	qps      table[*queuePair]
+	srqs     table[*srq]
+	channels map[*eventFile]struct{} // completion channels
+
+	// async is nil until the program asks for it. It is set under mu, and used under locks of the device too.
+	async atomic.Pointer[eventFile]
+	ports source // of events of the port
+}
+
+func newContext(s *Server, space Space, f *ringfile.File) *Context {
+	c := &Context{
+		server: s, space: space, file: f, verbs: s.dev.OpenContext(limits),
+		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
+	}
+	c.rang.Go(c.answerDoorbells)
+	return c
+}
+
+// File is what the program gets a duplicate of; see [ringfile.File.Program].
+func (c *Context) File() *ringfile.File { return c.file }
+
+// Doorbell implements [ringfile.Events].
+func (c *Context) Doorbell() {
+	select {
+	case c.bell <- struct{}{}:
+	default: // one that was not answered yet stands for this one
+	}
+}
+
+// Released implements [ringfile.Events]: the program has closed the device file, or has ended.
+func (c *Context) Released() { go c.Close() } // the watcher's goroutine must not wait
+
+// answerDoorbells lets the queue pairs fetch what the program has posted. It has a goroutine of its own, so that no program
+// waits for another one.
+func (c *Context) answerDoorbells() {
+	var qps []*verbs.QP
+	for {
+		select {
+		case <-c.bell:
+		case <-c.done:
+			return
+		}
+		c.mu.Lock()
+		qps = qps[:0]
+		for _, q := range c.qps.all {
+			qps = append(qps, q.qp)
+		}
+		c.mu.Unlock()
+		for _, q := range qps {
+			// The error is of a queue pair that was destroyed meanwhile.
+			_ = q.Doorbell()
+		}
+	}
+}
+
+// Close ends all objects of the program. When it returns, nothing uses the program's memory any more. Closing again waits
+// for the first call and returns its error.
+func (c *Context) Close() error {
+	c.closing.Do(func() { c.closeErr = c.close() })
+	return c.closeErr
+}
+
+func (c *Context) close() error {
+	defer c.server.forget(c)
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.server.watcher.Remove(c.file)
+	close(c.done)
+	c.rang.Wait()
+	errs := []error{c.verbs.Close()} // flushes queues, so before their rings go
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.qps.all {
+		errs = append(errs, q.closeRings())
+	}
+	for _, s := range c.srqs.all {
+		errs = append(errs, s.close())
+	}
+	for _, q := range c.cqs.all {
+		errs = append(errs, q.closeRing())
+	}
+	for _, r := range c.mrs.all {
+		errs = append(errs, r.closeMemory())
+	}
+	for ch := range c.channels {
+		errs = append(errs, ch.close())
+	}
+	if e := c.async.Load(); e != nil {
+		errs = append(errs, e.close())
+	}
+	return errors.Join(append(errs, c.file.Close())...)
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/host/ringfile"
+	"github.com/gorxe/gorxe/internal/rings"
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// cq is a completion queue of a program.
+type cq struct {
+	cq      *verbs.CQ
+	store   *rings.CompletionRing
+	ring    *ringfile.Ring
+	next    *ringfile.Ring // for Resize
+	channel *eventFile     // nil for none
+	comp    source         // of completion events
+	async   source
+	users   int // queue pairs
+}
+
+func (q *cq) closeRing() error { return q.ring.Close() }
+
+// notify tells the program of a completion. It is called under locks of the device.
+func (q *cq) notify() {
+	if q.channel != nil {
+		q.channel.push(record{from: &q.comp})
+	}
+}
+
+// newRing maps a ring of a shape and returns what the program needs to map it too.
+func (c *Context) newRing(depth, elem int) (rings.Geometry, *ringfile.Ring, error) {
+	g, err := rings.NewGeometry(depth, elem, c.server.page)
+	if err != nil {
+		return g, nil, errnoFor(err, uapi.EINVAL)
+	}
+	r, err := c.file.Map(g.Size())
+	return g, r, errnoFor(err, uapi.ENOMEM)
+}
+
+func mapInfo(r *ringfile.Ring) uapi.MMInfo {
+	return uapi.MMInfo{Offset: r.Offset, Size: uint32(len(r.Bytes))}
+}
+
+func createCQ(r *request) error {
+	cqe, err := r.Uint(uapi.AttrCreateCQCQE)
+	if err != nil {
+		return err
+	}
+	user, err := r.Uint(uapi.AttrCreateCQUserHandle)
+	if err != nil {
+		return err
+	}
+	vector, err := r.Uint(uapi.AttrCreateCQCompVector)
+	if err != nil {
+		return err
+	}
+	flags, err := r.Flags(uapi.AttrCreateCQFlags, uint64(uapi.CQTimestampCompletion|uapi.CQIgnoreOverrun))
+	switch most := uint64(r.ctx.server.dev.Attr().MaxCQE); {
+	case err != nil:
+		return err
+	case vector != 0:
+		return fmt.Errorf("completion vector %d: there is only vector 0: %w", vector, uapi.EINVAL)
+	case flags != 0:
+		return fmt.Errorf("completion queue flags %#x: %w", flags, uapi.EOPNOTSUPP)
+	case cqe == 0 || cqe > most:
+		return fmt.Errorf("a completion queue for %d entries: it must be 1 to %d: %w", cqe, most, uapi.EINVAL)
+	}
+	q := &cq{comp: source{handle: user}, async: source{handle: user}}
+	if r.Has(uapi.AttrCreateCQCompChannel) {
+		if q.channel, err = r.channel(uapi.AttrCreateCQCompChannel); err != nil {
+			return err
+		}
+	}
+	if err := r.ctx.makeCQ(q, int(cqe)); err != nil {
+		return err
+	}
+	h := r.ctx.cqs.add(q)
+	err = errors.Join(r.output(r.Spec.ID.UHWOut(), uapi.RXECreateCQResp{MI: mapInfo(q.ring)}),
+		r.output(uapi.AttrCreateCQRespCQE, uint32(cqe)), r.handle(uapi.AttrCreateCQHandle, h))
+	if err != nil {
+		_, e := r.ctx.dropCQ(h)
+		return errors.Join(err, e)
+	}
+	return nil
+}
+
+// channel returns the completion channel of which the program has passed a descriptor.
+func (r *request) channel(id uapi.AttrID) (*eventFile, error) {
+	fd, err := r.FD(id)
+	if err != nil {
+		return nil, err
+	}
+	e, _ := r.caller.Object(fd).(*eventFile)
+	if _, mine := r.ctx.channels[e]; !mine {
+		return nil, fmt.Errorf("descriptor %d is no completion channel of the context: %w", fd, uapi.EBADF)
+	}
+	return e, nil
+}
+
+// makeCQ gives q its ring and its queue.
+func (c *Context) makeCQ(q *cq, depth int) error {
+	g, ring, err := c.newRing(depth, rings.CompletionElemSize)
+	if err != nil {
+		return err
+	}
+	q.ring = ring
+	q.store, err = rings.NewCompletionRing(g, ring.Bytes, func(rings.Geometry) ([]byte, error) { return q.next.Bytes, nil })
+	if err == nil {
+		q.cq, err = c.verbs.CreateCQOver(q.store, q.notify)
+	}
+	if err != nil {
+		return errnoFor(errors.Join(err, ring.Close()), uapi.ENOMEM)
+	}
+	return nil
+}
+
+func destroyCQ(r *request) error {
+	h, err := r.Handle(uapi.AttrDestroyCQHandle)
+	if err != nil {
+		return err
+	}
+	resp, err := r.ctx.dropCQ(h)
+	if err != nil {
+		return err
+	}
+	return r.output(uapi.AttrDestroyCQResp, resp)
+}
+
+// dropCQ destroys a queue and tells how many of its events the program has read.
+func (c *Context) dropCQ(handle uint32) (resp uapi.DestroyCQResp, err error) {
+	q, err := c.cqs.get(uapi.ObjectCQ, handle)
+	if err != nil {
+		return resp, err
+	}
+	if q.users > 0 {
+		return resp, fmt.Errorf("completion queue %d is that of %d queue pairs: %w", handle, q.users, uapi.EBUSY)
+	}
+	if err := q.cq.Close(); err != nil {
+		return resp, errnoFor(err, uapi.EBUSY)
+	}
+	c.cqs.remove(handle)
+	if q.channel != nil {
+		resp.CompEventsReported = q.channel.withdraw(&q.comp)
+	}
+	resp.AsyncEventsReported = c.withdraw(&q.async)
+	return resp, q.closeRing()
+}
+
+func (c *command) reqNotifyCQ() (any, error) {
+	n, err := uapi.DecodeAs[uapi.ReqNotifyCQ](c.in)
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.ctx.cqs.get(uapi.ObjectCQ, n.CQHandle)
+	if err != nil {
+		return nil, err
+	}
+	q.store.Arm(n.SolicitedOnly != 0)
+	return nil, nil
+}
+
+func (c *command) resizeCQ() (any, error) {
+	n, err := uapi.DecodeAs[uapi.ResizeCQ](c.in)
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.ctx.cqs.get(uapi.ObjectCQ, n.CQHandle)
+	if err != nil {
+		return nil, err
+	}
+	if most := c.ctx.server.dev.Attr().MaxCQE; n.CQE == 0 || int64(n.CQE) > int64(most) {
+		return nil, fmt.Errorf("a completion queue for %d entries: it must be 1 to %d: %w", n.CQE, most, uapi.EINVAL)
+	}
+	_, next, err := c.ctx.newRing(int(n.CQE), rings.CompletionElemSize)
+	if err != nil {
+		return nil, err
+	}
+	q.next = next
+	if err := q.cq.Resize(int(n.CQE)); err != nil {
+		return nil, errnoFor(errors.Join(err, next.Close()), uapi.EINVAL)
+	}
+	before := q.ring
+	q.ring, q.next = next, nil
+	if err := errors.Join(before.Close(), c.driverOut(uapi.RXEResizeCQResp{MI: mapInfo(next)})); err != nil {
+		return nil, err
+	}
+	return uapi.ResizeCQResp{CQE: n.CQE}, nil
+}

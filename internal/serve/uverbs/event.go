@@ -1,0 +1,111 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Sizes of the records that programs read.
+var (
+	compRecord  = uapi.SizeOf(uapi.CompEventDesc{})
+	asyncRecord = uapi.SizeOf(uapi.AsyncEventDesc{})
+)
+
+func (c *command) createCompChannel() (any, error) {
+	e, theirs, err := newEventFile(compRecord)
+	if err != nil {
+		return nil, errnoFor(err, uapi.EMFILE)
+	}
+	fd, err := c.install(e, theirs)
+	if err != nil {
+		return nil, err
+	}
+	c.ctx.channels[e] = struct{}{}
+	// The channel ends with its last descriptor; completion queues may outlive it.
+	ctx := c.ctx
+	if err := e.onHangup(ctx.server.hangups, func() { ctx.dropChannel(e) }); err != nil {
+		return nil, errnoFor(err, uapi.EMFILE)
+	}
+	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
+}
+
+// install gives the program its end of an event file.
+func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
+	fd, err := r.caller.Install(theirs, e)
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return 0, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+	}
+	return fd, nil
+}
+
+func (c *Context) dropChannel(e *eventFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.channels, e)
+	_ = e.close() // it was open
+}
+
+func allocAsyncEvents(r *request) error {
+	if r.ctx.async.Load() != nil {
+		return fmt.Errorf("the context has its asynchronous events: %w", uapi.EINVAL)
+	}
+	e, theirs, err := newEventFile(asyncRecord)
+	if err != nil {
+		return errnoFor(err, uapi.EMFILE)
+	}
+	fd, err := r.install(e, theirs)
+	if err != nil {
+		return err
+	}
+	r.ctx.async.Store(e)
+	// A program that has closed this file closes the device, or has ended.
+	file := r.ctx.file
+	if err := e.onHangup(r.ctx.server.hangups, func() { _ = file.Drop() }); err != nil {
+		return errnoFor(err, uapi.EMFILE)
+	}
+	return r.handle(uapi.AttrAsyncEventAllocFDHandle, uint32(fd))
+}
+
+// push hands an event of an object to the program. It does not block.
+func (c *Context) push(from *source, e qp.EventType) {
+	if f := c.async.Load(); f != nil {
+		f.push(record{from, uint32(e)})
+	}
+}
+
+// withdraw removes the events of an object that ends, and returns how many of them the program has read.
+func (c *Context) withdraw(s *source) uint32 {
+	if f := c.async.Load(); f != nil {
+		return f.withdraw(s)
+	}
+	return 0
+}
+
+// dispatch hands an event of the device to the program if it concerns it.
+func (c *Context) dispatch(e verbs.AsyncEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case e.QP != nil:
+		for _, q := range c.qps.all {
+			if q.qp == e.QP {
+				c.push(&q.async, e.Type)
+			}
+		}
+	case e.CQ != nil:
+		for _, q := range c.cqs.all {
+			if q.cq == e.CQ {
+				c.push(&q.async, e.Type)
+			}
+		}
+	case e.Port != 0:
+		c.push(&c.ports, e.Type)
+	}
+}

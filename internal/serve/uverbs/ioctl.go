@@ -1,0 +1,168 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+)
+
+// A request is a call of the program while it is answered.
+type request struct {
+	*uapi.Request
+	ctx    *Context
+	caller Caller
+	addr   uint64 // of the argument
+}
+
+// handlers are the methods that are served; each needs the lock of the context.
+var handlers map[uapi.Method]func(*request) error
+
+func init() {
+	handlers = map[uapi.Method]func(*request) error{
+		uapi.MethodInvokeWrite:     invokeWrite,
+		uapi.MethodQueryPort:       queryPort,
+		uapi.MethodGetContext:      getContext,
+		uapi.MethodQueryContext:    queryContext,
+		uapi.MethodQueryGIDTable:   queryGIDTable,
+		uapi.MethodQueryGIDEntry:   queryGIDEntry,
+		uapi.MethodPDDestroy:       destroyer(uapi.AttrDestroyPDHandle, (*Context).deallocPD),
+		uapi.MethodAHDestroy:       destroyer(uapi.AttrDestroyAHHandle, func(c *Context, h uint32) error { return c.ahs.destroy(h) }),
+		uapi.MethodMRDestroy:       destroyer(uapi.AttrDestroyMRHandle, (*Context).deregMR),
+		uapi.MethodMWDestroy:       destroyer(uapi.AttrDestroyMWHandle, (*Context).deallocMW),
+		uapi.MethodAdviseMR:        adviseMR,
+		uapi.MethodQueryMR:         queryMR,
+		uapi.MethodCQCreate:        createCQ,
+		uapi.MethodCQDestroy:       destroyCQ,
+		uapi.MethodQPCreate:        createQP,
+		uapi.MethodQPDestroy:       destroyQP,
+		uapi.MethodSRQCreate:       createSRQ,
+		uapi.MethodSRQDestroy:      destroySRQ,
+		uapi.MethodAsyncEventAlloc: allocAsyncEvents,
+	}
+}
+
+// Ioctl answers ioctl(2) with the request [uapi.VerbsIoctl] and the argument at addr. The error wraps a [uapi.Errno].
+func (c *Context) Ioctl(caller Caller, addr uint64) error {
+	call, err := c.readCall(addr)
+	if err != nil {
+		return err
+	}
+	checked, err := uapi.Check(call, uapi.DriverRXE)
+	if err != nil {
+		return err
+	}
+	h := handlers[call.Method]
+	if h == nil {
+		return fmt.Errorf("%v is not served: %w", call.Method, uapi.EOPNOTSUPP)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("%v: the context is closed: %w", call.Method, uapi.EIO)
+	}
+	return h(&request{checked, c, caller, addr})
+}
+
+// readCall reads the argument once: the program may change it meanwhile.
+func (c *Context) readCall(addr uint64) (*uapi.Call, error) {
+	var head [uapi.IoctlHdrSize]byte
+	if err := c.read(head[:], addr); err != nil {
+		return nil, err
+	}
+	h, err := uapi.ParseHeader(head[:])
+	if err != nil {
+		return nil, err
+	}
+	whole := append(head[:], make([]byte, int(h.Length)-len(head))...)
+	if err := c.read(whole[len(head):], addr+uint64(len(head))); err != nil {
+		return nil, err
+	}
+	return uapi.ParseCall(whole)
+}
+
+// read fills p from the program's memory.
+func (c *Context) read(p []byte, addr uint64) error {
+	if err := c.space.Read(p, addr); err != nil {
+		return fmt.Errorf("reading %d bytes at %#x of the program: %w: %w", len(p), addr, uapi.EFAULT, err)
+	}
+	return nil
+}
+
+func (c *Context) write(p []byte, addr uint64) error {
+	if err := c.space.Write(p, addr); err != nil {
+		return fmt.Errorf("writing %d bytes at %#x of the program: %w: %w", len(p), addr, uapi.EFAULT, err)
+	}
+	return nil
+}
+
+// bytes returns an input of the program, nil if it is absent.
+func (r *request) bytes(id uapi.AttrID) ([]byte, error) {
+	a := r.Attr(id)
+	if a == nil {
+		return nil, nil
+	}
+	if b, ok := a.Bytes(); ok {
+		return b, nil
+	}
+	b := make([]byte, a.Len)
+	return b, r.ctx.read(b, a.Data)
+}
+
+// input returns a structure that the program has passed.
+func input[T any](r *request, id uapi.AttrID) (v T, err error) {
+	b, err := r.bytes(id)
+	if err != nil {
+		return v, err
+	}
+	return uapi.DecodeAs[T](b)
+}
+
+// output stores a structure for the program, as much of it as it has room for. An absent attribute is no error: the
+// table of methods says which ones must be there.
+func (r *request) output(id uapi.AttrID, v any) error {
+	i := r.Index(id)
+	if i < 0 {
+		return nil
+	}
+	a := &r.Call.Attrs[i]
+	if err := r.ctx.write(uapi.Truncate(uapi.Encode(v), int(a.Len)), a.Data); err != nil {
+		return err
+	}
+	return r.store(r.Call.MarkOutput(i))
+}
+
+// outputFit is output of a structure whose rest is stored as zeros where the program has more room.
+func (r *request) outputFit(id uapi.AttrID, b []byte) error {
+	i := r.Index(id)
+	if i < 0 {
+		return nil
+	}
+	a := &r.Call.Attrs[i]
+	if err := r.ctx.write(uapi.Fit(b, int(a.Len)), a.Data); err != nil {
+		return err
+	}
+	return r.store(r.Call.MarkOutput(i))
+}
+
+// handle stores the handle of a new object.
+func (r *request) handle(id uapi.AttrID, h uint32) error {
+	return r.store(r.Call.StoreHandle(r.Index(id), h))
+}
+
+// store writes a change of the argument.
+func (r *request) store(p uapi.Patch) error {
+	return r.ctx.write(p.Bytes, r.addr+uint64(p.Offset))
+}
+
+// destroyer is a method that destroys the object with the handle in an attribute, and answers nothing.
+func destroyer(id uapi.AttrID, destroy func(*Context, uint32) error) func(*request) error {
+	return func(r *request) error {
+		h, err := r.Handle(id)
+		if err != nil {
+			return err
+		}
+		return destroy(r.ctx, h)
+	}
+}

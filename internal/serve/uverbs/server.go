@@ -1,0 +1,117 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/gorxe/gorxe/internal/host/ringfile"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// A Space is the memory of a program. Its methods are safe for concurrent use.
+type Space interface {
+	// Read fills p with the bytes at addr, or fails.
+	Read(p []byte, addr uint64) error
+	// Write stores p at addr, or fails.
+	Write(p []byte, addr uint64) error
+	// Register returns length bytes at addr as memory that regions with the given rights may use. It fails if a page is
+	// not mapped, or lacks a permission that the rights need. The memory may implement io.Closer, which is called when the
+	// region has ended.
+	Register(addr, length uint64, access mr.Access) (mr.Memory, error)
+}
+
+// A Caller is the thread of a program whose call is answered.
+type Caller interface {
+	// Install gives the program a duplicate of f and returns its number there. Later calls find o by any duplicate of it.
+	Install(f *os.File, o any) (fd int, err error)
+	// Object returns what was installed with the descriptor fd of the program, nil for any other descriptor.
+	Object(fd int32) any
+}
+
+// A Server answers the verbs calls of any number of programs for one device.
+type Server struct {
+	dev     *verbs.Device
+	watcher *ringfile.Watcher
+	hangups *hangups
+	page    int // bytes
+
+	mu       sync.Mutex
+	contexts map[*Context]struct{} // nil once closed
+}
+
+// New returns a server for dev. Close ends it before the device.
+func New(dev *verbs.Device) (*Server, error) {
+	w, err := ringfile.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHangups()
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return &Server{dev: dev, watcher: w, hangups: h, page: os.Getpagesize(), contexts: map[*Context]struct{}{}}, nil
+}
+
+// Close ends all contexts. Closing again does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.contexts))
+	closed := s.contexts == nil
+	s.contexts = nil
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(append(errs, s.watcher.Close(), s.hangups.close())...)
+}
+
+// Open answers an open of the device's file: it makes a context, whose file the program gets.
+func (s *Server) Open(space Space) (*Context, error) {
+	f, err := ringfile.New("")
+	if err != nil {
+		return nil, err
+	}
+	c := newContext(s, space, f)
+	s.mu.Lock()
+	if s.contexts == nil {
+		err = fmt.Errorf("uverbs: %w", verbs.ErrClosed)
+	} else {
+		s.contexts[c] = struct{}{}
+	}
+	s.mu.Unlock()
+	if err == nil {
+		if err = s.watcher.Add(f, c); err == nil {
+			return c, nil
+		}
+	}
+	return nil, errors.Join(err, c.Close())
+}
+
+// forget drops a context that was closed.
+func (s *Server) forget(c *Context) {
+	s.mu.Lock()
+	delete(s.contexts, c)
+	s.mu.Unlock()
+}
+
+// Dispatch hands an asynchronous event of the device to the programs that it concerns. Events of objects of this process
+// are ignored.
+func (s *Server) Dispatch(e verbs.AsyncEvent) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.contexts))
+	s.mu.Unlock()
+	for _, c := range all {
+		c.dispatch(e)
+	}
+}

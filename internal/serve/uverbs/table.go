@@ -1,0 +1,72 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// A table has the objects of one kind by their handles. A handle comes again only after all others.
+type table[T any] struct {
+	all  map[uint32]T
+	last uint32
+}
+
+// add enters an object and returns its handle, which is never 0.
+func (t *table[T]) add(o T) uint32 {
+	if t.all == nil {
+		t.all = map[uint32]T{}
+	}
+	for {
+		t.last = max(1, t.last+1)
+		if _, used := t.all[t.last]; !used {
+			t.all[t.last] = o
+			return t.last
+		}
+	}
+}
+
+// get returns the object with a handle.
+func (t *table[T]) get(kind uapi.Object, handle uint32) (T, error) {
+	o, ok := t.all[handle]
+	if !ok {
+		return o, fmt.Errorf("%v %d does not exist: %w", kind, handle, uapi.EINVAL)
+	}
+	return o, nil
+}
+
+func (t *table[T]) remove(handle uint32) { delete(t.all, handle) }
+
+// ahTable has the address handles of a context by their numbers, which are their handles too.
+type ahTable struct {
+	mu sync.RWMutex
+	table[*verbs.AH]
+}
+
+func (t *ahTable) enter(ah *verbs.AH) (uint32, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.all) == maxAH {
+		return 0, fmt.Errorf("all %d address handles are in use: %w", maxAH, uapi.ENOMEM)
+	}
+	return t.add(ah), nil
+}
+
+func (t *ahTable) find(number uint32) (*verbs.AH, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	ah, ok := t.all[number]
+	return ah, ok
+}
+
+func (t *ahTable) destroy(number uint32) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err := t.get(uapi.ObjectAH, number)
+	t.remove(number)
+	return err
+}
