@@ -1,0 +1,3 @@
+package softlimit
+
+const prlimit64 = 261
