@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -83,6 +85,13 @@ type testHandler struct {
 	mu     sync.Mutex
 	writes []string
 	files  []*os.File
+	memory []memory // of each open
+}
+
+// A memory is the address space of a program and the address of a path in it.
+type memory struct {
+	*os.File
+	path int64
 }
 
 func newHandler() *testHandler {
@@ -97,6 +106,11 @@ func (h *testHandler) Open(c *Call, d *Device, flags int) {
 	if err != nil {
 		c.fail(err)
 		return
+	}
+	if mem, err := c.OpenMemory(); err == nil {
+		h.mu.Lock()
+		h.memory = append(h.memory, memory{mem, int64(c.Arg(1))})
+		h.mu.Unlock()
 	}
 	h.opened <- c.Proc()
 	_ = c.ReplyFD(FD{File: fd, Object: &testObject{path: d.Path}})
@@ -223,15 +237,25 @@ func start(t testing.TB, c Command) *run {
 		for _, f := range r.h.files {
 			_ = f.Close()
 		}
+		for _, m := range r.h.memory {
+			_ = m.Close()
+		}
 	})
 	return r
+}
+
+// programEnv is the environment of a program of programs. The race detector sleeps for a second
+// at the end of a process otherwise.
+func programEnv(name string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, programVariable+"=") })
+	return append(env, programVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }
 
 // startProgram starts a program of programs.
 func startProgram(t testing.TB, name string, args ...string) *run {
 	t.Helper()
 	return start(t, Command{Path: "/proc/self/exe", Args: append([]string{name}, args...),
-		Env: append(os.Environ(), programVariable+"="+name)})
+		Env: programEnv(name)})
 }
 
 // wait waits for the end of the program and the server, and returns the program's output.

@@ -73,11 +73,13 @@ func (s *Server) Forget(obj Object) {
 // find returns the object of a descriptor of the caller, and what its file is. It is false for
 // descriptors that are not ours.
 func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
-	if err := s.procs.stat(c, fd, 0, st); err != nil {
+	id, err := s.procs.stat(c, fd, 0, st)
+	if err != nil {
 		return owned{}, false
 	}
 	o, ok := s.objects.get(inodeOf(st))
 	if ok {
+		c.proc = id
 		s.procs.watch(c, s.exit)
 	}
 	return o, ok
@@ -92,7 +94,7 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot) (int, error) {
 	lo, hi := s.cfg.Descriptors.slot(slot)
 	for n := lo; n <= hi; n++ {
 		var st unix.Stat_t
-		switch err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
+		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
 		case err == nil:
 			continue
 		case !errors.Is(err, unix.ENOENT):

@@ -145,10 +145,12 @@ func (s *Server) open(c *Call, n *node, how uint64) {
 	case !n.dir && flags&unix.O_DIRECTORY != 0:
 		_ = c.ReplyErrno(unix.ENOTDIR)
 	case n.device != nil && flags&unix.O_PATH == 0:
-		if err := s.procs.identify(c); err != nil {
+		id, err := s.procs.identify(c)
+		if err != nil {
 			c.fail(err)
 			return
 		}
+		c.proc = id
 		s.procs.watch(c, s.exit)
 		c.open = n.device
 		s.cfg.Handler.Open(c, n.device, flags)

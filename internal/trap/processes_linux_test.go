@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,7 @@ func inheritProgram([]string) error {
 		return err
 	}
 	child := exec.Command("/proc/self/exe")
-	child.Env = append(os.Environ(), programVariable+"=inherited")
+	child.Env = programEnv("inherited")
 	child.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "device")}
 	child.Stderr = os.Stderr
 	return child.Run()
@@ -43,6 +44,40 @@ func inheritedProgram([]string) error {
 		return err
 	}
 	return first(mustAdd(3), mustAdd(fd))
+}
+
+// execProgram executes another program that uses the device.
+func execProgram([]string) error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Dup3(fd, 3, 0); err != nil {
+		return fmt.Errorf("dup3: %w", err)
+	}
+	return unix.Exec("/proc/self/exe", []string{"inherited"}, programEnv("inherited"))
+}
+
+// limitProgram prints the reserved numbers and the soft limit of a program that it starts.
+func limitProgram([]string) error {
+	tree, err := makeTree()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	p, l, err := Start(Command{Path: "/bin/sh", Args: []string{"sh", "-c", "ulimit -Sn"}})
+	if err != nil {
+		return err
+	}
+	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
+	if err != nil {
+		return err
+	}
+	_ = l.Close()
+	p.Wait()
+	<-s.Done()
+	fmt.Println(p.Descriptors.Lo, p.Descriptors.Hi)
+	return nil
 }
 
 // threadsProgram looks at paths and uses one device from 8 threads.
@@ -147,7 +182,7 @@ func parkProgram(args []string) error {
 	return nil
 }
 
-// measureProgram makes a kind of call n times and prints the nanoseconds of all together.
+// measureProgram makes a kind of call n times and prints minimum and median in nanoseconds.
 func measureProgram(args []string) error {
 	n, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -172,13 +207,16 @@ func measureProgram(args []string) error {
 		"stat absent": func() error { _ = unix.Stat(abiPath+"x", &st); return nil },
 		"getppid":     func() error { unix.Getppid(); return nil },
 	}[args[0]]
-	start := time.Now()
-	for range n {
+	times := make([]time.Duration, n)
+	for i := range times {
+		start := time.Now()
 		if err := call(); err != nil {
 			return err
 		}
+		times[i] = time.Since(start)
 	}
-	fmt.Println(time.Since(start).Nanoseconds())
+	slices.Sort(times)
+	fmt.Println(times[0].Nanoseconds(), times[n/2].Nanoseconds())
 	return nil
 }
 

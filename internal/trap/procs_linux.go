@@ -33,11 +33,15 @@ type procs struct {
 	ends    sync.WaitGroup
 }
 
-// stat reads the attributes of descriptor fd of a caller, flags as for fstatat, and identifies
-// its process. ENOENT: the descriptor is not open.
-func (ps *procs) stat(c *Call, fd, flags int, st *unix.Stat_t) error {
+// stat reads the attributes of descriptor fd of a caller, flags as for fstatat, and returns its
+// process. ENOENT: the descriptor is not open.
+func (ps *procs) stat(c *Call, fd, flags int, st *unix.Stat_t) (id ProcID, err error) {
 	name := "fd/" + strconv.Itoa(fd)
-	return ps.with(c, func(t *thread) error { return unix.Fstatat(t.dir, name, st, flags) })
+	err = ps.with(c, func(t *thread) error {
+		id = t.proc
+		return unix.Fstatat(t.dir, name, st, flags)
+	})
+	return id, err
 }
 
 // link returns the path of descriptor fd of a caller, as seen by this process.
@@ -52,8 +56,8 @@ func (ps *procs) link(c *Call, fd int) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// with calls f with the thread of c and sets c.proc. If the thread was seen before and f fails,
-// which it does if that one has ended, it tries again with a new look.
+// with calls f with the thread of c. If a thread with its number was seen before and f fails
+// because that one has ended, it tries again with a new look.
 func (ps *procs) with(c *Call, f func(*thread) error) error {
 	tid := c.TID()
 	ps.mu.Lock()
@@ -64,13 +68,14 @@ func (ps *procs) with(c *Call, f func(*thread) error) error {
 	ps.mu.Unlock()
 	if known {
 		err := f(t)
-		c.proc = t.proc
-		if err == nil {
-			ps.release(t)
-			return nil
+		same := err == nil || t.alive()
+		if !same {
+			ps.forget(tid, t)
 		}
-		ps.forget(tid, t)
 		ps.release(t)
+		if same {
+			return err
+		}
 	}
 	t, err := openThread(tid)
 	if err != nil {
@@ -80,7 +85,6 @@ func (ps *procs) with(c *Call, f func(*thread) error) error {
 		_ = unix.Close(t.dir)
 		return ErrGone
 	}
-	c.proc = t.proc
 	t.refs = 2
 	ps.mu.Lock()
 	if len(ps.threads) >= maxThreads {
@@ -97,12 +101,22 @@ func (ps *procs) with(c *Call, f func(*thread) error) error {
 	return err
 }
 
-// identify sets c.proc.
-func (ps *procs) identify(c *Call) error {
-	return ps.with(c, func(t *thread) error {
-		var st unix.Stat_t
-		return unix.Fstatat(t.dir, "fd", &st, unix.AT_SYMLINK_NOFOLLOW)
+// identify returns the process of a caller.
+func (ps *procs) identify(c *Call) (id ProcID, err error) {
+	err = ps.with(c, func(t *thread) error {
+		id = t.proc
+		if !t.alive() {
+			return unix.ESRCH
+		}
+		return nil
 	})
+	return id, err
+}
+
+// alive reports whether the thread has not ended.
+func (t *thread) alive() bool {
+	var st unix.Stat_t
+	return unix.Fstatat(t.dir, "fd", &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
 func (ps *procs) forget(tid int, t *thread) {

@@ -34,6 +34,8 @@ func init() {
 		"measure":     measureProgram,
 		"supervise":   superviseProgram,
 		"abandon":     abandonProgram,
+		"exec":        execProgram,
+		"limit":       limitProgram,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -46,7 +47,7 @@ func TestReservedDescriptorsFollowTheSoftLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, Command{Path: "/proc/self/exe", Descriptors: d, Args: []string{"exhaust", strconv.Itoa(d.Channel - d.Lo)},
-		Env: append(os.Environ(), programVariable+"=exhaust")})
+		Env: programEnv("exhaust")})
 	r.mustSucceed()
 }
 
@@ -60,6 +61,64 @@ func TestChildrenInheritDevices(t *testing.T) {
 	ends := []ProcID{<-r.h.exited, <-r.h.exited}
 	if !slices.Contains(ends, parent) || !slices.Contains(ends, child) || len(r.h.exited) != 0 {
 		t.Errorf("ends of %+v and %d more, want one of %+v and one of %+v", ends, len(r.h.exited), parent, child)
+	}
+}
+
+func TestDevicesSurviveExecAndTheAddressSpaceDoesNot(t *testing.T) {
+	r := startProgram(t, "exec")
+	r.mustSucceed()
+	before, after := <-r.h.opened, <-r.h.opened
+	if before != after {
+		t.Errorf("the process was %+v and is %+v after exec", before, after)
+	}
+	if len(r.h.memory) != 2 {
+		t.Fatalf("%d address spaces were opened", len(r.h.memory))
+	}
+	for i, m := range r.h.memory {
+		n, err := m.ReadAt(make([]byte, 1), m.path)
+		if n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("address space %d after its end: %d bytes, %v", i, n, err)
+		}
+	}
+}
+
+func TestAddressSpacesCanBeReadWhileTheProgramLives(t *testing.T) {
+	r := startProgram(t, "park", "leader", "restart")
+	<-r.h.parked
+	m := r.h.memory[0]
+	got := make([]byte, len(devicePath))
+	if _, err := m.ReadAt(got, m.path); err != nil || string(got) != devicePath {
+		t.Errorf("%q, %v, want %q", got, err, devicePath)
+	}
+	close(r.h.released)
+	r.mustSucceed()
+}
+
+func TestCloseEndsTheCallsThatWait(t *testing.T) {
+	r := startProgram(t, "park", "leader", "restart")
+	call := <-r.h.parked
+	r.s.Close()
+	if cause := <-r.h.ended; !errors.Is(cause, ErrGone) {
+		t.Errorf("OnInterrupt with %v", cause)
+	}
+	if err := call.Reply(0); !errors.Is(err, ErrGone) {
+		t.Errorf("Reply after Close: %v", err)
+	}
+	call.OnInterrupt(func(cause error) { r.h.ended <- cause })
+	r.Wait()
+	if got := r.text(r.out); got != "function not implemented" {
+		t.Errorf("the call returned %s", got)
+	}
+}
+
+func TestReservedDescriptorsFitTheLimitThatGoHidesFromUs(t *testing.T) {
+	needShell(t)
+	needTrap(t)
+	c := exec.Command("/bin/sh", "-c", "ulimit -Sn 200; exec "+os.Args[0])
+	c.Env = programEnv("limit")
+	out, err := c.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || got != "200\n136 199" {
+		t.Errorf("%v, output %q", err, got)
 	}
 }
 
@@ -218,7 +277,7 @@ func TestTheServerServesUntilTheLastDescendantEnds(t *testing.T) {
 	needShell(t)
 	needTrap(t)
 	c := exec.Command("/proc/self/exe")
-	c.Env = append(os.Environ(), programVariable+"=supervise")
+	c.Env = programEnv("supervise")
 	out, err := c.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); err != nil || got != "6\nstatus 7" {
 		t.Errorf("%v, output %q", err, got)
@@ -233,7 +292,7 @@ func TestProgramsEndWithTheirSupervisor(t *testing.T) {
 			needShell(t)
 			needTrap(t)
 			c := exec.Command("/proc/self/exe")
-			c.Env = append(os.Environ(), programVariable+"=abandon")
+			c.Env = append(programEnv("abandon"), "XDG_RUNTIME_DIR="+t.TempDir())
 			in, err := c.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
