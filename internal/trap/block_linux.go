@@ -89,10 +89,12 @@ func (w *waiting) list(end bool) []*parked {
 
 // look notifies p if its caller has a signal or is gone.
 func (w *waiting) look(p *parked) {
-	switch {
-	case !p.call.Valid():
+	if !p.call.Valid() {
 		w.notify(p, ErrGone)
-	case interruption(p.call.TID()) != mayWait:
+		return
+	}
+	if v := interruption("/proc", p.call.TID()); v != mayWait {
+		p.call.verdict.Store(v)
 		w.notify(p, ErrInterrupted)
 	}
 }
@@ -109,7 +111,7 @@ func (w *waiting) notify(p *parked, cause error) {
 }
 
 // A verdict is how a call may be interrupted.
-type verdict uint8
+type verdict = uint32
 
 const (
 	mayWait    verdict = iota // no signal
@@ -117,15 +119,15 @@ const (
 	mayFail                   // EINTR: a signal is pending, but perhaps for another thread
 )
 
-// interruption returns how a blocked call of a thread may be interrupted.
+// interruption returns how a blocked call of a thread may be interrupted. proc is /proc.
 //
 // ERESTARTSYS is only correct if the kernel marked this very thread (TIF_SIGPENDING); otherwise
 // it leaks to the program. It did so for a signal to the thread; for a signal to the process if
 // the thread is the leader or the only one that does not block the signal (complete_signal in
 // kernel/signal.c prefers the leader); and for a stop of the process, which the state T of the
-// leader shows.
-func interruption(tid int) verdict {
-	st, ok := signalState(fmt.Sprintf("/proc/%d/status", tid))
+// leader shows. The mark stays until the thread returns from its call, so a verdict stays true.
+func interruption(proc string, tid int) verdict {
+	st, ok := signalState(fmt.Sprintf("%s/%d/status", proc, tid))
 	switch {
 	case !ok:
 		return mayWait
@@ -137,7 +139,7 @@ func interruption(tid int) verdict {
 		}
 		return mayWait
 	}
-	leader, ok := signalState(fmt.Sprintf("/proc/%d/status", st.tgid))
+	leader, ok := signalState(fmt.Sprintf("%s/%d/status", proc, st.tgid))
 	if ok && leader.state == 'T' {
 		return mayRestart
 	}
@@ -145,12 +147,11 @@ func interruption(tid int) verdict {
 	if !ok || mine&leader.blocked == 0 {
 		return mayWait // the leader takes it, or there is none
 	}
-	return othersBlock(st.tgid, tid, mine)
+	return othersBlock(fmt.Sprintf("%s/%d/task", proc, st.tgid), tid, mine)
 }
 
-// othersBlock returns mayRestart if the other threads of a process block the signals.
-func othersBlock(tgid, tid int, signals uint64) verdict {
-	dir := fmt.Sprintf("/proc/%d/task", tgid)
+// othersBlock returns mayRestart if the threads in dir other than tid block the signals.
+func othersBlock(dir string, tid int, signals uint64) verdict {
 	threads, err := os.ReadDir(dir)
 	if err != nil {
 		return mayWait

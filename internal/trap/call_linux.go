@@ -25,6 +25,7 @@ type Call struct {
 
 	answered atomic.Bool
 	parked   atomic.Pointer[parked] // of OnInterrupt
+	verdict  atomic.Uint32          // verdict of the last look at the caller
 }
 
 // TID returns the thread id of the caller, in the PID namespace of this process.
@@ -130,10 +131,11 @@ func (c *Call) install(f FD, flags uint32) (int, error) {
 }
 
 // OnInterrupt asks for a call of f, on a goroutine of the server, when the caller has a signal
-// to handle ([ErrInterrupted]) or was killed ([ErrGone]). f is called at most once, never after
-// the answer began, and at latest Config.SignalPoll after the signal. After ErrInterrupted the
-// handler gives up what the caller waits for and answers with ReplyInterrupted; the kernel keeps
-// the caller from its signal handlers until there is an answer. A call takes one OnInterrupt.
+// to handle ([ErrInterrupted]) or was killed, or the server is closed ([ErrGone]). f must not
+// block. It is called at most once, about Config.SignalPoll after the signal, and not after an
+// answer; an answer that is given meanwhile by another goroutine wins. After ErrInterrupted the
+// handler gives up what the caller waits for and answers with ReplyInterrupted: the caller
+// cannot run its signal handlers before. A call takes one OnInterrupt.
 func (c *Call) OnInterrupt(f func(error)) {
 	p := &parked{call: c, interrupted: f}
 	c.parked.Store(p)
@@ -147,7 +149,11 @@ func (c *Call) OnInterrupt(f func(error)) {
 // is made again, as SA_RESTART of the signal's handler says. Without such a signal it returns
 // [ErrNotInterrupted], and the call still waits for its answer.
 func (c *Call) ReplyInterrupted() error {
-	switch interruption(c.TID()) {
+	v := c.verdict.Load()
+	if v == mayWait {
+		v = interruption("/proc", c.TID())
+	}
+	switch v {
 	case mayRestart:
 		return c.respond(&response{err: -erestartsys})
 	case mayFail:

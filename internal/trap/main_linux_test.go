@@ -70,6 +70,7 @@ const (
 	opAdd     = iota + 1 // adds 1 to the second 8 bytes
 	opCount              // only counts
 	opPark               // waits for testHandler.released or a signal
+	opForget             // ends the connection of the object with its file
 	opInstall            // installs the read end of a pipe that has "x" in it and writes its number
 )
 
@@ -147,6 +148,9 @@ func (h *testHandler) Ioctl(c *Call, o Object, _ uint32, arg uint64) {
 			<-h.released
 			_ = c.Reply(0)
 		}()
+	case opForget:
+		c.s.Forget(o)
+		_ = c.Reply(0)
 	case opInstall:
 		h.install(c, arg)
 	default:
@@ -206,6 +210,12 @@ type run struct {
 // start starts a command with a handler of its own.
 func start(t testing.TB, c Command) *run {
 	t.Helper()
+	return startWith(t, c, Config{})
+}
+
+// startWith starts a command with a handler of its own and the other fields of cfg.
+func startWith(t testing.TB, c Command, cfg Config) *run {
+	t.Helper()
 	needTrap(t)
 	r := &run{t: t, h: newHandler(), tree: testTree(t)}
 	for _, f := range []**os.File{&r.out, &r.errors} {
@@ -224,7 +234,8 @@ func start(t testing.TB, c Command) *run {
 		t.Fatal(err)
 	}
 	r.Process = p
-	r.s, err = Serve(l, Config{Handler: r.h, Tree: r.tree, Descriptors: p.Descriptors})
+	cfg.Handler, cfg.Tree, cfg.Descriptors = r.h, r.tree, p.Descriptors
+	r.s, err = Serve(l, cfg)
 	_ = l.Close()
 	if err != nil {
 		p.kill()

@@ -327,7 +327,11 @@ func descriptorsProgram(args []string) error {
 	if n, err := unix.Read(int(pipe), b[:]); n != 1 || b[0] != 'x' {
 		return fmt.Errorf("reading the installed descriptor: %d, %v", n, err)
 	}
-	return nil
+	if _, err := verb(low, opForget, 0); err != nil {
+		return err
+	}
+	_, err = verb(low, opAdd, 1)
+	return first(want("the ioctl on a forgotten object", err, unix.ENOTTY), mustAdd(again))
 }
 
 func exhaustProgram(args []string) error {

@@ -208,8 +208,8 @@ func (s *Server) finish() {
 	}
 	s.procs.close()
 	s.close.Do(func() {}) // no wake from here on
-	close(s.done)
 	s.closeDescriptors()
+	close(s.done)
 }
 
 // Done is closed when no process has the filter any more and Exit was called for each process,

@@ -123,7 +123,10 @@ func TestReservedDescriptorsFitTheLimitThatGoHidesFromUs(t *testing.T) {
 }
 
 func TestThreadsOfAProgramAreServedAtOnce(t *testing.T) {
-	startProgram(t, "threads").mustSucceed()
+	for _, cfg := range []Config{{}, {Workers: 1}, {Workers: 5, SyncWakeUp: true}} {
+		c := Command{Path: "/proc/self/exe", Args: []string{"threads"}, Env: programEnv("threads")}
+		startWith(t, c, cfg).mustSucceed()
+	}
 }
 
 func TestAProgramMayCloseAllDescriptorsBeforeItOpensADevice(t *testing.T) {
@@ -229,11 +232,41 @@ func TestTheHandlerLearnsThatABlockedCallerWasKilled(t *testing.T) {
 	if err := call.Read(0x1000, make([]byte, 8)); !errors.Is(err, ErrGone) {
 		t.Errorf("Read: %v", err)
 	}
+	known := len(call.s.objects.m)
+	for _, slot := range []Slot{SlotLowest, SlotControl} {
+		if _, err := call.InstallFD(FD{File: int(r.out.Fd()), Object: r, Slot: slot}); !errors.Is(err, ErrGone) {
+			t.Errorf("InstallFD: %v", err)
+		}
+	}
+	if got := len(call.s.objects.m); got != known {
+		t.Errorf("%d objects after an installation that failed, want %d", got, known)
+	}
+	if _, err := call.OpenMemory(); err == nil {
+		t.Error("OpenMemory of a process that was killed")
+	}
 	if err := call.Reply(0); !errors.Is(err, ErrGone) {
 		t.Errorf("Reply: %v", err)
 	}
 	if _, ws := r.wait(); ws.Signal() != unix.SIGKILL {
 		t.Errorf("status %v", ws)
+	}
+}
+
+func TestAServerThatEndedLeavesNoDescriptors(t *testing.T) {
+	needTrap(t)
+	count := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	before := count()
+	for _, name := range []string{"threads", "inherit", "paths"} {
+		t.Run(name, func(t *testing.T) { startProgram(t, name).mustSucceed() })
+	}
+	if after := count(); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }
 
@@ -245,6 +278,9 @@ func TestAProgramThatCannotBeExecutedIsAnError(t *testing.T) {
 	needTrap(t)
 	_, _, err := Start(Command{Path: "/no/such/program"})
 	var e *ExecError
+	if err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("Start: %v", err)
+	}
 	if !errors.As(err, &e) || e.Path != "/no/such/program" || !errors.Is(err, unix.ENOENT) {
 		t.Errorf("Start: %v", err)
 	}

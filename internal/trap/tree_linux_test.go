@@ -110,3 +110,27 @@ func TestTreeIsRenderedToRealFiles(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+func TestTreesOfKilledProcessesAreRemoved(t *testing.T) {
+	place := t.TempDir()
+	stale := filepath.Join(place, treePrefix+"1")
+	if err := os.MkdirAll(filepath.Join(stale, "dev"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	used, err := NewTree(place, "/dev/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = used.Close() }()
+	if _, err := os.Stat(stale); !os.IsNotExist(err) {
+		t.Errorf("a directory without a lock: %v", err)
+	}
+	other, err := NewTree(place, "/dev/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	if _, err := os.Stat(used.dir); err != nil {
+		t.Errorf("a directory in use: %v", err)
+	}
+}
