@@ -149,6 +149,9 @@ func (c *Call) OnInterrupt(f func(error)) {
 // is made again, as SA_RESTART of the signal's handler says. Without such a signal it returns
 // [ErrNotInterrupted], and the call still waits for its answer.
 func (c *Call) ReplyInterrupted() error {
+	if c.answered.Load() {
+		return ErrAnswered
+	}
 	v := c.verdict.Load()
 	if v == mayWait {
 		v = interruption("/proc", c.TID())

@@ -42,9 +42,11 @@ type rule struct {
 // rules is the trap set. Flags of newfstatat and statx with AT_EMPTY_PATH make them an fstat,
 // which only matters for reserved descriptors; with AT_FDCWD the path is probably not empty.
 func rules(d Descriptors) []rule {
-	reserved := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.Lo)}, {0, bpf.JumpLessOrEqual, uint32(d.Hi)}}
-	written := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.WriteLo)}, {0, bpf.JumpLessOrEqual, uint32(d.Hi)}}
+	upTo := test{0, bpf.JumpLessOrEqual, uint32(d.Hi)}
+	reserved := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.Lo)}, upTo}
+	written := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.WriteLo)}, upTo}
 	cwd := []test{{0, bpf.JumpEqual, fdcwd}}
+	rdmaSocket := []test{{0, bpf.JumpEqual, unix.AF_NETLINK}, {2, bpf.JumpEqual, netlinkRDMA}}
 	return []rule{
 		{callWrite, written, notify},
 		{callIoctl, []test{{1, bpf.JumpEqual, verbsIoctl}}, notify},
@@ -69,7 +71,7 @@ func rules(d Descriptors) []rule {
 		{callLgetxattr, nil, notify},
 		{callListxattr, nil, notify},
 		{callLlistxattr, nil, notify},
-		{callSocket, []test{{0, bpf.JumpEqual, unix.AF_NETLINK}, {2, bpf.JumpEqual, netlinkRDMA}}, refuse},
+		{callSocket, rdmaSocket, refuse},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -16,6 +15,9 @@ import (
 
 // helperName is argv[0] of the helper, the process that [Start] makes of this program.
 const helperName = "gorxe-trap-helper"
+
+// helperArgs is the format of argv[1]: socket, and reserved descriptors.
+const helperArgs = "%d,%d,%d,%d,%d"
 
 // Messages of the helper: one byte, then an errno in 4 bytes, little-endian. The listener comes
 // as SCM_RIGHTS with msgListener. No message after that one means that execve succeeded.
@@ -41,7 +43,8 @@ func HelperMain() {
 	if len(os.Args) < 4 {
 		os.Exit(126)
 	}
-	if _, err := fmt.Sscanf(os.Args[1], "%d,%d,%d,%d,%d", &fd, &d.Lo, &d.Hi, &d.Channel, &d.WriteLo); err != nil {
+	_, err := fmt.Sscanf(os.Args[1], helperArgs, &fd, &d.Lo, &d.Hi, &d.Channel, &d.WriteLo)
+	if err != nil {
 		os.Exit(126)
 	}
 	unix.CloseOnExec(fd)
@@ -56,7 +59,7 @@ func HelperMain() {
 		os.Exit(126)
 	}
 	_ = unix.Close(l)
-	err := syscall.Exec(os.Args[2], os.Args[3:], os.Environ())
+	err = syscall.Exec(os.Args[2], os.Args[3:], os.Environ())
 	errno, _ = err.(syscall.Errno)
 	helperFails(fd, msgExec, errno)
 }
@@ -116,8 +119,8 @@ func filterError(errno syscall.Errno) error {
 // parseMessage returns the listener in a message of the helper, or the error that it tells.
 func parseMessage(c *Command, p, oob []byte) (listener int, err error) {
 	if len(p) != 5 {
-		return -1, fmt.Errorf("trap: the helper ended before it started %s; does main call trap.HelperMain first?",
-			strings.Join(c.Args, " "))
+		return -1, fmt.Errorf("trap: the helper ended before it started %s; "+
+			"does main call trap.HelperMain first?", c.Path)
 	}
 	errno := syscall.Errno(binary.LittleEndian.Uint32(p[1:]))
 	switch p[0] {

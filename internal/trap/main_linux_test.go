@@ -255,11 +255,11 @@ func startWith(t testing.TB, c Command, cfg Config) *run {
 	return r
 }
 
-// programEnv is the environment of a program of programs. The race detector sleeps for a second
-// at the end of a process otherwise.
+// programEnv is the environment of a program of programs, in which the race detector does not
+// sleep at the end and Go's scheduler sends no signals.
 func programEnv(name string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, programVariable+"=") })
-	return append(env, programVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+	return append(env, programVariable+"="+name, "GORACE=atexit_sleep_ms=0", "GODEBUG=asyncpreemptoff=1")
 }
 
 // startProgram starts a program of programs.

@@ -105,7 +105,8 @@ func (l *listener) addFD(a *addFD) (int, error) {
 
 // setSyncWakeUp asks for wake-ups on the same processor, Linux 6.6 or newer.
 func (l *listener) setSyncWakeUp() {
-	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l.fd), ioctlSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	const flags = unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP // passed by value
+	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l.fd), ioctlSetFlags, flags)
 }
 
 // goneError translates the errors that say that nobody waits for an answer.

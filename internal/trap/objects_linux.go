@@ -97,10 +97,10 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot) (int, error) {
 		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
 		case err == nil:
 			continue
-		case !errors.Is(err, unix.ENOENT):
-			return 0, err
 		case !c.Valid():
 			return 0, ErrGone
+		case !errors.Is(err, unix.ENOENT):
+			return 0, err
 		}
 		a.flags |= unix.SECCOMP_ADDFD_FLAG_SETFD
 		a.newFD = uint32(n)

@@ -11,7 +11,8 @@ type resolver struct {
 // owned reports whether the clean path p is a root or below one.
 func (r *resolver) owned(p []byte) bool {
 	for _, root := range r.roots {
-		if len(p) >= len(root) && string(p[:len(root)]) == root && (len(p) == len(root) || p[len(root)] == '/') {
+		n := len(root)
+		if len(p) >= n && string(p[:n]) == root && (len(p) == n || p[n] == '/') {
 			return true
 		}
 	}

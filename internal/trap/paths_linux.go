@@ -59,7 +59,8 @@ func (s *Server) emptyPath(c *Call, k call, readable bool) {
 	}
 	fd := int(int32(c.Arg(0)))
 	null := callTable[k].path != absent && c.Arg(callTable[k].path) == 0
-	if flags < 0 || flags&unix.AT_EMPTY_PATH == 0 || !readable && !null || !s.cfg.Descriptors.Contains(fd) {
+	ofDescriptor := flags >= 0 && flags&unix.AT_EMPTY_PATH != 0 && (readable || null)
+	if !ofDescriptor || !s.cfg.Descriptors.Contains(fd) {
 		_ = c.Continue()
 		return
 	}

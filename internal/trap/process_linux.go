@@ -94,7 +94,8 @@ func killAndWait(pid int) error {
 	if err != nil {
 		return os.NewSyscallError("pidfd_send_signal", err)
 	}
-	_, err = retry(func() (int, error) { return unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) })
+	end := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	_, err = retry(func() (int, error) { return unix.Poll(end, -1) })
 	return err
 }
 

@@ -44,14 +44,15 @@ type Server struct {
 	workers     sync.WaitGroup
 	ended       chan struct{} // closed when no task has the filter any more
 	end         sync.Once
-	done        chan struct{} // closed when all is over
+	done        chan struct{} // closed when everything is released
 	close       sync.Once
 }
 
 // Serve starts to answer the calls that come from a listener, and keeps a duplicate of it.
 func Serve(l *os.File, cfg Config) (*Server, error) {
 	if !cfg.Descriptors.valid() || cfg.Handler == nil || cfg.Tree == nil {
-		return nil, fmt.Errorf("trap: serve: handler, tree and descriptors are required, the latter are %+v", cfg.Descriptors)
+		return nil, fmt.Errorf("trap: serve: a handler, a tree and descriptors are required; "+
+			"the descriptors are %+v", cfg.Descriptors)
 	}
 	if cfg.Workers <= 0 {
 		cfg.Workers = 2
@@ -62,10 +63,12 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	if cfg.MaxWrite <= 0 {
 		cfg.MaxWrite = 64 << 10
 	}
-	s := &Server{cfg: cfg, listener: listener{fd: -1}, epoll: -1, stop: -1, ended: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{cfg: cfg, listener: listener{fd: -1}, epoll: -1, stop: -1}
+	s.ended, s.done = make(chan struct{}), make(chan struct{})
 	s.objects.m = map[Inode]owned{}
 	s.procs.threads, s.procs.watched = map[int]*thread{}, map[ProcID]*os.File{}
-	s.waiting = waiting{every: cfg.SignalPoll, wake: make(chan struct{}, 1), calls: map[*parked]struct{}{}}
+	s.waiting.every, s.waiting.wake = cfg.SignalPoll, make(chan struct{}, 1)
+	s.waiting.calls = map[*parked]struct{}{}
 	if err := s.descriptors(l); err != nil {
 		s.closeDescriptors()
 		return nil, fmt.Errorf("trap: serve: %w", err)
@@ -101,8 +104,8 @@ func (s *Server) descriptors(l *os.File) (err error) {
 	if s.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return err
 	}
-	err = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.stop, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.stop)})
-	if err != nil {
+	stop := &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.stop)}
+	if err = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.stop, stop); err != nil {
 		return err
 	}
 	return s.arm(unix.EPOLL_CTL_ADD)

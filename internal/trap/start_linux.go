@@ -91,7 +91,7 @@ func fork(c *Command, socket int) (*Process, error) {
 	}
 	d := c.Descriptors
 	args := slices.Concat([]string{helperName,
-		fmt.Sprintf("%d,%d,%d,%d,%d", at, d.Lo, d.Hi, d.Channel, d.WriteLo), c.Path}, c.Args)
+		fmt.Sprintf(helperArgs, at, d.Lo, d.Hi, d.Channel, d.WriteLo), c.Path}, c.Args)
 	attr := &syscall.ProcAttr{Dir: c.Dir, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
 	started := make(chan error)
