@@ -49,6 +49,10 @@ func makeTree() (*Tree, error) {
 	return tree, errors.Join(
 		tree.AddFile(abiPath, []byte("6\n")),
 		tree.AddFile(sysPath+"/uverbs0/ibdev", []byte("rxe0\n")),
+		tree.AddFile(sysPath+"/uverbs0/abi_version", []byte("1\n")),
+		tree.AddFile(sysPath+"/uverbs0/dev", []byte("231:192\n")),
+		tree.AddFile("/sys/class/infiniband/rxe0/node_type", []byte("1: CA\n")),
+		tree.AddFile("/sys/class/infiniband/rxe0/node_guid", []byte("5054:00ff:fe12:3456\n")),
 		tree.AddDir("/sys/class/infiniband/rxe0/ports/1"),
 		tree.AddDevice(devicePath, Device{Major: 231, Minor: 192, Slot: SlotControl}),
 		tree.AddDevice(channelPath, Device{Major: 10, Minor: 122, Slot: SlotChannel}),
@@ -113,7 +117,10 @@ func (h *testHandler) Open(c *Call, d *Device, flags int) {
 		h.memory = append(h.memory, memory{mem, int64(c.Arg(1))})
 		h.mu.Unlock()
 	}
-	h.opened <- c.Proc()
+	select {
+	case h.opened <- c.Proc():
+	default:
+	}
 	_ = c.ReplyFD(FD{File: fd, Object: &testObject{path: d.Path}})
 	h.mu.Lock()
 	h.files = append(h.files, os.NewFile(uintptr(fd), d.Path))

@@ -12,6 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func TestAProgramMayBeKilledInTheMiddleOfItsCalls(t *testing.T) {
+	r := startProgram(t, "storm")
+	var id ProcID
+	for range 100 {
+		id = <-r.h.opened
+	}
+	if err := unix.Kill(r.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, ws := r.wait(); ws.Signal() != unix.SIGKILL {
+		t.Errorf("status %v", ws)
+	}
+	if got := <-r.h.exited; got != id || len(r.h.exited) != 0 {
+		t.Errorf("end of %+v and of %d more, want one of %+v", got, len(r.h.exited), id)
+	}
+}
+
 func TestCloseEndsTheCallsThatWait(t *testing.T) {
 	r := startProgram(t, "park", "leader", "restart")
 	call := <-r.h.parked

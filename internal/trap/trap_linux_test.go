@@ -5,8 +5,10 @@ package trap
 import (
 	"errors"
 	"io"
+	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +18,10 @@ func TestProgramsSeeThePathsOfTheTreeAndOfTheHost(t *testing.T) {
 
 func TestBadArgumentsGetTheErrnoOfTheKernel(t *testing.T) {
 	startProgram(t, "hostile").mustSucceed()
+}
+
+func TestArgumentsMayChangeWhileTheyAreRead(t *testing.T) {
+	startProgram(t, "mutate").mustSucceed()
 }
 
 func TestEveryStatCallSeesADevice(t *testing.T) {
@@ -96,6 +102,24 @@ func TestThreadsOfAProgramAreServedAtOnce(t *testing.T) {
 
 func TestAProgramMayCloseAllDescriptorsBeforeItOpensADevice(t *testing.T) {
 	startProgram(t, "closeall").mustSucceed()
+}
+
+// TestAnUntouchedLibibverbsFindsTheDevice: its ioctls are answered with EINVAL here, so it gets
+// no further than to open the device.
+func TestAnUntouchedLibibverbsFindsTheDevice(t *testing.T) {
+	for command, want := range map[string]string{"ibv_devices": "5054", "ibv_devinfo": ""} {
+		path, err := exec.LookPath(command)
+		if err != nil {
+			t.Skip(err)
+		}
+		r := start(t, Command{Path: path})
+		if out, _ := r.wait(); !strings.Contains(out, want) {
+			t.Errorf("%s: %s\n%s", command, out, r.text(r.errors))
+		}
+		if command == "ibv_devinfo" && len(r.h.opened) == 0 {
+			t.Errorf("ibv_devinfo did not open the device: %s", r.text(r.errors))
+		}
+	}
 }
 
 func TestToolsSeeTheTree(t *testing.T) {
