@@ -108,18 +108,3 @@ func nestedProgram([]string) error {
 	}
 	return nil
 }
-
-// stormProgram opens, uses and closes devices on 8 threads until it is killed.
-func stormProgram([]string) error {
-	for range 8 {
-		go func() {
-			for {
-				if fd, err := unix.Open(devicePath, unix.O_RDWR, 0); err == nil {
-					_, _ = verb(fd, opCount, 0)
-					_ = unix.Close(fd)
-				}
-			}
-		}()
-	}
-	select {}
-}

@@ -1,3 +1,0 @@
-package softlimit
-
-const prlimit64 = 261
