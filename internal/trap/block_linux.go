@@ -124,8 +124,9 @@ const (
 // ERESTARTSYS is only correct if the kernel marked this very thread (TIF_SIGPENDING); otherwise
 // it leaks to the program. It did so for a signal to the thread; for a signal to the process if
 // the thread is the leader or the only one that does not block the signal (complete_signal in
-// kernel/signal.c prefers the leader); and for a stop of the process, which the state T of the
-// leader shows. The mark stays until the thread returns from its call, so a verdict stays true.
+// kernel/signal.c prefers the leader); and for a stop of the process, which the state T of
+// other threads shows. The mark stays until the thread returns from its call, so a verdict stays
+// true.
 func interruption(proc string, tid int) verdict {
 	st, ok := signalState(fmt.Sprintf("%s/%d/status", proc, tid))
 	switch {
@@ -137,17 +138,40 @@ func interruption(proc string, tid int) verdict {
 		if st.process&^st.blocked != 0 {
 			return mayRestart
 		}
+	}
+	task := fmt.Sprintf("%s/%d/task", proc, st.tgid)
+	switch {
+	case st.threads == 1:
+		return mayWait
+	case stopped(task, tid):
+		return mayRestart
+	case tid == st.tgid:
 		return mayWait
 	}
 	leader, ok := signalState(fmt.Sprintf("%s/%d/status", proc, st.tgid))
-	if ok && leader.state == 'T' {
-		return mayRestart
-	}
 	mine := st.process &^ st.blocked
 	if !ok || mine&leader.blocked == 0 {
 		return mayWait // the leader takes it, or there is none
 	}
-	return othersBlock(fmt.Sprintf("%s/%d/task", proc, st.tgid), tid, mine)
+	return othersBlock(task, tid, mine)
+}
+
+// stopped reports whether a stop of the process waits for this thread: others are in state T.
+// It looks at 16 of them at most, so it may miss a stop if these wait for an answer too.
+func stopped(dir string, tid int) bool {
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range threads[:min(len(threads), 16)] {
+		if e.Name() == strconv.Itoa(tid) {
+			continue
+		}
+		if st, ok := signalState(dir + "/" + e.Name() + "/status"); ok && st.state == 'T' {
+			return true
+		}
+	}
+	return false
 }
 
 // othersBlock returns mayRestart if the threads in dir other than tid block the signals.

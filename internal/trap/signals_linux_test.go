@@ -188,6 +188,7 @@ func TestCallsRestartOnlyIfTheSignalIsForTheirThread(t *testing.T) {
 		{"to the process, another may take it", 101,
 			threads{100: {process: usr1, blocked: usr1}, 101: {process: usr1}, 102: {process: usr1}}, mayFail},
 		{"a stop of the process", 101, threads{100: {state: 'T'}, 101: {}}, mayRestart},
+		{"a stop of the process, at the leader", 100, threads{100: {}, 101: {state: 'T'}}, mayRestart},
 		{"SIGKILL", 100, threads{100: {thread: 1 << 8, process: 1 << 8}}, mayWait},
 		{"a thread that has ended", 102, threads{100: {}}, mayWait},
 	} {
