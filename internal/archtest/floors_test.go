@@ -25,6 +25,8 @@ var floors = []place{
 	{dir: "internal/histogram", floor: -1},
 	{dir: "internal/host/textfile", floor: -2},
 	{dir: "internal/host/xsk", floor: -1},
+	{dir: "internal/trap/softlimit", floor: -1},
+	{dir: "internal/trap", floor: 0},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},
 	{dir: "mr", floor: 0, pure: true},

@@ -1,0 +1,107 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// A call is a system call that the filter looks at.
+type call uint8
+
+const (
+	callOpen call = iota
+	callOpenat
+	callOpenat2
+	callStat
+	callLstat
+	callFstat
+	callNewfstatat
+	callStatx
+	callAccess
+	callFaccessat
+	callFaccessat2
+	callReadlink
+	callReadlinkat
+	callGetxattr
+	callLgetxattr
+	callListxattr
+	callLlistxattr
+	callIoctl
+	callWrite
+	callSocket
+)
+
+// absent is the number of a call that an architecture does not have.
+const absent = -1
+
+// callTable has the name, the numbers and the arguments of each call.
+// dir and path are the indexes of the arguments that name a file, absent if there is none.
+var callTable = [...]struct {
+	name         string
+	amd64, arm64 int32
+	dir, path    int
+}{
+	callOpen:       {"open", 2, absent, absent, 0},
+	callOpenat:     {"openat", 257, 56, 0, 1},
+	callOpenat2:    {"openat2", 437, 437, 0, 1},
+	callStat:       {"stat", 4, absent, absent, 0},
+	callLstat:      {"lstat", 6, absent, absent, 0},
+	callFstat:      {"fstat", 5, 80, absent, absent},
+	callNewfstatat: {"newfstatat", 262, 79, 0, 1},
+	callStatx:      {"statx", 332, 291, 0, 1},
+	callAccess:     {"access", 21, absent, absent, 0},
+	callFaccessat:  {"faccessat", 269, 48, 0, 1},
+	callFaccessat2: {"faccessat2", 439, 439, 0, 1},
+	callReadlink:   {"readlink", 89, absent, absent, 0},
+	callReadlinkat: {"readlinkat", 267, 78, 0, 1},
+	callGetxattr:   {"getxattr", 191, 8, absent, 0},
+	callLgetxattr:  {"lgetxattr", 192, 9, absent, 0},
+	callListxattr:  {"listxattr", 194, 11, absent, 0},
+	callLlistxattr: {"llistxattr", 195, 12, absent, 0},
+	callIoctl:      {"ioctl", 16, 29, absent, absent},
+	callWrite:      {"write", 1, 64, absent, absent},
+	callSocket:     {"socket", 41, 198, absent, absent},
+}
+
+func (c call) String() string { return callTable[c].name }
+
+// An arch is an architecture: its AUDIT_ARCH value and its system call numbers.
+type arch struct {
+	name  string
+	audit uint32
+}
+
+var (
+	archAMD64 = arch{"amd64", unix.AUDIT_ARCH_X86_64}
+	archARM64 = arch{"arm64", unix.AUDIT_ARCH_AARCH64}
+)
+
+// native returns the architecture of this program.
+func native() arch {
+	if runtime.GOARCH == archARM64.name {
+		return archARM64
+	}
+	return archAMD64
+}
+
+// number returns the number of c, absent if the architecture does not have it.
+func (a arch) number(c call) int32 {
+	if a.name == archARM64.name {
+		return callTable[c].arm64
+	}
+	return callTable[c].amd64
+}
+
+// nativeCalls are the calls of this architecture by number.
+var nativeCalls = func() map[int32]call {
+	m := map[int32]call{}
+	for c := range callTable {
+		if n := native().number(call(c)); n != absent {
+			m[n] = call(c)
+		}
+	}
+	return m
+}()

@@ -1,0 +1,110 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+func descriptorsProgram(args []string) error {
+	var d Descriptors
+	if _, err := fmt.Sscan(args[0], &d.Lo); err != nil {
+		return err
+	}
+	if _, err := fmt.Sscan(args[1], &d.Channel); err != nil {
+		return err
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := first(unix.Dup3(null, d.Lo, 0), unix.Dup3(null, d.Channel, 0)); err != nil {
+		return err
+	}
+	dev, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil || dev != d.Lo+1 {
+		return fmt.Errorf("open with a reserved number in use: %d, %v, want %d", dev, err, d.Lo+1)
+	}
+	channel, err := unix.Open(channelPath, unix.O_RDWR, 0)
+	if err != nil || channel != d.Channel+1 {
+		return fmt.Errorf("open of a channel: %d, %v, want %d", channel, err, d.Channel+1)
+	}
+	if n, err := unix.Write(d.Channel, []byte("innocent")); n != 8 || err != nil {
+		return fmt.Errorf("write to a file of the program on a reserved number: %d, %v", n, err)
+	}
+	if n, err := unix.Write(channel, []byte("command")); n != 7 || err != nil {
+		return fmt.Errorf("write to a channel: %d, %v", n, err)
+	}
+	_, err = verb(null, opAdd, 1)
+	if err := want("the ioctl on a file of the program", err, unix.ENOTTY); err != nil {
+		return err
+	}
+	low, err := unix.Dup(dev)
+	if err != nil || low >= d.Lo {
+		return fmt.Errorf("dup: %d, %v", low, err)
+	}
+	_ = unix.Close(dev)
+	if err := mustAdd(low); err != nil {
+		return fmt.Errorf("after dup and close: %w", err)
+	}
+	again, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil || again != dev {
+		return fmt.Errorf("open after close: %d, %v, want %d", again, err, dev)
+	}
+	pipe, err := verb(low, opInstall, 0)
+	if err != nil || pipe >= uint64(d.Lo) {
+		return fmt.Errorf("descriptor installed by an ioctl: %d, %v", pipe, err)
+	}
+	var b [1]byte
+	if n, err := unix.Read(int(pipe), b[:]); n != 1 || b[0] != 'x' {
+		return fmt.Errorf("reading the installed descriptor: %d, %v", n, err)
+	}
+	if _, err := verb(low, opForget, 0); err != nil {
+		return err
+	}
+	_, err = verb(low, opAdd, 1)
+	return first(want("the ioctl on a forgotten object", err, unix.ENOTTY), mustAdd(again))
+}
+
+func exhaustProgram(args []string) error {
+	var slots int
+	if _, err := fmt.Sscan(args[0], &slots); err != nil {
+		return err
+	}
+	for i := range slots {
+		if _, err := unix.Open(devicePath, unix.O_RDWR, 0); err != nil {
+			return fmt.Errorf("open %d: %w", i, err)
+		}
+	}
+	_, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err := want("one more", err, unix.EMFILE); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 20, Max: 20}); err != nil {
+		return err
+	}
+	_, err = unix.Open(channelPath, unix.O_RDWR, 0)
+	return want("an open after the limit was lowered", err, unix.EMFILE)
+}
+
+func closeAllProgram([]string) error {
+	for fd := 3; fd < 2000; fd++ {
+		_ = unix.Close(fd)
+	}
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return mustAdd(fd)
+}
+
+func nestedProgram([]string) error {
+	_, _, err := Start(Command{Path: "/bin/true"})
+	if probe := Probe(); !errors.Is(err, ErrNested) || !errors.Is(probe, ErrNested) || !Nested() {
+		return fmt.Errorf("Start: %v, Probe: %v, Nested: %v", err, probe, Nested())
+	}
+	return nil
+}

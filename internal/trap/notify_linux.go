@@ -1,0 +1,118 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Commands of a listener (include/uapi/linux/seccomp.h) that x/sys/unix lacks.
+const (
+	ioctlValid    = 0x40082102
+	ioctlAddFD    = 0x40182103
+	ioctlSetFlags = 0x40082104
+)
+
+// A notification is struct seccomp_notif: a system call that waits for an answer.
+type notification struct {
+	id    uint64
+	tid   uint32 // thread id, as seen in the PID namespace of this process
+	flags uint32
+	nr    int32
+	arch  uint32
+	ip    uint64
+	args  [6]uint64
+}
+
+// A response is struct seccomp_notif_resp.
+type response struct {
+	id    uint64
+	val   int64
+	err   int32 // negative errno
+	flags uint32
+}
+
+// An addFD is struct seccomp_notif_addfd.
+type addFD struct {
+	id         uint64
+	flags      uint32
+	srcFD      uint32
+	newFD      uint32
+	newFDFlags uint32
+}
+
+// A listener is the descriptor that a filter's notifications come from. Answers may come after
+// the end of the server, so a closed one returns ErrGone.
+type listener struct {
+	mu sync.RWMutex
+	fd int // -1: closed
+}
+
+func (l *listener) ioctl(cmd uintptr, arg unsafe.Pointer) (int, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.fd < 0 {
+		return 0, ErrGone
+	}
+	r, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), cmd, uintptr(arg))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(r), nil
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fd >= 0 {
+		_ = unix.Close(l.fd)
+		l.fd = -1
+	}
+}
+
+// receive waits for a notification. ENOENT: its caller was killed meanwhile.
+func (l *listener) receive(n *notification) error {
+	*n = notification{} // the kernel refuses a buffer that is not zeroed
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
+	return err
+}
+
+// respond answers a notification.
+func (l *listener) respond(r *response) error {
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+	return goneError(err)
+}
+
+// valid reports whether the caller of a notification still waits for its answer.
+func (l *listener) valid(id uint64) bool {
+	_, err := l.ioctl(ioctlValid, unsafe.Pointer(&id))
+	return err == nil
+}
+
+// addFD installs a descriptor in the caller and returns its number.
+func (l *listener) addFD(a *addFD) (int, error) {
+	for {
+		n, err := l.ioctl(ioctlAddFD, unsafe.Pointer(a))
+		if err != unix.EINTR {
+			return n, goneError(err)
+		}
+	}
+}
+
+// setSyncWakeUp asks for wake-ups on the same processor, Linux 6.6 or newer.
+func (l *listener) setSyncWakeUp() {
+	const flags = unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP // passed by value
+	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l.fd), ioctlSetFlags, flags)
+}
+
+// goneError translates the errors that say that nobody waits for an answer.
+func goneError(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return ErrGone
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// An owned is an object and the device that it was opened as, nil if it was not opened.
+type owned struct {
+	object Object
+	device *Device
+}
+
+// objects finds objects by the inode of their files, so that it does not matter on which number
+// or in which process a call is made.
+type objects struct {
+	mu sync.RWMutex
+	m  map[Inode]owned
+}
+
+// add connects the file fd with an object until undo or forget.
+func (o *objects) add(fd int, obj Object, d *Device) (undo func(), err error) {
+	if obj == nil {
+		return func() {}, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	key := inodeOf(&st)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old, replaced := o.m[key]
+	if replaced && old.object == obj {
+		return func() {}, nil
+	}
+	o.m[key] = owned{object: obj, device: d}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if replaced {
+			o.m[key] = old
+		} else {
+			delete(o.m, key)
+		}
+	}, nil
+}
+
+func (o *objects) get(key Inode) (owned, bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	v, ok := o.m[key]
+	return v, ok
+}
+
+// Forget ends the connection between the object and its files; calls on them continue in the
+// kernel. A handler calls it when it releases an object, before it closes its own descriptor of
+// the file: the number of the inode may be used again after that.
+func (s *Server) Forget(obj Object) {
+	s.objects.mu.Lock()
+	defer s.objects.mu.Unlock()
+	for k, v := range s.objects.m {
+		if v.object == obj {
+			delete(s.objects.m, k)
+		}
+	}
+}
+
+// find returns the object of a descriptor of the caller, and what its file is. It is false for
+// descriptors that are not ours.
+func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
+	id, err := s.procs.stat(c, fd, 0, st)
+	if err != nil {
+		return owned{}, false
+	}
+	o, ok := s.objects.get(inodeOf(st))
+	if ok {
+		c.proc = id
+		s.procs.watch(c, s.exit)
+	}
+	return o, ok
+}
+
+// installReserved installs a descriptor on a free number of slot. The check and the installation
+// are one step for all our descriptors; a program that calls dup2 with a reserved number in
+// between loses that descriptor.
+func (s *Server) installReserved(c *Call, a *addFD, slot Slot) (int, error) {
+	s.installing.Lock()
+	defer s.installing.Unlock()
+	lo, hi := s.cfg.Descriptors.slot(slot)
+	for n := lo; n <= hi; n++ {
+		var st unix.Stat_t
+		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
+		case err == nil:
+			continue
+		case !c.Valid():
+			return 0, ErrGone
+		case !errors.Is(err, unix.ENOENT):
+			return 0, err
+		}
+		a.flags |= unix.SECCOMP_ADDFD_FLAG_SETFD
+		a.newFD = uint32(n)
+		got, err := s.listener.addFD(a)
+		if errors.Is(err, unix.EBADF) {
+			break // the program has lowered its limit
+		}
+		return got, err
+	}
+	return 0, unix.EMFILE
+}

@@ -1,0 +1,81 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Probe reports whether this process can run programs under the filter: nil, or [ErrNested],
+// [ErrOldKernel], [ErrDenied] or [ErrForeignMemory], wrapped with the cause. It changes nothing.
+func Probe() error {
+	result := make(chan error)
+	go func() {
+		// A filter cannot be removed: the thread ends with this goroutine, which stays locked.
+		runtime.LockOSThread()
+		result <- probeFilter()
+	}()
+	if err := <-result; err != nil {
+		return err
+	}
+	return probeMemory()
+}
+
+// probeFilter installs a filter that allows everything on the calling thread.
+func probeFilter() error {
+	allowAll := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: allow}}
+	fd, errno := seccompListener(allowAll)
+	if errno != 0 {
+		return filterError(errno)
+	}
+	return unix.Close(fd)
+}
+
+// probeMemory checks Yama and /proc. Level 1 permits ancestors, level 2 CAP_SYS_PTRACE only.
+func probeMemory() error {
+	if _, err := os.Stat("/proc/self/mem"); err != nil {
+		return fmt.Errorf("%w (%w)", ErrForeignMemory, err)
+	}
+	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err != nil {
+		return nil // no Yama
+	}
+	scope, _ := strconv.Atoi(string(bytes.TrimSpace(text)))
+	if scope >= 3 || scope == 2 && !hasPtrace() {
+		return fmt.Errorf("%w (ptrace_scope is %d)", ErrForeignMemory, scope)
+	}
+	return nil
+}
+
+// hasPtrace reports whether this process has CAP_SYS_PTRACE.
+func hasPtrace() bool {
+	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var d [2]unix.CapUserData
+	if err := unix.Capget(&h, &d[0]); err != nil {
+		return false
+	}
+	return d[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+}
+
+// Nested reports whether a seccomp listener already answers for this process. A program can
+// then be started directly: in gorxe run inside gorxe run, the outer one serves it.
+func Nested() bool {
+	result := make(chan syscall.Errno)
+	go func() {
+		runtime.LockOSThread() // as in Probe
+		allowAll := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: allow}}
+		fd, errno := seccompListener(allowAll)
+		if errno == 0 {
+			_ = unix.Close(fd)
+		}
+		result <- errno
+	}()
+	return <-result == unix.EBUSY
+}

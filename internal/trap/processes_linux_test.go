@@ -1,0 +1,284 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	if os.Getenv(programVariable) != "" {
+		runtime.LockOSThread() // main of a program runs on the leader of its threads
+	}
+}
+
+// inheritProgram gives its device to a child by fork and exec.
+func inheritProgram([]string) error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	child := exec.Command("/proc/self/exe")
+	child.Env = programEnv("inherited")
+	child.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "device")}
+	child.Stderr = os.Stderr
+	return child.Run()
+}
+
+func inheritedProgram([]string) error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return first(mustAdd(3), mustAdd(fd))
+}
+
+// execProgram executes another program that uses the device.
+func execProgram([]string) error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Dup3(fd, 3, 0); err != nil {
+		return fmt.Errorf("dup3: %w", err)
+	}
+	return unix.Exec("/proc/self/exe", []string{"inherited"}, programEnv("inherited"))
+}
+
+// limitProgram prints the reserved numbers and the soft limit of a program that it starts.
+func limitProgram([]string) error {
+	tree, err := makeTree()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	p, l, err := Start(Command{Path: "/bin/sh", Args: []string{"sh", "-c", "ulimit -Sn"}})
+	if err != nil {
+		return err
+	}
+	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
+	if err != nil {
+		return err
+	}
+	_ = l.Close()
+	p.Wait()
+	<-s.Done()
+	fmt.Println(p.Descriptors.Lo, p.Descriptors.Hi)
+	return nil
+}
+
+// threadsProgram looks at paths and uses one device from 8 threads.
+func threadsProgram([]string) error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range 8 {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			for range 300 {
+				var st unix.Stat_t
+				_, err := os.ReadFile(abiPath)
+				if err := first(err, mustAdd(fd), unix.Stat("/", &st)); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// handle counts a signal, and sets whether its handler has SA_RESTART; Go's handlers do.
+func handle(sig unix.Signal, restart bool) error {
+	signal.Notify(make(chan os.Signal, 1), sig)
+	if restart {
+		return nil
+	}
+	var action struct{ handler, flags, restorer, mask uint64 }
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	const saRestart = 0x10000000
+	action.flags &^= saRestart
+	_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// timerProgram makes 5000 trapped calls under a timer of 100 µs and prints how many returned 0.
+func timerProgram(args []string) error {
+	if err := handle(unix.SIGALRM, args[0] == "restart"); err != nil {
+		return err
+	}
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	every := unix.Timeval{Usec: 100}
+	if _, err := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{Interval: every, Value: every}); err != nil {
+		return err
+	}
+	var done, interrupted int
+	for range 5000 {
+		switch _, err := verb(fd, opCount, 0); {
+		case err == nil:
+			done++
+		case errors.Is(err, unix.EINTR):
+			interrupted++
+		default:
+			return err
+		}
+	}
+	fmt.Println(done, interrupted)
+	return nil
+}
+
+// parkProgram makes a call that blocks, on the leader or on another thread, and prints what it
+// returned.
+func parkProgram(args []string) error {
+	if err := handle(unix.SIGUSR1, args[1] == "restart"); err != nil {
+		return err
+	}
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	block := func() {
+		_, err := verb(fd, opPark, 0)
+		fmt.Println(err)
+	}
+	if args[0] == "leader" {
+		block()
+		return nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.LockOSThread()
+		block()
+	})
+	wg.Wait()
+	return nil
+}
+
+// measureProgram makes a kind of call n times and prints minimum and median in nanoseconds.
+func measureProgram(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	dev, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	channel, err := unix.Open(channelPath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	b := []byte("12345678901234567890123456789012")
+	call := map[string]func() error{
+		"ioctl":       func() error { _, err := verb(dev, opCount, 0); return err },
+		"ioctl+write": func() error { _, err := verb(dev, opAdd, 0); return err },
+		"write":       func() error { _, err := unix.Write(channel, b); return err },
+		"stat host":   func() error { return unix.Stat("/usr", &st) },
+		"stat own":    func() error { return unix.Stat(abiPath, &st) },
+		"stat absent": func() error { _ = unix.Stat(abiPath+"x", &st); return nil },
+		"getppid":     func() error { unix.Getppid(); return nil },
+	}[args[0]]
+	times := make([]time.Duration, n)
+	for i := range times {
+		start := time.Now()
+		if err := call(); err != nil {
+			return err
+		}
+		times[i] = time.Since(start)
+	}
+	slices.Sort(times)
+	fmt.Println(times[0].Nanoseconds(), times[n/2].Nanoseconds())
+	return nil
+}
+
+// superviseProgram runs a shell that leaves a child behind, as gorxe run would. The child reads
+// a file of the tree after the shell has ended, when standard input ends.
+func superviseProgram([]string) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	if err := unix.Dup2(int(r.Fd()), 9); err != nil { // without FD_CLOEXEC: passed on
+		return err
+	}
+	tree, err := makeTree()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	p, l, err := Start(Command{Path: "/bin/sh", Subreaper: true,
+		Args: []string{"sh", "-c", "(read x <&9; cat " + abiPath + ") & exit 7"}})
+	if err != nil {
+		return err
+	}
+	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
+	if err != nil {
+		return err
+	}
+	<-p.Exited()
+	_, _ = w.WriteString("go\n")
+	ws := p.Wait()
+	<-s.Done()
+	fmt.Println("status", ws.ExitStatus())
+	return nil
+}
+
+// abandonProgram starts a program and a child of it, which both block, and prints their numbers. At the
+// end of standard input ends them with KillDescendants.
+func abandonProgram([]string) error {
+	tree, err := makeTree()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }()
+	r, _, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	p, l, err := Start(Command{Path: "/bin/sh", Subreaper: true, Files: [3]*os.File{r},
+		Args: []string{"sh", "-c", "exec 9<&0; (read x <&9) & echo $$ $!; read x"}})
+	if err != nil {
+		return err
+	}
+	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
+	if err != nil {
+		return err
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	if err := KillDescendants(); err != nil {
+		return err
+	}
+	ws := p.Wait()
+	<-s.Done()
+	fmt.Println("signal", int(ws.Signal()))
+	return nil
+}

@@ -1,0 +1,227 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Config is what a Server needs besides the listener.
+type Config struct {
+	Handler     Handler
+	Tree        *Tree
+	Descriptors Descriptors // those of Process.Descriptors
+	// Workers is the number of threads that take calls, 0: 2. A method of Handler that takes
+	// long keeps one of them from other calls.
+	Workers int
+	// SignalPoll is the interval of the looks for signals of callers that called OnInterrupt,
+	// 0: 20 ms.
+	SignalPoll time.Duration
+	// MaxWrite is the most bytes of a write that the handler gets, 0: 64 KiB.
+	MaxWrite int
+	// SyncWakeUp wakes callers on the processor of the answering thread, Linux 6.6 or newer.
+	SyncWakeUp bool
+}
+
+// A Server answers the trapped calls of one program and its descendants.
+type Server struct {
+	cfg      Config
+	listener listener
+	objects  objects
+	procs    procs
+	waiting  waiting
+
+	installing sync.Mutex // one installation on a reserved number at a time
+
+	epoll, stop int // stop is an eventfd that ends the workers
+	workers     sync.WaitGroup
+	ended       chan struct{} // closed when no task has the filter any more
+	end         sync.Once
+	done        chan struct{} // closed when everything is released
+	close       sync.Once
+}
+
+// Serve starts to answer the calls that come from a listener, and keeps a duplicate of it.
+func Serve(l *os.File, cfg Config) (*Server, error) {
+	if !cfg.Descriptors.valid() || cfg.Handler == nil || cfg.Tree == nil {
+		return nil, fmt.Errorf("trap: serve: a handler, a tree and descriptors are required; "+
+			"the descriptors are %+v", cfg.Descriptors)
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = 2
+	}
+	if cfg.SignalPoll <= 0 {
+		cfg.SignalPoll = 20 * time.Millisecond
+	}
+	if cfg.MaxWrite <= 0 {
+		cfg.MaxWrite = 64 << 10
+	}
+	s := &Server{cfg: cfg, listener: listener{fd: -1}, epoll: -1, stop: -1}
+	s.ended, s.done = make(chan struct{}), make(chan struct{})
+	s.objects.m = map[Inode]owned{}
+	s.procs.threads, s.procs.watched = map[int]*thread{}, map[ProcID]*os.File{}
+	s.waiting.every, s.waiting.wake = cfg.SignalPoll, make(chan struct{}, 1)
+	s.waiting.calls = map[*parked]struct{}{}
+	if err := s.descriptors(l); err != nil {
+		s.closeDescriptors()
+		return nil, fmt.Errorf("trap: serve: %w", err)
+	}
+	if cfg.SyncWakeUp {
+		s.listener.setSyncWakeUp()
+	}
+	for range cfg.Workers {
+		s.workers.Add(1)
+		go s.work()
+	}
+	go s.waiting.run(s.done)
+	go s.finish()
+	return s, nil
+}
+
+// descriptors opens what the workers wait for: the listener, one event at a time for one worker
+// (EPOLLONESHOT), so that receive never blocks; and the end, for all of them.
+func (s *Server) descriptors(l *os.File) (err error) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errno error
+	if err := raw.Control(func(fd uintptr) {
+		s.listener.fd, errno = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	}); err != nil || errno != nil {
+		return errors.Join(err, errno)
+	}
+	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return err
+	}
+	if s.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return err
+	}
+	stop := &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.stop)}
+	if err = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.stop, stop); err != nil {
+		return err
+	}
+	return s.arm(unix.EPOLL_CTL_ADD)
+}
+
+func (s *Server) arm(op int) error {
+	return unix.EpollCtl(s.epoll, op, s.listener.fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(s.listener.fd)})
+}
+
+func (s *Server) closeDescriptors() {
+	s.listener.close()
+	for _, fd := range []int{s.epoll, s.stop} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// work takes notifications and answers them, until the end.
+func (s *Server) work() {
+	defer s.workers.Done()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var events [1]unix.EpollEvent
+	buf := new(scratch)
+	for {
+		n, err := retry(func() (int, error) { return unix.EpollWait(s.epoll, events[:], -1) })
+		if err != nil || n == 0 || events[0].Fd == int32(s.stop) {
+			return
+		}
+		if events[0].Events&unix.EPOLLIN == 0 { // EPOLLHUP alone: no task has the filter
+			s.end.Do(func() { close(s.ended) })
+			s.wake()
+			return
+		}
+		c := &Call{s: s}
+		err = s.listener.receive(&c.n)
+		if e := s.arm(unix.EPOLL_CTL_MOD); e != nil {
+			return
+		}
+		if err == nil {
+			s.dispatch(c, buf)
+		}
+	}
+}
+
+// wake ends all workers.
+func (s *Server) wake() {
+	_, _ = unix.Write(s.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// dispatch answers one call.
+func (s *Server) dispatch(c *Call, buf *scratch) {
+	k, known := nativeCalls[c.n.nr]
+	switch {
+	case !known || c.n.arch != native().audit:
+		_ = c.Continue()
+	case k == callIoctl:
+		s.ioctl(c)
+	case k == callWrite:
+		s.write(c)
+	case k == callFstat:
+		s.fstat(c, int(int32(c.Arg(0))), 0, -1, c.Arg(1))
+	default:
+		s.path(c, k, buf)
+	}
+}
+
+func (s *Server) ioctl(c *Call) {
+	var st unix.Stat_t
+	if o, ok := s.find(c, int(int32(c.Arg(0))), &st); ok {
+		s.cfg.Handler.Ioctl(c, o.object, uint32(c.Arg(1)), c.Arg(2))
+		return
+	}
+	_ = c.Continue()
+}
+
+func (s *Server) write(c *Call) {
+	var st unix.Stat_t
+	o, ok := s.find(c, int(int32(c.Arg(0))), &st)
+	if !ok {
+		_ = c.Continue()
+		return
+	}
+	data := make([]byte, min(c.Arg(2), uint64(s.cfg.MaxWrite)))
+	if err := c.Read(c.Arg(1), data); err != nil {
+		c.fail(err)
+		return
+	}
+	s.cfg.Handler.Write(c, o.object, data, c.Arg(2))
+}
+
+func (s *Server) exit(p ProcID) { s.cfg.Handler.Exit(p) }
+
+// finish waits for the workers and releases everything.
+func (s *Server) finish() {
+	s.workers.Wait()
+	select {
+	case <-s.ended:
+		s.procs.ends.Wait() // each tracked process has ended: Exit for all of them
+	default:
+	}
+	s.procs.close()
+	s.close.Do(func() {}) // no wake from here on
+	s.closeDescriptors()
+	close(s.done)
+}
+
+// Done is closed when no process has the filter any more and Exit was called for each process,
+// or after Close. Only then may this process end without harm to the programs.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Close stops the server; trapped calls fail with ENOSYS from then on, once the caller of Serve
+// has closed the listener too. It must not be called by a method of the handler.
+func (s *Server) Close() {
+	s.close.Do(s.wake)
+	<-s.done
+}

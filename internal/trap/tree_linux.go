@@ -1,0 +1,242 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Device is a character device of the tree. It exists only in the answers to the programs.
+type Device struct {
+	Path         string // set by Tree.AddDevice
+	Major, Minor uint32
+	Slot         Slot // number of the descriptors that an open returns
+}
+
+// A Tree holds the files that programs see below the paths it owns; what it does not hold there
+// does not exist for them. Files and directories are rendered to a real directory, so that
+// programs can read them and use openat, readdir and fstat natively. All methods are safe for
+// concurrent use; a change is visible to the next open.
+type Tree struct {
+	resolver
+	dir  string   // rendered tree, without links in its path
+	lock *os.File // dir, locked while the tree is in use
+
+	mu    sync.RWMutex
+	nodes map[string]*node
+}
+
+// A node is a file, a directory or a device.
+type node struct {
+	path   string
+	dir    bool
+	device *Device
+}
+
+// NewTree returns a tree that owns the given absolute paths and everything below them. It is
+// rendered to a new directory in dir; "" stands for $XDG_RUNTIME_DIR, /dev/shm or the directory
+// of temporary files, the first of them where that is possible. Close removes it.
+func NewTree(dir string, own ...string) (*Tree, error) {
+	t := &Tree{nodes: map[string]*node{}}
+	for _, p := range own {
+		if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
+			return nil, fmt.Errorf("trap: tree: %q is not a clean absolute path", p)
+		}
+		t.roots = append(t.roots, p)
+	}
+	var errs []error
+	for _, place := range renderPlaces(dir) {
+		err := t.render(place)
+		if err == nil {
+			return t, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("trap: no place for the file tree: %w", errors.Join(errs...))
+}
+
+func renderPlaces(dir string) []string {
+	if dir != "" {
+		return []string{dir}
+	}
+	places := []string{"/dev/shm", os.TempDir()}
+	if d := os.Getenv("XDG_RUNTIME_DIR"); d != "" {
+		places = append([]string{d}, places...)
+	}
+	return places
+}
+
+// treePrefix begins the names of rendered trees. A directory has such a name only while it is
+// locked, or after its process was killed.
+const treePrefix = "gorxe-tree-"
+
+// render makes the directory of the tree in place, and removes those of killed processes.
+func (t *Tree) render(place string) error {
+	place, err := filepath.EvalSymlinks(place)
+	if err != nil {
+		return err
+	}
+	stale, _ := filepath.Glob(filepath.Join(place, treePrefix+"*"))
+	for _, dir := range stale {
+		if f, err := lockDir(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			_ = f.Close()
+		}
+	}
+	fresh, err := os.MkdirTemp(place, "gorxe-new-")
+	if err != nil {
+		return err
+	}
+	t.dir = filepath.Join(place, treePrefix+strings.TrimPrefix(filepath.Base(fresh), "gorxe-new-"))
+	t.lock, err = lockDir(fresh)
+	if err == nil {
+		err = os.Rename(fresh, t.dir)
+	}
+	if err != nil {
+		_ = os.Remove(fresh)
+		return err
+	}
+	return nil
+}
+
+// lockDir locks a directory of this user, or fails at once.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close removes the rendered tree.
+func (t *Tree) Close() error { return errors.Join(os.RemoveAll(t.dir), t.lock.Close()) }
+
+// AddFile adds or replaces the file p. Programs can read it, and never see a part of a change.
+func (t *Tree) AddFile(p string, content []byte) error {
+	return t.add(&node{path: p}, content, 0o444)
+}
+
+// AddDir adds the directory p, which may exist already.
+func (t *Tree) AddDir(p string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mkdir(p)
+}
+
+// AddDevice adds or replaces the device p. Programs see the mode 0666.
+func (t *Tree) AddDevice(p string, d Device) error {
+	d.Path = p
+	return t.add(&node{path: p, device: &d}, nil, 0o666)
+}
+
+// Remove removes p and everything below it. It is no error if p does not exist.
+func (t *Tree) Remove(p string) error {
+	if err := t.check(p); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k := range t.nodes {
+		if k == p || strings.HasPrefix(k, p+"/") {
+			delete(t.nodes, k)
+		}
+	}
+	return os.RemoveAll(t.real(p))
+}
+
+func (t *Tree) add(n *node, content []byte, mode os.FileMode) error {
+	if err := t.check(n.path); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.nodes[n.path]; old != nil && old.dir {
+		return fmt.Errorf("trap: tree: %s is a directory", n.path)
+	}
+	if up := path.Dir(n.path); t.owned([]byte(up)) {
+		if err := t.mkdir(up); err != nil {
+			return err
+		}
+	} else if err := os.MkdirAll(t.real(up), 0o755); err != nil {
+		return err
+	}
+	temp := t.dir + "/.new"
+	if err := os.WriteFile(temp, content, 0o600); err != nil {
+		return err
+	}
+	if err := os.Chmod(temp, mode); err != nil { // not subject to the umask
+		return err
+	}
+	if err := os.Rename(temp, t.real(n.path)); err != nil {
+		return err
+	}
+	t.nodes[n.path] = n
+	return nil
+}
+
+// mkdir adds p and the owned directories above it.
+func (t *Tree) mkdir(p string) error {
+	if err := t.check(p); err != nil {
+		return err
+	}
+	for q := p; t.owned([]byte(q)); q = path.Dir(q) {
+		if old := t.nodes[q]; old != nil && !old.dir {
+			return fmt.Errorf("trap: tree: %s is not a directory", q)
+		}
+	}
+	if err := os.MkdirAll(t.real(p), 0o755); err != nil {
+		return err
+	}
+	for q := p; t.owned([]byte(q)); q = path.Dir(q) {
+		t.nodes[q] = &node{path: q, dir: true}
+	}
+	return nil
+}
+
+func (t *Tree) check(p string) error {
+	if path.Clean(p) != p || !t.owned([]byte(p)) {
+		return fmt.Errorf("trap: tree: %q is not a clean path below %q", p, t.roots)
+	}
+	return nil
+}
+
+// real returns the rendered file of p.
+func (t *Tree) real(p string) string { return t.dir + p }
+
+// lookup returns the node of a clean path, nil if there is none.
+func (t *Tree) lookup(p []byte) *node {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.nodes[string(p)]
+}
+
+// underFile reports whether something above the clean path p is not a directory.
+func (t *Tree) underFile(p []byte) bool {
+	for p = parent(p); t.owned(p); p = parent(p) {
+		if n := t.lookup(p); n != nil {
+			return !n.dir
+		}
+	}
+	return false
+}
+
+// virtual returns the path in the tree that is rendered as the file real.
+func (t *Tree) virtual(real string) (string, bool) {
+	p, ok := strings.CutPrefix(real, t.dir)
+	if !ok || p != "" && p[0] != '/' {
+		return "", false
+	}
+	return p, true
+}
