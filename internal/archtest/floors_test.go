@@ -61,6 +61,7 @@ var floors = []place{
 	{dir: "internal/serve/uverbs", floor: 7},
 	{dir: "internal/record", floor: 7},
 	{dir: "internal/serve/daemon", floor: 8},
+	{dir: "internal/serve/programs", floor: 8},
 	{dir: "conformance", floor: 7},
 	{dir: "internal/cli/app", floor: 9},
 	{dir: "internal/cli/clitest", floor: 10},

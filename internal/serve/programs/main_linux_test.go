@@ -1,0 +1,137 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/trap"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+func TestMain(m *testing.M) {
+	trap.HelperMain()
+	os.Exit(m.Run())
+}
+
+// hostOn opens a device on a loopback address that no other tests use.
+func hostOn(t *testing.T, addr string) *Host {
+	t.Helper()
+	if err := trap.Probe(); err != nil {
+		t.Skipf("no programs can be run here: %v", err)
+	}
+	dev, err := verbs.Open(verbs.Config{Device: addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// running is a program under the filter.
+type running struct {
+	t    *testing.T
+	line string
+	proc *trap.Process
+	srv  *trap.Server
+	out  *os.File
+}
+
+// start runs a command line on a host.
+func start(t *testing.T, h *Host, line string) *running {
+	t.Helper()
+	argv := strings.Fields(line)
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		t.Skipf("%s is not installed", argv[0])
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, listener, err := trap.Start(trap.Command{Path: path, Args: argv, Files: [3]*os.File{nil, out, out}})
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	srv, err := h.Serve(listener, proc.Descriptors)
+	listener.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t, line, proc, srv, out}
+	t.Cleanup(r.end)
+	return r
+}
+
+// end kills the program if it goes on.
+func (r *running) end() {
+	_ = r.proc.Signal(9) // it may have ended
+	r.proc.Wait()
+	<-r.srv.Done()
+	r.srv.Close()
+}
+
+func (r *running) text() string {
+	b, err := os.ReadFile(r.out.Name())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// wait waits for the end of the program, which must be a good one, and returns what it printed.
+func (r *running) wait() string {
+	r.t.Helper()
+	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
+	defer late.Stop()
+	status := r.proc.Wait()
+	if status.ExitStatus() != 0 {
+		r.t.Fatalf("%s ended with %v (signal %v):\n%s", r.line, status.ExitStatus(), status.Signal(), r.text())
+	}
+	return r.text()
+}
+
+// awaitTCP waits until something listens on a port of this host.
+func awaitTCP(ctx context.Context, port int) error {
+	want := []byte(fmt.Sprintf(":%04X ", port))
+	for {
+		for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			for line := range bytes.Lines(b) {
+				if f := bytes.Fields(line); len(f) > 3 && string(f[3]) == "0A" && bytes.Contains(append(f[1], ' '), want) {
+					return nil
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,98 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gorxe/gorxe/internal/trap"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Directories of the kernel that describe RDMA devices.
+const (
+	classDevices = "/sys/class/infiniband"
+	classVerbs   = "/sys/class/infiniband_verbs"
+	classCM      = "/sys/class/misc/rdma_cm"
+	deviceFiles  = "/dev/infiniband"
+)
+
+// Numbers of the device file, as Linux gives them to the first device.
+const (
+	verbsMajor = 231
+	verbsMinor = 192
+)
+
+// newTree renders what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe).
+func newTree(dev *verbs.Device, name string) (*trap.Tree, error) {
+	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
+		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
+	}
+	t, err := trap.NewTree("", classDevices, classVerbs, "/sys/class/infiniband_cm", "/sys/class/infiniband_mad", classCM, deviceFiles)
+	if err != nil {
+		return nil, err
+	}
+	errs := []error{t.AddDevice(deviceFiles+"/uverbs0", trap.Device{Major: verbsMajor, Minor: verbsMinor, Slot: trap.SlotControl})}
+	for path, text := range files(dev, name) {
+		errs = append(errs, t.AddFile(path, []byte(text+"\n")))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// files are the attributes of the device by their paths.
+func files(dev *verbs.Device, name string) map[string]string {
+	attr, port := dev.Attr(), dev.PortAttr()
+	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"
+	out := map[string]string{
+		classVerbs + "/abi_version":         "6",
+		classVerbs + "/uverbs0/ibdev":       name,
+		classVerbs + "/uverbs0/dev":         fmt.Sprintf("%d:%d", verbsMajor, verbsMinor),
+		classVerbs + "/uverbs0/abi_version": "1",
+		d + "/node_type":                    "1: CA",
+		d + "/node_guid":                    guid(attr.NodeGUID),
+		d + "/sys_image_guid":               guid(attr.SysImageGUID),
+		d + "/node_desc":                    "gorxe",
+		d + "/fw_ver":                       attr.FWVer,
+		d + "/hca_type":                     "",
+		d + "/device/numa_node":             "-1",
+		p + "/state":                        "4: ACTIVE",
+		p + "/phys_state":                   "5: LinkUp",
+		p + "/rate":                         "40 Gb/sec (4X QDR)",
+		p + "/link_layer":                   port.LinkLayer,
+		p + "/lid":                          "0x0",
+		p + "/sm_lid":                       "0x0",
+		p + "/sm_sl":                        "0",
+		p + "/lid_mask_count":               "0",
+		p + "/cap_mask":                     "0x04010000",
+		p + "/pkeys/0":                      "0xffff",
+	}
+	if port.State != "PORT_ACTIVE" {
+		out[p+"/state"], out[p+"/phys_state"] = "1: DOWN", "3: Disabled"
+	}
+	for _, g := range dev.GIDs() {
+		i := strconv.Itoa(g.Index)
+		out[p+"/gids/"+i] = gid(g.GID)
+		out[p+"/gid_attrs/types/"+i] = "RoCE v2"
+		out[p+"/gid_attrs/ndevs/"+i] = g.NetDev
+	}
+	return out
+}
+
+// guid is the form of sysfs: four groups of four digits.
+func guid(g uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+}
+
+func gid(g verbs.GID) string {
+	var groups []string
+	for i := 0; i < len(g); i += 2 {
+		groups = append(groups, fmt.Sprintf("%02x%02x", g[i], g[i+1]))
+	}
+	return strings.Join(groups, ":")
+}
