@@ -75,6 +75,7 @@ var floors = []place{
 	{dir: "internal/cli/pingpong", floor: 11},
 	{dir: "internal/cli/regioncmd", floor: 11},
 	{dir: "internal/cli/rpingcmd", floor: 11},
+	{dir: "internal/cli/runcmd", floor: 11},
 	{dir: "internal/cli/tracecmd", floor: 11},
 	{dir: "internal/cli", floor: 12},
 	{dir: "tools/hostile", floor: 9},

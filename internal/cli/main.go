@@ -15,6 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/pingpong"
 	"github.com/gorxe/gorxe/internal/cli/regioncmd"
 	"github.com/gorxe/gorxe/internal/cli/rpingcmd"
+	"github.com/gorxe/gorxe/internal/cli/runcmd"
 	"github.com/gorxe/gorxe/internal/cli/tracecmd"
 	"github.com/gorxe/gorxe/internal/serve/daemon"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
@@ -34,7 +35,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // commands are those of the program.
 var commands = append([]app.Command{
-	cmtool.Command, demo.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
+	cmtool.Command, demo.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
 	daemoncmd.Command, tracecmd.Command,
 }, daemoncmd.LookCommands...)
 

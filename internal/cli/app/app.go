@@ -52,6 +52,10 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Code
+	}
 	var final *FinalError
 	if ctx.Err() != nil && !errors.As(err, &final) {
 		fmt.Fprintln(a.Stderr, "gorxe: interrupted")

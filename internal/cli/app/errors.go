@@ -26,6 +26,12 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 // Unwrap returns the wrapped error.
 func (e *FinalError) Unwrap() error { return e.Err }
 
+// StatusError ends the program with an exit code of its own and without a message: another program has said what is wrong.
+type StatusError struct{ Code int }
+
+// Error names the code.
+func (e *StatusError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
+
 // UsageError is a wrong command line: the exit code is 2.
 type UsageError struct{ err error }
 

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gorxe/gorxe/internal/trap"
+)
+
+func needPrograms(t *testing.T, tools ...string) {
+	t.Helper()
+	if err := trap.Probe(); err != nil {
+		t.Skipf("no programs can be run here: %v", err)
+	}
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+}
+
+func exitCode(err error) int {
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+func TestAProgramFindsTheDeviceAndEndsWithItsOwnStatus(t *testing.T) {
+	needPrograms(t, "ibv_devinfo")
+	p := newPlace(t)
+	out, err := p.run("gorxe run -d 127.55.11.20 -- ibv_devinfo")
+	if err != nil || !strings.Contains(out, "hca_id:\trxe0") || !strings.Contains(out, "PORT_ACTIVE") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for line, want := range map[string]int{
+		"gorxe run -d 127.55.11.20 -- sh -c 'exit 7'":                       7,
+		"gorxe run -d 127.55.11.20 -- sh -c 'kill -9 $$'":                   128 + int(syscall.SIGKILL),
+		"gorxe run -d 127.55.11.20 -- true":                                 0,
+		"gorxe run -d 127.55.11.20 -- sh -c '(sleep 0.1; exit 3) & exit 4'": 4,
+		"gorxe run -d 127.55.11.20 -- /nowhere/program":                     1,
+		"gorxe run": 2,
+	} {
+		if out, err := p.run(line); exitCode(err) != want {
+			t.Errorf("%s: %v, want status %d\n%s", line, err, want, out)
+		}
+	}
+}
+
+func TestProgramsOfOneShellExchangeMessages(t *testing.T) {
+	needPrograms(t, "ibv_rc_pingpong", "ib_write_bw")
+	p := newPlace(t)
+	for _, line := range []string{
+		"ibv_rc_pingpong -g 0 -p 21701 -n 20", "ib_write_bw -F -p 21702 -n 20", "ib_send_lat -F -e -p 21703 -n 20",
+	} {
+		script := line + " & until " + line + " 127.0.0.1 2>/dev/null; do sleep 0.05; done; wait"
+		out, err := p.run("gorxe run -d 127.55.11.21 -- sh -c '" + script + "'")
+		if err != nil || !strings.Contains(out, "iters in") && !strings.Contains(out, "#bytes") {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
+func TestOneCommandInsideOfAnotherUsesTheSameDevice(t *testing.T) {
+	needPrograms(t, "ibv_devices")
+	p := newPlace(t)
+	out, err := p.run("gorxe run -d 127.55.11.22 -- gorxe run -- ibv_devices")
+	if err != nil || !strings.Contains(out, "rxe0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestSIGTERMEndsTheProgramToo(t *testing.T) {
+	needPrograms(t)
+	p := newPlace(t)
+	c := p.command("gorxe run -d 127.55.11.23 -- sh -c 'trap \"echo told; exit 5\" TERM; echo ready; while :; do sleep 0.05; done'")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64)
+	if n, err := out.Read(b); err != nil || string(b[:n]) != "ready\n" {
+		t.Fatalf("%q, %v", b[:n], err)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := out.Read(b)
+	if err := c.Wait(); exitCode(err) != 5 || string(b[:n]) != "told\n" {
+		t.Errorf("%v, %q", err, b[:n])
+	}
+}

@@ -1,0 +1,95 @@
+//go:build linux && (amd64 || arm64)
+
+package runcmd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/serve/programs"
+	"github.com/gorxe/gorxe/internal/trap"
+)
+
+// run runs a program on a device until it and all that it has started have ended.
+func run(a *app.App, p *params, argv []string) error {
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	if trap.Nested() {
+		// The gorxe run around this one serves the program.
+		return fmt.Errorf("executing %s: %w", path, syscall.Exec(path, argv, os.Environ()))
+	}
+	if err := trap.Probe(); err != nil {
+		return err
+	}
+	name, err := p.choose(a)
+	if err != nil {
+		return err
+	}
+	dev, err := a.OpenDevice(&p.device, name)
+	if err != nil {
+		return err
+	}
+	host, err := programs.NewHost(dev, p.name, slog.New(slog.NewTextHandler(a.Stderr, nil)))
+	if err != nil {
+		return errors.Join(err, dev.Close())
+	}
+	status, err := serve(host, trap.Command{Path: path, Args: argv, Subreaper: true})
+	if err := errors.Join(err, host.Close(), dev.Close()); err != nil {
+		return err
+	}
+	return exitStatus(status)
+}
+
+// serve starts the program and answers its calls.
+func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err error) {
+	// The terminal sends its signals to the program too; others are for this process alone.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	proc, listener, err := trap.Start(c)
+	if err != nil {
+		return 0, err
+	}
+	server, err := host.Serve(listener, proc.Descriptors)
+	if err = errors.Join(err, listener.Close()); err != nil {
+		return 0, errors.Join(err, proc.Signal(syscall.SIGKILL))
+	}
+	defer server.Close()
+	go forward(signals, proc)
+	status = proc.Wait()
+	<-server.Done()
+	return status, nil
+}
+
+// forward passes signals on until the program has ended.
+func forward(signals <-chan os.Signal, proc *trap.Process) {
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM || s == syscall.SIGHUP {
+				_ = proc.Signal(s.(syscall.Signal)) // it may have ended
+			}
+		case <-proc.Exited():
+			return
+		}
+	}
+}
+
+// exitStatus is the status of a program in the words of a shell.
+func exitStatus(s syscall.WaitStatus) error {
+	switch {
+	case s.Signaled():
+		return &app.StatusError{Code: 128 + int(s.Signal())}
+	case s.ExitStatus() != 0:
+		return &app.StatusError{Code: s.ExitStatus()}
+	}
+	return nil
+}
