@@ -79,7 +79,7 @@ func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
 	}
 	ctx, err := h.server.Open(space)
 	if err != nil {
-		return nil, errors.Join(err, space.Close())
+		return nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -91,6 +91,7 @@ func (r *running) end() {
 	r.proc.Wait()
 	<-r.srv.Done()
 	r.srv.Close()
+	r.out.Close()
 }
 
 func (r *running) text() string {

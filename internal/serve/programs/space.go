@@ -30,7 +30,7 @@ func openSpace(c *trap.Call) (*space, error) {
 	}
 	fd, err := unix.FcntlInt(files.Mem.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, files.Close())
 	}
 	s := &space{mem: os.NewFile(uintptr(fd), "memory")}
 	if s.regions, err = procmem.New(pid, files); err == nil && !c.Valid() {

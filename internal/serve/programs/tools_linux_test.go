@@ -5,6 +5,7 @@ package programs
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +23,30 @@ func TestLibibverbsFindsTheDevice(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
 		}
+	}
+}
+
+func TestNoDescriptorIsLeftOfProgramsThatEnded(t *testing.T) {
+	count := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	run := func(times int) {
+		t.Run("programs", func(t *testing.T) {
+			h := hostOn(t, "127.55.15.4")
+			for range times {
+				start(t, h, "ibv_devinfo").wait()
+			}
+		})
+	}
+	run(1) // the first one opens what stays open
+	before := count()
+	run(5)
+	if after := count(); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
 	}
 }
 

@@ -131,5 +131,5 @@ func (c *Context) close() error {
 	if e := c.async.Load(); e != nil {
 		errs = append(errs, e.close())
 	}
-	return errors.Join(append(errs, c.file.Close())...)
+	return errors.Join(append(errs, closeSpace(c.space), c.file.Close())...)
 }

@@ -25,6 +25,14 @@ type space struct {
 	bytes    []byte // guarded by mu
 	next     uint64
 	readOnly uint64
+	closed   int // calls of Close; guarded by mu
+}
+
+func (s *space) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	return nil
 }
 
 const base = 0x7f0000000000

@@ -5,6 +5,7 @@ package uverbs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +16,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Space is the memory of a program. Its methods are safe for concurrent use.
+// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that is an io.Closer is closed with
+// its context.
 type Space interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
@@ -76,11 +78,12 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.watcher.Close(), s.hangups.close())...)
 }
 
-// Open answers an open of the device's file: it makes a context, whose file the program gets.
+// Open answers an open of the device's file: it makes a context, whose file the program gets. It owns space, also when it
+// fails.
 func (s *Server) Open(space Space) (*Context, error) {
 	f, err := ringfile.New("")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeSpace(space))
 	}
 	c := newContext(s, space, f)
 	s.mu.Lock()
@@ -96,6 +99,13 @@ func (s *Server) Open(space Space) (*Context, error) {
 		}
 	}
 	return nil, errors.Join(err, c.Close())
+}
+
+func closeSpace(s Space) error {
+	if c, ok := s.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // forget drops a context that was closed.

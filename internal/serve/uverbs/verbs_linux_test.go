@@ -197,6 +197,9 @@ func TestWhatAProgramLeavesEndsWithIt(t *testing.T) {
 	if err := s.Close(); err != nil { // waits for what is being closed
 		t.Fatal(err)
 	}
+	if e.closed != 1 {
+		t.Errorf("the program's memory was closed %d times", e.closed)
+	}
 	for range d[0].QPs() {
 		t.Error("a queue pair is left")
 	}
