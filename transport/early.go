@@ -222,21 +222,35 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 		r.unready = true
 		return false
 	}
-	return r.early.invalidating > 0 && c.keptInvalidate(p.PSN.Add(c.span(p)))
+	return r.early.invalidating > 0 && c.keptInvalidate(p)
 }
 
-// keptInvalidate reports whether a packet takes a key away among those kept from psn on without a gap.
-func (c *RC) keptInvalidate(psn bth.PSN) bool {
-	for {
-		k := c.rsp.early.next(psn)
-		if k == nil || k.packet.PSN != psn {
-			return false
-		}
-		if invalidates(&k.packet) && c.mayInvalidate(&k.packet) {
+// keptInvalidate reports whether a packet takes a key away among those kept that follow p without a gap. The first FLUSH
+// without a slot ends what is executed, p included; only an answer that leaves makes room for it.
+func (c *RC) keptInvalidate(p *bth.Packet) bool {
+	reads := &c.rsp.reads
+	slots := -1 // of FLUSHes; counted when the first one is found
+	for psn := p.PSN; p.PSN == psn; {
+		switch {
+		case p.Opcode.Info().Op == bth.OpFlush:
+			if slots < 0 {
+				slots = reads.free(&reads.flushes, flushSlots)
+			}
+			if slots == 0 {
+				return false
+			}
+			slots--
+		case psn != c.rsp.expected && invalidates(p) && c.mayInvalidate(p):
 			return true
 		}
-		psn = psn.Add(c.span(&k.packet))
+		psn = psn.Add(c.span(p))
+		k := c.rsp.early.next(psn)
+		if k == nil {
+			return false
+		}
+		p = &k.packet
 	}
+	return false
 }
 
 func (c *RC) mayInvalidate(p *bth.Packet) bool {

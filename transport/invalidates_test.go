@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -74,5 +75,34 @@ func TestReceiveTakesNoKeyAwayThatInvalidatesHasNotAnnounced(t *testing.T) {
 	}
 	if v := s.rc.Receive(s.now, p); v != Accepted {
 		t.Errorf("when it comes again, the verdict is %v", v)
+	}
+}
+
+// A FLUSH that finds no room for its answer is not executed, so nothing kept behind it takes a key away.
+func TestInvalidatesIsFalseOfWhatIsKeptBehindAFlushWithoutASlot(t *testing.T) {
+	for waiting := range flushSlots + 1 { // answers that have yet to leave
+		for kept := range 3 { // FLUSHes between the one that comes and the SEND
+			s := newScript(t, flushable)
+			s.run("post reg id=9 key=fast va=0x400000 n=64\nwc 9 SUCCESS REG_MR\nrecv id=1 len=4\n")
+			psn := 100
+			flush := func(psn int) string {
+				return fmt.Sprintf("FLUSH psn=%d rkey=bindable type=1 level=1", psn)
+			}
+			for range waiting {
+				s.run("<+ " + flush(psn) + "\n")
+				psn++
+			}
+			for i := range kept {
+				s.run("<+ " + flush(psn+1+i) + "\n")
+			}
+			s.run(fmt.Sprintf("<+ SEND_ONLY_WITH_INVALIDATE psn=%d len=4 inv=fast\n", psn+1+kept))
+			c, p := s.rc.(*RC), s.parse(strings.Fields(flush(psn)))
+			got := c.Invalidates(p)
+			c.Receive(s.now, p)
+			done := c.qp.Recv.Len() == 0
+			if want := waiting+1+kept <= flushSlots; got != want || done != want {
+				t.Errorf("%d answers wait and %d FLUSHes are kept: announced %v, done %v", waiting, kept, got, done)
+			}
+		}
 	}
 }

@@ -83,6 +83,17 @@ func (r *resources) claim(g *ring, limit int) *resource {
 	return res
 }
 
+// free returns how many resources claim gives one after the other.
+func (r *resources) free(g *ring, limit int) int {
+	r.resize(g, limit)
+	for n := range limit {
+		if i := r.find(&g.slots[(g.write+n)%limit]); i >= 0 && !r.jobs[i].again {
+			return n
+		}
+	}
+	return limit
+}
+
 // resize makes room for n resources in g. The newest of those there are stay, as many as
 // fit, and so do their jobs; the peer must have no more outstanding than the new limit.
 func (r *resources) resize(g *ring, n int) {
