@@ -17,9 +17,10 @@ type turns struct {
 }
 
 const (
-	// turnBytes is what a queue pair may send in a round: two of the longest datagrams that the
-	// kernel cuts into packets.
-	turnBytes = 128 << 10
+	// turnBytes is what a queue pair may send in a round: four of the longest datagrams that the
+	// kernel cuts into packets, about a batch. With half of it READ of 64 KiB messages by the UDP link is 7 % slower:
+	// batches leave half full.
+	turnBytes = 256 << 10
 	// leastCharge is what a frame is charged at least, in bytes: a short one takes the host as long
 	// as that many bytes of a long one.
 	leastCharge = 1024
