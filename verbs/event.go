@@ -3,6 +3,8 @@ package verbs
 import (
 	"context"
 	"fmt"
+
+	"github.com/gorxe/gorxe/internal/nic"
 )
 
 // AsyncEvent is something that happened and that no completion tells of, as
@@ -30,7 +32,7 @@ func (e AsyncEvent) String() string {
 
 // Event waits for the next asynchronous event of the device, as ibv_get_async_event. Without
 // one it returns the cause of ctx, or [ErrClosed]. Several goroutines may wait; each event
-// goes to one of them. Nothing has to be acknowledged.
+// goes to one of them; [Device.NewEventReader] reads beside them. Nothing has to be acknowledged.
 //
 // Nobody has to read events. One that was not read yet stands for all of its type about
 // the same object, in the place of the latest, and those about an object that is closed
@@ -40,6 +42,29 @@ func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
 	}
 	e, err := d.nic.Event(ctx)
+	return eventOf(e, err)
+}
+
+// EventReader reads the asynchronous events of a device: all of them, whoever else reads events of the device. All
+// methods are safe for concurrent use.
+type EventReader struct{ reader *nic.EventReader }
+
+// NewEventReader returns a reader of the events from now on. Close ends it; with the device it ends by itself.
+func (d *Device) NewEventReader() *EventReader { return &EventReader{d.nic.NewEventReader()} }
+
+// Event waits for the next event, as [Device.Event]. Once the reader is closed it returns [ErrClosed].
+func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) {
+	if err := checkContext(ctx); err != nil {
+		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
+	}
+	e, err := r.reader.Event(ctx)
+	return eventOf(e, err)
+}
+
+// Close ends the reader. Closing again does nothing.
+func (r *EventReader) Close() { r.reader.Close() }
+
+func eventOf(e nic.AsyncEvent, err error) (AsyncEvent, error) {
 	if err != nil {
 		return AsyncEvent{}, err
 	}

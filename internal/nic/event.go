@@ -40,9 +40,11 @@ type events struct {
 	queue  list.List                  // guarded by mu: of AsyncEvent, oldest first
 	at     map[eventKey]*list.Element // guarded by mu: where each is in queue
 	closed bool                       // guarded by mu
+	// readers have queues of their own with the same events. Guarded by mu; a reader's mu is taken after it.
+	readers map[*EventReader]struct{}
 
 	token signal.Signal
-	done  chan struct{} // closed with the device
+	done  chan struct{} // closed with the device, or the reader
 }
 
 func newEvents() *events {
@@ -53,6 +55,9 @@ func newEvents() *events {
 func (e *events) raise(ev AsyncEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	for r := range e.readers {
+		r.raise(ev)
+	}
 	key := ev.key()
 	switch at := e.at[key]; {
 	case e.closed:
@@ -68,6 +73,9 @@ func (e *events) raise(ev AsyncEvent) {
 func (e *events) forget(object any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	for r := range e.readers {
+		r.forget(object)
+	}
 	for typ := qp.EventType(0); typ < qp.NumEventTypes && len(e.at) > 0; typ++ {
 		key := eventKey{object, typ}
 		if at := e.at[key]; at != nil {
@@ -77,11 +85,18 @@ func (e *events) forget(object any) {
 	}
 }
 
+// close ends the queue and those of its readers. Closing again does nothing.
 func (e *events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
 	e.closed = true
 	close(e.done)
+	for r := range e.readers {
+		r.close()
+	}
 }
 
 // next takes the oldest event. over says whether none will come any more.
@@ -115,8 +130,10 @@ func (ev *AsyncEvent) key() eventKey {
 
 // Event waits for the next asynchronous event. Without one it returns the cause of ctx,
 // or [ErrClosed] once the device is closed. Several may wait; each event goes to one.
-func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
-	e := d.events
+func (d *Device) Event(ctx context.Context) (AsyncEvent, error) { return d.events.await(ctx) }
+
+// await is Event.
+func (e *events) await(ctx context.Context) (AsyncEvent, error) {
 	for {
 		ev, ok, over := e.next()
 		switch {
@@ -133,6 +150,40 @@ func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 		case <-e.done:
 		}
 	}
+}
+
+// An EventReader gets each event of a device, whoever else reads them. Its methods are safe for concurrent use.
+type EventReader struct {
+	*events
+	of *events
+}
+
+// NewEventReader returns a reader of the events from now on. Its queue is bounded as that of Event.
+func (d *Device) NewEventReader() *EventReader {
+	r := &EventReader{newEvents(), d.events}
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	if r.of.closed {
+		r.close()
+		return r
+	}
+	if r.of.readers == nil {
+		r.of.readers = map[*EventReader]struct{}{}
+	}
+	r.of.readers[r] = struct{}{}
+	return r
+}
+
+// Event waits for the next event. Without one it returns the cause of ctx, or [ErrClosed] once the reader or the
+// device is closed.
+func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) { return r.await(ctx) }
+
+// Close ends the reader. Closing again does nothing.
+func (r *EventReader) Close() {
+	r.of.mu.Lock()
+	delete(r.of.readers, r)
+	r.of.mu.Unlock()
+	r.close()
 }
 
 // qpSink and srqSink raise the events of a queue pair and of an SRQ.

@@ -205,3 +205,47 @@ func TestNoEventIsSleptOver(t *testing.T) {
 		}
 	})
 }
+
+func TestAReaderGetsAllEventsFromItsBeginOn(t *testing.T) {
+	d, q := eventDevice(), &QP{}
+	d.events.raise(AsyncEvent{Type: qp.EventPortErr, Port: 1})
+	one, two := d.NewEventReader(), d.NewEventReader()
+	d.events.raise(AsyncEvent{Type: qp.EventCommEst, QP: q})
+	d.events.raise(AsyncEvent{Type: qp.EventPortActive, Port: 1})
+	d.events.forget(q)
+	for i, r := range []*EventReader{one, two} {
+		if e, err := r.Event(t.Context()); err != nil || e != (AsyncEvent{Type: qp.EventPortActive, Port: 1}) {
+			t.Errorf("reader %d: Event = %+v, %v", i, e, err)
+		}
+	}
+	mustEvent(t, d, AsyncEvent{Type: qp.EventPortErr, Port: 1})
+	mustEvent(t, d, AsyncEvent{Type: qp.EventPortActive, Port: 1})
+	noEvent(t, d)
+}
+
+func TestAReaderEndsByItselfAndWithTheDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := eventDevice()
+		one, two := d.NewEventReader(), d.NewEventReader()
+		var wg sync.WaitGroup
+		for _, r := range []*EventReader{one, two} {
+			wg.Go(func() {
+				if e, err := r.Event(t.Context()); !errors.Is(err, ErrClosed) {
+					t.Errorf("Event = %+v, %v, want ErrClosed", e, err)
+				}
+			})
+		}
+		synctest.Wait()
+		one.Close()
+		one.Close()
+		if len(d.events.readers) != 1 {
+			t.Errorf("the device has %d readers", len(d.events.readers))
+		}
+		d.events.close()
+		wg.Wait()
+		two.Close()
+		if _, err := d.NewEventReader().Event(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("a reader of a closed device: %v, want ErrClosed", err)
+		}
+	})
+}

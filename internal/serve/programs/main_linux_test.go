@@ -26,10 +26,16 @@ func TestMain(m *testing.M) {
 // hostOn opens a device on a loopback address that no other tests use.
 func hostOn(t *testing.T, addr string) *Host {
 	t.Helper()
+	return hostOf(t, func() (*verbs.Device, error) { return verbs.Open(verbs.Config{Device: addr}) })
+}
+
+// hostOf opens a device for programs.
+func hostOf(t *testing.T, open func() (*verbs.Device, error)) *Host {
+	t.Helper()
 	if err := trap.Probe(); err != nil {
 		t.Skipf("no programs can be run here: %v", err)
 	}
-	dev, err := verbs.Open(verbs.Config{Device: addr})
+	dev, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +68,20 @@ type running struct {
 // start runs a command line on a host.
 func start(t *testing.T, h *Host, line string) *running {
 	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startTo(t, h, line, out)
+}
+
+// startTo is start with the file for the output, which it closes at the end.
+func startTo(t *testing.T, h *Host, line string, out *os.File) *running {
+	t.Helper()
 	argv := strings.Fields(line)
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		t.Skipf("%s is not installed", argv[0])
-	}
-	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
 	}
 	proc, listener, err := trap.Start(trap.Command{Path: path, Args: argv, Files: [3]*os.File{nil, out, out}})
 	if err != nil {

@@ -45,8 +45,8 @@ type Context struct {
 	channels map[*eventFile]struct{} // completion channels
 
 	// async is nil until the program asks for it. It is set under mu, and used under locks of the device too.
-	async atomic.Pointer[eventFile]
-	ports source // of events of the port
+	async         atomic.Pointer[eventFile]
+	ports, device source // of events of the port and of the device
 }
 
 func newContext(s *Server, space Space, f *ringfile.File) *Context {
@@ -114,12 +114,14 @@ func (c *Context) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.qps.all {
+		c.server.routes.remove(q.qp)
 		errs = append(errs, q.closeRings())
 	}
 	for _, s := range c.srqs.all {
 		errs = append(errs, s.close())
 	}
 	for _, q := range c.cqs.all {
+		c.server.routes.remove(q.cq)
 		errs = append(errs, q.closeRing())
 	}
 	for _, r := range c.mrs.all {

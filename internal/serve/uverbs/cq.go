@@ -81,6 +81,7 @@ func createCQ(r *request) error {
 		return err
 	}
 	h := r.ctx.cqs.add(q)
+	r.ctx.server.routes.add(q.cq, r.ctx, &q.async)
 	err = errors.Join(r.output(r.Spec.ID.UHWOut(), uapi.RXECreateCQResp{MI: mapInfo(q.ring)}),
 		r.output(uapi.AttrCreateCQRespCQE, uint32(cqe)), r.handle(uapi.AttrCreateCQHandle, h))
 	if err != nil {
@@ -145,6 +146,7 @@ func (c *Context) dropCQ(handle uint32) (resp uapi.DestroyCQResp, err error) {
 		return resp, errnoFor(err, uapi.EBUSY)
 	}
 	c.cqs.remove(handle)
+	c.server.routes.remove(q.cq)
 	if q.channel != nil {
 		resp.CompEventsReported = q.channel.withdraw(&q.comp)
 	}

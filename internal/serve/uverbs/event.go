@@ -9,7 +9,6 @@ import (
 
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/qp"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // Sizes of the records that programs read.
@@ -27,12 +26,12 @@ func (c *command) createCompChannel() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.ctx.channels[e] = struct{}{}
 	// The channel ends with its last descriptor; completion queues may outlive it.
 	ctx := c.ctx
-	if err := e.onHangup(ctx.server.hangups, func() { ctx.dropChannel(e) }); err != nil {
-		return nil, errnoFor(err, uapi.EMFILE)
+	if err := e.onHangup(ctx.server.hangups, func() { go ctx.dropChannel(e) }); err != nil {
+		return nil, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
 	}
+	ctx.channels[e] = struct{}{}
 	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
 }
 
@@ -45,6 +44,7 @@ func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 	return fd, nil
 }
 
+// dropChannel ends a channel. It waits for a call of the program.
 func (c *Context) dropChannel(e *eventFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,12 +64,12 @@ func allocAsyncEvents(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.ctx.async.Store(e)
 	// A program that has closed this file closes the device, or has ended.
 	file := r.ctx.file
 	if err := e.onHangup(r.ctx.server.hangups, func() { _ = file.Drop() }); err != nil {
-		return errnoFor(err, uapi.EMFILE)
+		return errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
 	}
+	r.ctx.async.Store(e)
 	return r.handle(uapi.AttrAsyncEventAllocFDHandle, uint32(fd))
 }
 
@@ -86,26 +86,4 @@ func (c *Context) withdraw(s *source) uint32 {
 		return f.withdraw(s)
 	}
 	return 0
-}
-
-// dispatch hands an event of the device to the program if it concerns it.
-func (c *Context) dispatch(e verbs.AsyncEvent) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case e.QP != nil:
-		for _, q := range c.qps.all {
-			if q.qp == e.QP {
-				c.push(&q.async, e.Type)
-			}
-		}
-	case e.CQ != nil:
-		for _, q := range c.cqs.all {
-			if q.cq == e.CQ {
-				c.push(&q.async, e.Type)
-			}
-		}
-	case e.Port != 0:
-		c.push(&c.ports, e.Type)
-	}
 }

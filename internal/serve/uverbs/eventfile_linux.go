@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,10 +25,11 @@ type eventFile struct {
 	fd   int // write end, not blocking; the program has the only read end
 
 	hangups *hangups // that watch fd; nil: none
+	watch   *watch   // in hangups
 
 	lock    chan struct{} // holds one token; a channel, because pushes come under locks of the device
 	unread  []record      // written to the pipe and perhaps read meanwhile, oldest first
-	waiting []record      // for room in the pipe
+	waiting []record      // for room in the pipe, each once: a program that reads none bounds them by its objects
 }
 
 type record struct {
@@ -54,18 +56,31 @@ func newEventFile(size int) (*eventFile, *os.File, error) {
 	return e, os.NewFile(uintptr(p[0]), "events"), nil
 }
 
-// push adds a record. It does not block.
+// push adds a record, for which an equal one that still waits for room stands too. It does not block.
 func (e *eventFile) push(r record) {
 	e.lock <- struct{}{}
 	defer func() { <-e.lock }()
-	if e.fd < 0 {
+	if e.fd < 0 || slices.Contains(e.waiting, r) {
 		return
 	}
 	e.waiting = append(e.waiting, r)
 	e.flush()
 }
 
-// flush writes what waits, as far as there is room.
+// resume goes on when the pipe has room again.
+func (e *eventFile) resume() {
+	e.lock <- struct{}{}
+	defer func() { <-e.lock }()
+	if e.fd < 0 {
+		return
+	}
+	if e.flush(); len(e.waiting) == 0 {
+		// An error cannot be reported; the context then ends with its process.
+		_ = e.hangups.awaitEnd(e.watch)
+	}
+}
+
+// flush writes what waits, as far as there is room, and asks for a call of resume for the rest.
 func (e *eventFile) flush() {
 	for len(e.waiting) > 0 {
 		r := e.waiting[0]
@@ -79,6 +94,9 @@ func (e *eventFile) flush() {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EAGAIN):
+			if e.watch != nil {
+				_ = e.hangups.awaitRoom(e.watch) // with an error the next record tries again
+			}
 			return
 		case err != nil || n != e.size: // the program has closed its end
 			e.waiting = nil
@@ -161,8 +179,8 @@ func (e *eventFile) close() error {
 	if e.fd < 0 {
 		return nil
 	}
-	if e.hangups != nil {
-		e.hangups.remove(e.fd)
+	if e.watch != nil {
+		e.hangups.remove(e.watch)
 	}
 	err := unix.Close(e.fd)
 	e.fd, e.waiting, e.unread = -1, nil, nil
@@ -170,7 +188,10 @@ func (e *eventFile) close() error {
 }
 
 // onHangup calls f once, when the program has closed its end. f may close the file.
-func (e *eventFile) onHangup(h *hangups, f func()) error {
+func (e *eventFile) onHangup(h *hangups, f func()) (err error) {
+	e.lock <- struct{}{} // resume may be called at once
+	defer func() { <-e.lock }()
 	e.hangups = h
-	return h.add(e.fd, f)
+	e.watch, err = h.add(e.fd, f, e.resume)
+	return err
 }

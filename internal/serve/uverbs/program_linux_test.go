@@ -319,14 +319,20 @@ func (q *queue) post(e []byte) {
 	q.word(128).Store(q.index)
 }
 
+// until waits for what the server does with shared memory, of which nothing tells.
+func (p *program) until(what string, is func() bool) {
+	p.Helper()
+	for late := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Microsecond) {
+		if time.Now().After(late) {
+			p.Fatalf("a minute has passed before %s", what)
+		}
+	}
+}
+
 // poll takes a completion, waiting for it.
 func (p *program) poll(q *queue) uapi.WC {
 	p.Helper()
-	for late := time.Now().Add(time.Minute); q.word(128).Load() == q.index; time.Sleep(10 * time.Microsecond) {
-		if time.Now().After(late) {
-			p.Fatal("no completion")
-		}
-	}
+	p.until("there is a completion", func() bool { return q.word(128).Load() != q.index })
 	wc := decode[uapi.WC](p, q.b[384+int(q.index)*q.elem:][:48])
 	q.index = (q.index + 1) & q.mask
 	q.word(256).Store(q.index)

@@ -49,6 +49,7 @@ func createQP(r *request) error {
 		return err
 	}
 	h := r.ctx.qps.add(q)
+	r.ctx.server.routes.add(q.qp, r.ctx, &q.async)
 	resp := uapi.RXECreateQPResp{SQMI: mapInfo(q.sends)}
 	if q.receives != nil {
 		resp.RQMI = mapInfo(q.receives)
@@ -220,6 +221,7 @@ func (c *Context) dropQP(handle uint32) (resp uapi.DestroyQPResp, err error) {
 		return resp, errnoFor(err, uapi.EBUSY)
 	}
 	c.qps.remove(handle)
+	c.server.routes.remove(q.qp)
 	q.sendCQ.users--
 	q.recvCQ.users--
 	if q.srq != nil {

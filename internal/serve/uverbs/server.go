@@ -43,6 +43,9 @@ type Server struct {
 	watcher *ringfile.Watcher
 	hangups *hangups
 	page    int // bytes
+	events  *verbs.EventReader
+	reading sync.WaitGroup // of events
+	routes  routes
 
 	mu       sync.Mutex
 	contexts map[*Context]struct{} // nil once closed
@@ -58,7 +61,12 @@ func New(dev *verbs.Device) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	return &Server{dev: dev, watcher: w, hangups: h, page: os.Getpagesize(), contexts: map[*Context]struct{}{}}, nil
+	s := &Server{
+		dev: dev, watcher: w, hangups: h, page: os.Getpagesize(), events: dev.NewEventReader(),
+		contexts: map[*Context]struct{}{},
+	}
+	s.reading.Go(s.readEvents)
+	return s, nil
 }
 
 // Close ends all contexts. Closing again does nothing.
@@ -75,6 +83,8 @@ func (s *Server) Close() error {
 	for _, c := range all {
 		errs = append(errs, c.Close())
 	}
+	s.events.Close()
+	s.reading.Wait()
 	return errors.Join(append(errs, s.watcher.Close(), s.hangups.close())...)
 }
 
@@ -113,15 +123,4 @@ func (s *Server) forget(c *Context) {
 	s.mu.Lock()
 	delete(s.contexts, c)
 	s.mu.Unlock()
-}
-
-// Dispatch hands an asynchronous event of the device to the programs that it concerns. Events of objects of this process
-// are ignored.
-func (s *Server) Dispatch(e verbs.AsyncEvent) {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.contexts))
-	s.mu.Unlock()
-	for _, c := range all {
-		c.dispatch(e)
-	}
 }

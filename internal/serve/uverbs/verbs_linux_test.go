@@ -18,7 +18,9 @@ type end struct {
 	qpn        uint32
 	comp       *queue
 	send, recv *queue
-	channel    int // descriptor
+	channel    int    // descriptor
+	async      int    // likewise
+	srq        uint32 // of the queue pairs that newQP makes, 0 for none
 }
 
 const bufSize = 1 << 16
@@ -28,7 +30,7 @@ func newEnd(t testing.TB, s *Server, typ uapi.QPType) *end {
 	t.Helper()
 	e := &end{program: start(t, s)}
 	e.call(uapi.MethodGetContext, out(uapi.AttrGetContextNumCompVectors, 4), out(uapi.AttrGetContextCoreSupport, 8))
-	e.call(uapi.MethodAsyncEventAlloc, fresh(uapi.AttrAsyncEventAllocFDHandle))
+	e.async = int(u32(e.call(uapi.MethodAsyncEventAlloc, fresh(uapi.AttrAsyncEventAllocFDHandle))[uapi.AttrAsyncEventAllocFDHandle]))
 	e.pd = run[uapi.AllocPDResp](e.program, uapi.CmdAllocPD, uapi.AllocPD{}).PDHandle
 	e.addr = e.put(make([]byte, bufSize))
 	access := uapi.AccessLocalWrite | uapi.AccessRemoteWrite | uapi.AccessRemoteRead
@@ -50,16 +52,24 @@ func (e *end) newCQ() {
 	e.comp = e.mapQueue(decode[uapi.RXECreateCQResp](e.program, r[m.UHWOut()]).MI)
 }
 
+// newQP makes a queue pair. Its user_handle is 0xd0, and that of a further one is more by the handle of the one
+// before.
 func (e *end) newQP(typ uapi.QPType) {
 	e.Helper()
 	m := uapi.MethodQPCreate
-	r := e.call(m, fresh(uapi.AttrCreateQPHandle), attr{id: uapi.AttrCreateQPPDHandle, in: handle(e.pd)}, attr{id: uapi.AttrCreateQPSendCQHandle, in: handle(e.cq)},
-		attr{id: uapi.AttrCreateQPRecvCQHandle, in: handle(e.cq)}, attr{id: uapi.AttrCreateQPUserHandle, in: uint64(0xd0)},
-		attr{id: uapi.AttrCreateQPCap, in: uapi.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxSendSGE: 1, MaxRecvSGE: 1}},
-		attr{id: uapi.AttrCreateQPType, in: uint64(typ)}, out(uapi.AttrCreateQPRespCap, 20), out(uapi.AttrCreateQPRespQPNum, 4), out(m.UHWOut(), 32))
+	attrs := []attr{fresh(uapi.AttrCreateQPHandle), {id: uapi.AttrCreateQPPDHandle, in: handle(e.pd)}, {id: uapi.AttrCreateQPSendCQHandle, in: handle(e.cq)},
+		{id: uapi.AttrCreateQPRecvCQHandle, in: handle(e.cq)}, {id: uapi.AttrCreateQPUserHandle, in: 0xd0 + uint64(e.qp)},
+		{id: uapi.AttrCreateQPCap, in: uapi.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxSendSGE: 1, MaxRecvSGE: 1}},
+		{id: uapi.AttrCreateQPType, in: uint64(typ)}, out(uapi.AttrCreateQPRespCap, 20), out(uapi.AttrCreateQPRespQPNum, 4), out(m.UHWOut(), 32)}
+	if e.srq != 0 {
+		attrs = append(attrs, attr{id: uapi.AttrCreateQPSRQHandle, in: handle(e.srq)})
+	}
+	r := e.call(m, attrs...)
 	e.qp, e.qpn = u32(r[uapi.AttrCreateQPHandle]), u32(r[uapi.AttrCreateQPRespQPNum])
 	resp := decode[uapi.RXECreateQPResp](e.program, r[m.UHWOut()])
-	e.send, e.recv = e.mapQueue(resp.SQMI), e.mapQueue(resp.RQMI)
+	if e.send = e.mapQueue(resp.SQMI); e.srq == 0 {
+		e.recv = e.mapQueue(resp.RQMI)
+	}
 }
 
 // gid returns entry 0 of the GID table.
@@ -79,14 +89,23 @@ func (e *end) modify(m uapi.ModifyQP, mask uapi.QPMask) error {
 // connect takes a reliable connection to RTS, with the attributes that programs pass.
 func (e *end) connect(peer *end) {
 	e.Helper()
+	e.ready(peer)
+	err := e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTS), Timeout: 14, RetryCnt: 7, RNRRetry: 7, SQPSN: 7, MaxRdAtomic: 1},
+		uapi.QPMaskState|uapi.QPMaskTimeout|uapi.QPMaskRetryCnt|uapi.QPMaskRNRRetry|uapi.QPMaskSQPSN|uapi.QPMaskMaxQPRdAtomic)
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+// ready takes a reliable connection to RTR.
+func (e *end) ready(peer *end) {
+	e.Helper()
 	err := errors.Join(
 		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSInit), PortNum: 1, QPAccessFlags: uint32(uapi.AccessRemoteWrite | uapi.AccessRemoteRead)},
 			uapi.QPMaskState|uapi.QPMaskPKeyIndex|uapi.QPMaskPort|uapi.QPMaskAccessFlags),
 		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTR), PathMTU: uint8(uapi.MTU1024), DestQPNum: peer.qpn, RQPSN: 7, MaxDestRdAtomic: 1, MinRNRTimer: 12,
 			Dest: uapi.QPDest{DGID: peer.gid(), IsGlobal: 1, PortNum: 1, HopLimit: 64}},
-			uapi.QPMaskState|uapi.QPMaskAV|uapi.QPMaskPathMTU|uapi.QPMaskDestQPN|uapi.QPMaskRQPSN|uapi.QPMaskMaxDestRdAtomic|uapi.QPMaskMinRNRTimer),
-		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTS), Timeout: 14, RetryCnt: 7, RNRRetry: 7, SQPSN: 7, MaxRdAtomic: 1},
-			uapi.QPMaskState|uapi.QPMaskTimeout|uapi.QPMaskRetryCnt|uapi.QPMaskRNRRetry|uapi.QPMaskSQPSN|uapi.QPMaskMaxQPRdAtomic))
+			uapi.QPMaskState|uapi.QPMaskAV|uapi.QPMaskPathMTU|uapi.QPMaskDestQPN|uapi.QPMaskRQPSN|uapi.QPMaskMaxDestRdAtomic|uapi.QPMaskMinRNRTimer))
 	if err != nil {
 		e.Fatal(err)
 	}

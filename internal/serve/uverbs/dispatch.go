@@ -1,0 +1,90 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// readEvents hands the asynchronous events of the device to the programs, until Close.
+func (s *Server) readEvents() {
+	for {
+		e, err := s.events.Event(context.Background())
+		if err != nil { // the reader or the device is closed
+			return
+		}
+		s.dispatch(e)
+	}
+}
+
+// dispatch hands an event to the programs that it concerns: that of a queue to the program that has it, those of
+// the port and of the device to all. Shared receive queues of programs have their own way, see [srq.Event]. Events
+// of objects of this process are ignored.
+func (s *Server) dispatch(e verbs.AsyncEvent) {
+	switch {
+	case e.QP != nil:
+		s.routes.push(e.QP, e.Type)
+	case e.CQ != nil:
+		s.routes.push(e.CQ, e.Type)
+	case e.Port != 0:
+		for _, c := range s.open() {
+			c.push(&c.ports, e.Type)
+		}
+	case e.Type == verbs.EventDeviceFatal:
+		for _, c := range s.open() {
+			c.push(&c.device, e.Type)
+		}
+	}
+}
+
+// open returns the contexts that are open now.
+func (s *Server) open() []*Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.contexts))
+}
+
+// routes finds the programs that have the queues of the device. It needs no lock of a context: a call of a program
+// may hold that for as long as the program delays an access to its memory.
+type routes struct {
+	mu  sync.Mutex
+	all map[any]route // by *verbs.QP or *verbs.CQ; guarded by mu
+}
+
+// A route leads to the program that has a queue.
+type route struct {
+	ctx  *Context
+	from *source
+}
+
+// add begins to hand the events of a queue to its program.
+func (t *routes) add(queue any, c *Context, from *source) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		t.all = map[any]route{}
+	}
+	t.all[queue] = route{c, from}
+}
+
+// remove ends that: no event of the queue is pushed when it has returned.
+func (t *routes) remove(queue any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, queue)
+}
+
+// push hands an event of a queue to its program. The lock is held until the record is written, which does not block.
+func (t *routes) push(queue any, e qp.EventType) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r, ok := t.all[queue]; ok {
+		r.ctx.push(r.from, e)
+	}
+}
