@@ -70,6 +70,13 @@ func (s *Server) Forget(obj Object) {
 	}
 }
 
+// Objects returns how many files are connected with an object.
+func (s *Server) Objects() int {
+	s.objects.mu.RLock()
+	defer s.objects.mu.RUnlock()
+	return len(s.objects.m)
+}
+
 // find returns the object of a descriptor of the caller, and what its file is. It is false for
 // descriptors that are not ours.
 func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {

@@ -22,15 +22,9 @@ type Host struct {
 	server *uverbs.Server
 	tree   *trap.Tree
 
-	mu        sync.Mutex
-	processes map[trap.ProcID]*process
-}
-
-// process is one that has opened the device.
-type process struct {
-	contexts []*uverbs.Context
-	// events are the event files it was given, by their inodes: a program names them by descriptors.
-	events map[trap.Inode]any
+	mu        sync.Mutex                                   // guards what follows
+	opens     map[*uverbs.Context]*open                    // until the context is closed
+	processes map[trap.ProcID]map[*uverbs.Context]struct{} // contexts of a process that has not ended
 }
 
 // NewHost returns a host for dev, which programs find under the given name. It must begin with "rxe": librxe recognizes its
@@ -40,7 +34,7 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{log: log, server: s, processes: map[trap.ProcID]*process{}}
+	h := &Host{log: log, server: s, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]map[*uverbs.Context]struct{}{}}
 	if h.tree, err = newTree(dev, name); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -81,14 +75,12 @@ func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.processes[c.Proc()]
-	if p == nil {
-		p = &process{events: map[trap.Inode]any{}}
-		h.processes[c.Proc()] = p
-	}
-	p.contexts = append(p.contexts, ctx)
+	(*Host)(h).enter(ctx, c.Proc())
+	s := c.Server()
+	ctx.OnClose(func() {
+		s.Forget(ctx)
+		(*Host)(h).leave(ctx)
+	})
 	return ctx, nil
 }
 
@@ -99,7 +91,7 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 		_ = c.ReplyErrno(unix.ENOTTY)
 		return
 	}
-	if err := ctx.Ioctl(&caller{c, h}, arg); err != nil {
+	if err := ctx.Ioctl(&caller{c, h, ctx}, arg); err != nil {
 		h.log.Debug("a call of a program fails", "pid", c.Proc().PID, "err", err)
 		_ = c.ReplyErrno(unix.Errno(uapi.ErrnoOf(err)))
 		return
@@ -118,13 +110,10 @@ func (h *handler) Stat(trap.Object, *trap.Attr) {}
 // Exit implements [trap.Handler]. What the process has opened may live on in a child.
 func (h *handler) Exit(id trap.ProcID) {
 	h.mu.Lock()
-	p := h.processes[id]
+	contexts := h.processes[id]
 	delete(h.processes, id)
 	h.mu.Unlock()
-	if p == nil {
-		return
-	}
-	for _, c := range p.contexts {
+	for c := range contexts { // nobody else has the map now
 		_ = c.File().Drop() // from then on its last descriptor ends it
 	}
 }
@@ -133,6 +122,7 @@ func (h *handler) Exit(id trap.ProcID) {
 type caller struct {
 	call *trap.Call
 	host *handler
+	ctx  *uverbs.Context
 }
 
 // Install implements [uverbs.Caller].
@@ -147,8 +137,8 @@ func (c *caller) Install(f *os.File, o any) (int, error) {
 	}
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
-	if p := c.host.processes[c.call.Proc()]; p != nil {
-		p.events[trap.Inode{Dev: st.Dev, Ino: st.Ino}] = o
+	if p := c.host.opens[c.ctx]; p != nil {
+		p.add(trap.Inode{Dev: st.Dev, Ino: st.Ino}, o)
 	}
 	return fd, nil
 }
@@ -161,7 +151,7 @@ func (c *caller) Object(fd int32) any {
 	}
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
-	if p := c.host.processes[c.call.Proc()]; p != nil {
+	if p := c.host.opens[c.ctx]; p != nil {
 		return p.events[trap.Inode{Dev: st.Dev, Ino: st.Ino}]
 	}
 	return nil

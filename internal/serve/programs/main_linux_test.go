@@ -18,8 +18,18 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
+// programVariable names the program of ownPrograms that the test binary is to be.
+const programVariable = "GORXE_PROGRAMS_PROGRAM"
+
 func TestMain(m *testing.M) {
 	trap.HelperMain()
+	if name := os.Getenv(programVariable); name != "" {
+		if err := ownPrograms[name](); err != nil {
+			fmt.Fprintf(os.Stderr, "program %s: %v\n", name, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -75,7 +85,7 @@ func start(t *testing.T, h *Host, line string) *running {
 	return startTo(t, h, line, out)
 }
 
-// startTo is start with the file for the output, which it closes at the end.
+// startTo is start with the file for the output.
 func startTo(t *testing.T, h *Host, line string, out *os.File) *running {
 	t.Helper()
 	argv := strings.Fields(line)
@@ -83,7 +93,35 @@ func startTo(t *testing.T, h *Host, line string, out *os.File) *running {
 	if err != nil {
 		t.Skipf("%s is not installed", argv[0])
 	}
-	proc, listener, err := trap.Start(trap.Command{Path: path, Args: argv, Files: [3]*os.File{nil, out, out}})
+	return startCommand(t, h, trap.Command{Path: path, Args: argv, Files: [3]*os.File{nil, out, out}})
+}
+
+// startOwn runs one of ownPrograms, with pipes as its input and output.
+func startOwn(t *testing.T, h *Host, name string) (p *running, in, out *os.File) {
+	t.Helper()
+	var ends [4]*os.File
+	for i := 0; i < len(ends); i += 2 {
+		var err error
+		if ends[i], ends[i+1], err = os.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p = startCommand(t, h, trap.Command{
+		Path: "/proc/self/exe", Args: []string{name}, Files: [3]*os.File{ends[0], ends[3], os.Stderr},
+		Env: append(os.Environ(), programVariable+"="+name, "GORACE=atexit_sleep_ms=0", "GODEBUG=asyncpreemptoff=1"),
+	})
+	for _, f := range []*os.File{ends[0], ends[3]} {
+		f.Close() // the program has it
+	}
+	t.Cleanup(func() { ends[1].Close(); ends[2].Close() })
+	return p, ends[1], ends[2]
+}
+
+// startCommand runs a command on a host. It closes the file of the output at the end.
+func startCommand(t *testing.T, h *Host, c trap.Command) *running {
+	t.Helper()
+	line, out := strings.Join(c.Args, " "), c.Files[1]
+	proc, listener, err := trap.Start(c)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
@@ -124,6 +162,16 @@ func (r *running) wait() string {
 		r.t.Fatalf("%s ended with %v (signal %v):\n%s", r.line, status.ExitStatus(), status.Signal(), r.text())
 	}
 	return r.text()
+}
+
+// until waits for what the host does after a program has made its calls, of which nothing tells.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); !is(); <-time.After(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("a minute has passed before %s", what)
+		}
+	}
 }
 
 // awaitTCP waits until something listens on a port of this host.

@@ -36,6 +36,8 @@ type Context struct {
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
+	over     bool   // all objects have ended
+	onClose  func() // see OnClose
 	pds      table[*pd]
 	mrs      table[*region]
 	mws      table[*verbs.MW]
@@ -95,6 +97,18 @@ func (c *Context) answerDoorbells() {
 	}
 }
 
+// OnClose has f called once, when all objects of the context have ended and its file is still open; now if that is
+// over. The number of the file's inode may be used again afterwards.
+func (c *Context) OnClose(f func()) {
+	c.mu.Lock()
+	over := c.over
+	c.onClose = f
+	c.mu.Unlock()
+	if over {
+		f()
+	}
+}
+
 // Close ends all objects of the program. When it returns, nothing uses the program's memory any more. Closing again waits
 // for the first call and returns its error.
 func (c *Context) Close() error {
@@ -110,7 +124,20 @@ func (c *Context) close() error {
 	c.server.watcher.Remove(c.file)
 	close(c.done)
 	c.rang.Wait()
-	errs := []error{c.verbs.Close()} // flushes queues, so before their rings go
+	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings go
+	c.mu.Lock()
+	f := c.onClose
+	c.over = true
+	c.mu.Unlock()
+	if f != nil {
+		f()
+	}
+	return errors.Join(err, closeSpace(c.space), c.file.Close())
+}
+
+// closeObjects gives back what objects have besides those of the device.
+func (c *Context) closeObjects() error {
+	var errs []error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.qps.all {
@@ -133,5 +160,5 @@ func (c *Context) close() error {
 	if e := c.async.Load(); e != nil {
 		errs = append(errs, e.close())
 	}
-	return errors.Join(append(errs, closeSpace(c.space), c.file.Close())...)
+	return errors.Join(errs...)
 }

@@ -187,6 +187,13 @@ func (e *eventFile) close() error {
 	return err
 }
 
+// Ended reports whether the file is closed on this side: nothing comes from it any more. See [Caller.Install].
+func (e *eventFile) Ended() bool {
+	e.lock <- struct{}{}
+	defer func() { <-e.lock }()
+	return e.fd < 0
+}
+
 // onHangup calls f once, when the program has closed its end. f may close the file.
 func (e *eventFile) onHangup(h *hangups, f func()) (err error) {
 	e.lock <- struct{}{} // resume may be called at once

@@ -31,7 +31,8 @@ type Space interface {
 
 // A Caller is the thread of a program whose call is answered.
 type Caller interface {
-	// Install gives the program a duplicate of f and returns its number there. Later calls find o by any duplicate of it.
+	// Install gives the program a duplicate of f and returns its number there. Later calls find o by any duplicate
+	// of it. If o has a method Ended() bool, it may be forgotten when that is true.
 	Install(f *os.File, o any) (fd int, err error)
 	// Object returns what was installed with the descriptor fd of the program, nil for any other descriptor.
 	Object(fd int32) any
