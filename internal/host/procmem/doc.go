@@ -36,9 +36,11 @@
 // alignment is one copy of the kernel. On amd64 no value was seen half stored, but the kernel does
 // not guarantee one store.
 //
-// Atomics are a read and a write under one lock for each address space, so they are atomic towards
-// each other through all regions of that address space (IBV_ATOMIC_HCA), and neither towards the
-// program's own atomic instructions nor towards another program that maps the same shared memory.
+// Atomics are a read and a write under the lock of an [Atomics], so they are atomic towards each
+// other through all regions of the AddressSpaces that share it (IBV_ATOMIC_HCA), and neither
+// towards the program's own atomic instructions nor towards another program that maps the same
+// shared memory. A program may delay the holder of the lock without limit (see Faults): programs
+// that do not trust each other must not share one.
 //
 // # Faults
 //

@@ -48,7 +48,7 @@ func (f *fake) write(p []byte, addr uint64) (int, error) {
 
 func fakeRegion(steps ...step) (*fake, *Region) {
 	f := &fake{steps: steps}
-	s := &AddressSpace{pid: 1, mem: f}
+	s := &AddressSpace{pid: 1, mem: f, atomics: &Atomics{}}
 	s.users.Store(2)
 	return f, &Region{space: s, addr: fakeAddr, size: 100}
 }

@@ -58,17 +58,17 @@ func (r *Region) update(o op, off uint64, f func(uint64) (uint64, bool)) (old ui
 	if err := r.enter(o, off, atomicSize); err != nil {
 		return 0, err
 	}
-	s, addr := r.space, r.addr+off
-	s.atomics.Lock()
-	err = s.move(o, false, s.word[:], addr)
+	s, a, addr := r.space, r.space.atomics, r.addr+off
+	a.mu.Lock()
+	err = s.move(o, false, a.word[:], addr)
 	if err == nil {
-		old = binary.NativeEndian.Uint64(s.word[:])
+		old = binary.NativeEndian.Uint64(a.word[:])
 		if v, store := f(old); store {
-			binary.NativeEndian.PutUint64(s.word[:], v)
-			err = r.writeFinal(o, s.word[:], addr)
+			binary.NativeEndian.PutUint64(a.word[:], v)
+			err = r.writeFinal(o, a.word[:], addr)
 		}
 	}
-	s.atomics.Unlock()
+	a.mu.Unlock()
 	if err = r.leave(err); err != nil {
 		return 0, err
 	}
@@ -81,11 +81,11 @@ func (r *Region) StoreUint64At(off, v uint64) error {
 	if err := r.enter(opWrite, off, atomicSize); err != nil {
 		return err
 	}
-	s := r.space
-	s.atomics.Lock()
-	binary.NativeEndian.PutUint64(s.word[:], v)
-	err := r.writeFinal(opWrite, s.word[:], r.addr+off)
-	s.atomics.Unlock()
+	a := r.space.atomics
+	a.mu.Lock()
+	binary.NativeEndian.PutUint64(a.word[:], v)
+	err := r.writeFinal(opWrite, a.word[:], r.addr+off)
+	a.mu.Unlock()
 	return r.leave(err)
 }
 
@@ -105,11 +105,11 @@ func (r *Region) load(off uint64, n int) (v [atomicSize]byte, err error) {
 	if err := r.enter(opRead, off, uint64(n)); err != nil {
 		return v, err
 	}
-	s := r.space
-	s.atomics.Lock()
-	if err = s.move(opRead, false, s.word[:n], r.addr+off); err == nil {
-		copy(v[:], s.word[:n])
+	a := r.space.atomics
+	a.mu.Lock()
+	if err = r.space.move(opRead, false, a.word[:n], r.addr+off); err == nil {
+		copy(v[:], a.word[:n])
 	}
-	s.atomics.Unlock()
+	a.mu.Unlock()
 	return v, r.leave(err)
 }

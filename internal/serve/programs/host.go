@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/gorxe/gorxe/internal/serve/uverbs"
@@ -22,9 +24,9 @@ type Host struct {
 	server *uverbs.Server
 	tree   *trap.Tree
 
-	mu        sync.Mutex                                   // guards what follows
-	opens     map[*uverbs.Context]*open                    // until the context is closed
-	processes map[trap.ProcID]map[*uverbs.Context]struct{} // contexts of a process that has not ended
+	mu        sync.Mutex                // guards what follows
+	opens     map[*uverbs.Context]*open // until the context is closed
+	processes map[trap.ProcID]*process  // that have not ended and have opened the device, or are about to
 }
 
 // NewHost returns a host for dev, which programs find under the given name. It must begin with "rxe": librxe recognizes its
@@ -34,7 +36,7 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{log: log, server: s, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]map[*uverbs.Context]struct{}{}}
+	h := &Host{log: log, server: s, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]*process{}}
 	if h.tree, err = newTree(dev, name); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -67,15 +69,17 @@ func (h *handler) Open(c *trap.Call, _ *trap.Device, _ int) {
 
 // open makes a context for the caller's process.
 func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
-	space, err := openSpace(c)
+	p := (*Host)(h).hold(c.Proc())
+	space, err := openSpace(c, &p.atomics)
+	var ctx *uverbs.Context
+	if err == nil {
+		ctx, err = h.server.Open(space)
+	}
 	if err != nil {
+		(*Host)(h).release(p)
 		return nil, err
 	}
-	ctx, err := h.server.Open(space)
-	if err != nil {
-		return nil, err
-	}
-	(*Host)(h).enter(ctx, c.Proc())
+	(*Host)(h).enter(ctx, p, space)
 	s := c.Server()
 	ctx.OnClose(func() {
 		s.Forget(ctx)
@@ -110,10 +114,13 @@ func (h *handler) Stat(trap.Object, *trap.Attr) {}
 // Exit implements [trap.Handler]. What the process has opened may live on in a child.
 func (h *handler) Exit(id trap.ProcID) {
 	h.mu.Lock()
-	contexts := h.processes[id]
+	var contexts []*uverbs.Context
+	if p := h.processes[id]; p != nil {
+		contexts = slices.Collect(maps.Keys(p.contexts))
+	}
 	delete(h.processes, id)
 	h.mu.Unlock()
-	for c := range contexts { // nobody else has the map now
+	for _, c := range contexts {
 		_ = c.File().Drop() // from then on its last descriptor ends it
 	}
 }

@@ -5,6 +5,7 @@ package programs
 import (
 	"maps"
 
+	"github.com/gorxe/gorxe/internal/host/procmem"
 	"github.com/gorxe/gorxe/internal/serve/uverbs"
 	"github.com/gorxe/gorxe/internal/trap"
 )
@@ -12,7 +13,8 @@ import (
 // open is what a Host keeps of an open of the device until the context is closed. A child of the process that
 // opened the device may use it, too. The lock of the Host guards it.
 type open struct {
-	proc trap.ProcID // that opened the device
+	process *process // that opened the device
+	space   *space   // its memory at that time
 	// events are the event files that programs were given, by their inodes: a program names them by descriptors.
 	events map[trap.Inode]any
 	room   int // number of event files at which those that have ended are looked for
@@ -35,17 +37,49 @@ func hasEnded(file any) bool {
 	return ok && e.Ended()
 }
 
-// enter takes note of a context that a process has opened.
-func (h *Host) enter(ctx *uverbs.Context, proc trap.ProcID) {
+// process is what a Host keeps of a process with opens of the device. The lock of the Host guards it, except atomics.
+type process struct {
+	id       trap.ProcID
+	uses     int // contexts, and opens under way
+	contexts map[*uverbs.Context]struct{}
+	// atomics make RDMA atomics through all contexts of the process atomic towards each other. After execve the
+	// process keeps them: its contexts are of another address space then, to which the lock does no harm.
+	atomics procmem.Atomics
+}
+
+// hold returns the process with the given number, for [Host.enter] or [Host.release].
+func (h *Host) hold(id trap.ProcID) *process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.opens[ctx] = &open{proc: proc, events: map[trap.Inode]any{}, room: minRoom}
-	contexts := h.processes[proc]
-	if contexts == nil {
-		contexts = map[*uverbs.Context]struct{}{}
-		h.processes[proc] = contexts
+	p := h.processes[id]
+	if p == nil {
+		p = &process{id: id, contexts: map[*uverbs.Context]struct{}{}}
+		h.processes[id] = p
 	}
-	contexts[ctx] = struct{}{}
+	p.uses++
+	return p
+}
+
+// release gives back what hold returned.
+func (h *Host) release(p *process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unuse(p)
+}
+
+// unuse ends one use of p. The lock is held.
+func (h *Host) unuse(p *process) {
+	if p.uses--; p.uses == 0 && h.processes[p.id] == p {
+		delete(h.processes, p.id)
+	}
+}
+
+// enter takes note of a context that a process has opened; the use of p is the context's from then on.
+func (h *Host) enter(ctx *uverbs.Context, p *process, s *space) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opens[ctx] = &open{process: p, space: s, events: map[trap.Inode]any{}, room: minRoom}
+	p.contexts[ctx] = struct{}{}
 }
 
 // leave forgets a context that is closed.
@@ -57,8 +91,6 @@ func (h *Host) leave(ctx *uverbs.Context) {
 		return
 	}
 	delete(h.opens, ctx)
-	contexts := h.processes[o.proc]
-	if delete(contexts, ctx); len(contexts) == 0 {
-		delete(h.processes, o.proc)
-	}
+	delete(o.process.contexts, ctx)
+	h.unuse(o.process)
 }

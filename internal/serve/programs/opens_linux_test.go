@@ -20,6 +20,8 @@ import (
 var ownPrograms = map[string]func() error{
 	"opens":    func() error { return reportDone(repeat(openAndClose)) },
 	"channels": programOfChannels,
+	"twice":    programThatOpensTwice,
+	"image":    programThatExecutes,
 }
 
 // times is how often programs do what they do.

@@ -20,9 +20,10 @@ type space struct {
 	mem     *os.File // for arguments and results of calls
 }
 
-// openSpace opens the memory of a caller. The files are those of one address space: the caller cannot execute another
-// program before it has an answer, and that it still waits is verified at last.
-func openSpace(c *trap.Call) (*space, error) {
+// openSpace opens the memory of a caller, whose atomics are those of its process. The files are those of one
+// address space: the caller cannot execute another program before it has an answer, and that it still waits is
+// verified at last.
+func openSpace(c *trap.Call, a *procmem.Atomics) (*space, error) {
 	pid := c.Proc().PID
 	files, err := procmem.OpenFiles(pid)
 	if err != nil {
@@ -33,7 +34,7 @@ func openSpace(c *trap.Call) (*space, error) {
 		return nil, errors.Join(err, files.Close())
 	}
 	s := &space{mem: os.NewFile(uintptr(fd), "memory")}
-	if s.regions, err = procmem.New(pid, files); err == nil && !c.Valid() {
+	if s.regions, err = procmem.NewWith(pid, files, a); err == nil && !c.Valid() {
 		err = trap.ErrGone
 	}
 	if err != nil {
