@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// DoorbellOffset is the position in the file, in bytes, at which the program's writes begin: behind all rings.
-const DoorbellOffset = 1 << 40
 
 // Limits of one file.
 const (
@@ -21,10 +19,12 @@ const (
 // ErrTooLarge is the error of a ring beyond the limits of a file.
 var ErrTooLarge = errors.New("ringfile: too much memory for the rings of one file")
 
-// A File is an anonymous file that a program shares with this process. All methods are safe for concurrent use.
+// A File is an anonymous file that a program shares with this process. All methods are safe for concurrent use, but
+// calls of Doorbells must not overlap.
 type File struct {
 	own  *os.File // for mapping; another open file description than the program's
 	page int      // bytes
+	bell bell     // of Doorbells
 
 	mu      sync.Mutex
 	program *os.File        // open file description of the program; nil once it was dropped
@@ -61,7 +61,10 @@ func newIn(dir string) (*File, error) {
 	}
 	f := &File{program: program, page: os.Getpagesize(), free: map[int][]int64{}}
 	if f.own, err = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), os.O_RDWR, 0); err == nil {
-		err = f.rewind()
+		var c syscall.RawConn
+		if c, err = program.SyscallConn(); err == nil {
+			err = f.bell.init(c)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -78,14 +81,6 @@ func (f *File) Program(use func(fd int) error) error {
 		return fmt.Errorf("ringfile: %w", os.ErrClosed)
 	}
 	return use(int(f.program.Fd()))
-}
-
-// rewind makes the next doorbell be written at DoorbellOffset again, so that the file takes no more memory.
-func (f *File) rewind() error {
-	return f.Program(func(fd int) error {
-		_, err := unix.Seek(fd, DoorbellOffset, unix.SEEK_SET)
-		return err
-	})
 }
 
 // Drop closes this process's duplicate of the program's descriptor. Only then the [Watcher] can tell when the program

@@ -156,6 +156,9 @@ func TestAWriteOfTheProgramIsADoorbell(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		<-h.doorbells
+		if _, complete := f.Doorbells(make([]byte, MaxDoorbells)); !complete {
+			t.Fatal("a doorbell is not known")
+		}
 	}
 	if !bytes.Equal(r.Bytes, make([]byte, len(r.Bytes))) {
 		t.Error("a doorbell was written into a ring")

@@ -12,7 +12,8 @@ import (
 
 // Events are what a [Watcher] calls, in its goroutine: they must not block for long.
 type Events interface {
-	// Doorbell is called after the program wrote to the file, once for several writes that are close together.
+	// Doorbell is called after the program wrote to the file, once for several writes that are close together. For
+	// each call there must be a later one of [File.Doorbells], by any goroutine and for several of them.
 	Doorbell()
 	// Released is called once, when the last descriptor of the program is closed after [File.Drop].
 	Released()
@@ -114,7 +115,7 @@ func (w *Watcher) run() {
 func (w *Watcher) report(wd int32, mask uint32) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		for _, x := range w.all() {
-			w.doorbell(x)
+			x.events.Doorbell()
 		}
 		return
 	}
@@ -130,15 +131,8 @@ func (w *Watcher) report(wd int32, mask uint32) {
 	case over:
 		x.events.Released()
 	case mask&unix.IN_MODIFY != 0:
-		w.doorbell(x)
+		x.events.Doorbell()
 	}
-}
-
-// doorbell moves the program's position back before it looks at the rings.
-func (w *Watcher) doorbell(x watched) {
-	// After Drop there is nothing to move.
-	_ = x.file.rewind()
-	x.events.Doorbell()
 }
 
 func (w *Watcher) all() (out []watched) {

@@ -26,7 +26,7 @@ type Context struct {
 	verbs  *verbs.Context
 	bell   chan struct{} // has room for one; closed never
 	done   chan struct{} // closed by Close
-	rang   sync.WaitGroup
+	bells  bells
 
 	closing  sync.Once
 	closeErr error // of Close
@@ -56,7 +56,9 @@ func newContext(s *Server, space Space, f *ringfile.File) *Context {
 		server: s, space: space, file: f, verbs: s.dev.OpenContext(limits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
 	}
-	c.rang.Go(c.answerDoorbells)
+	// Nobody waits for it: the program can hold it up by a write that does not end (see ringfile.File.Doorbells),
+	// and queue pairs that are closed fetch nothing.
+	go c.answerDoorbells()
 	return c
 }
 
@@ -77,22 +79,12 @@ func (c *Context) Released() { go c.Close() } // the watcher's goroutine must no
 // answerDoorbells lets the queue pairs fetch what the program has posted. It has a goroutine of its own, so that no program
 // waits for another one.
 func (c *Context) answerDoorbells() {
-	var qps []*verbs.QP
 	for {
 		select {
 		case <-c.bell:
+			c.bells.answer(c.file)
 		case <-c.done:
 			return
-		}
-		c.mu.Lock()
-		qps = qps[:0]
-		for _, q := range c.qps.all {
-			qps = append(qps, q.qp)
-		}
-		c.mu.Unlock()
-		for _, q := range qps {
-			// The error is of a queue pair that was destroyed meanwhile.
-			_ = q.Doorbell()
 		}
 	}
 }
@@ -123,7 +115,6 @@ func (c *Context) close() error {
 	c.mu.Unlock()
 	c.server.watcher.Remove(c.file)
 	close(c.done)
-	c.rang.Wait()
 	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings go
 	c.mu.Lock()
 	f := c.onClose

@@ -339,11 +339,18 @@ func (p *program) poll(q *queue) uapi.WC {
 	return wc
 }
 
-func (p *program) ring() {
+// ring writes the doorbell of a queue pair, or anything else.
+func (p *program) ring(doorbell []byte) {
 	p.Helper()
-	if _, err := unix.Write(p.cmd, make([]byte, 32)); err != nil {
+	if _, err := unix.Write(p.cmd, doorbell); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// doorbell is what librxe writes.
+func doorbell(qp uint32) []byte {
+	return append(uapi.Encode(uapi.CmdHdr{Command: uint32(uapi.CmdPostSend), InWords: 8, OutWords: 1}),
+		uapi.Encode(uapi.PostSend{QPHandle: qp, WQESize: 144})...)
 }
 
 // sendWQE is a SEND of one piece of memory.

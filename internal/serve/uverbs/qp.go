@@ -50,6 +50,7 @@ func createQP(r *request) error {
 	}
 	h := r.ctx.qps.add(q)
 	r.ctx.server.routes.add(q.qp, r.ctx, &q.async)
+	r.ctx.bells.add(h, q.qp)
 	resp := uapi.RXECreateQPResp{SQMI: mapInfo(q.sends)}
 	if q.receives != nil {
 		resp.RQMI = mapInfo(q.receives)
@@ -222,6 +223,7 @@ func (c *Context) dropQP(handle uint32) (resp uapi.DestroyQPResp, err error) {
 	}
 	c.qps.remove(handle)
 	c.server.routes.remove(q.qp)
+	c.bells.remove(handle)
 	q.sendCQ.users--
 	q.recvCQ.users--
 	if q.srq != nil {

@@ -72,6 +72,12 @@ func (e *end) newQP(typ uapi.QPType) {
 	}
 }
 
+// ring rings for the queue pair.
+func (e *end) ring() {
+	e.Helper()
+	e.program.ring(doorbell(e.qp))
+}
+
 // gid returns entry 0 of the GID table.
 func (e *end) gid() [16]byte {
 	e.Helper()
