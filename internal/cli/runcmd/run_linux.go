@@ -14,6 +14,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/serve/programs"
 	"github.com/gorxe/gorxe/internal/trap"
+	"github.com/gorxe/gorxe/packet"
 )
 
 // run runs a program on a device until it and all that it has started have ended.
@@ -33,6 +34,11 @@ func run(a *app.App, p *params, argv []string) error {
 	if err != nil {
 		return err
 	}
+	// A device that follows the host waits for what is not there, but whoever starts a program wants to know.
+	if _, _, _, err := packet.HostAddrs(name); err != nil {
+		return err
+	}
+	p.device.Follow = true
 	dev, err := a.OpenDevice(&p.device, name)
 	if err != nil {
 		return err

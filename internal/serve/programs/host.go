@@ -37,8 +37,17 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{log: log, server: s, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]*process{}}
-	if h.tree, err = newTree(dev, name); err != nil {
+	if h.tree, err = newTree(name); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	r := &rendering{dev: dev, name: name, tree: h.tree, files: map[string]string{}}
+	s.OnPortEvent(func() {
+		if err := r.update(); err != nil {
+			log.Warn("files that describe the device are not up to date", "err", err)
+		}
+	})
+	if err := r.update(); err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }

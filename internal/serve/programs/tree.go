@@ -26,8 +26,8 @@ const (
 	verbsMinor = 192
 )
 
-// newTree renders what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe).
-func newTree(dev *verbs.Device, name string) (*trap.Tree, error) {
+// newTree makes the tree of a device, with its device file.
+func newTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
 	}
@@ -35,17 +35,15 @@ func newTree(dev *verbs.Device, name string) (*trap.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	errs := []error{t.AddDevice(deviceFiles+"/uverbs0", trap.Device{Major: verbsMajor, Minor: verbsMinor, Slot: trap.SlotControl})}
-	for path, text := range files(dev, name) {
-		errs = append(errs, t.AddFile(path, []byte(text+"\n")))
-	}
-	if err := errors.Join(errs...); err != nil {
+	verbsFile := trap.Device{Major: verbsMajor, Minor: verbsMinor, Slot: trap.SlotControl}
+	if err := t.AddDevice(deviceFiles+"/uverbs0", verbsFile); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-// files are the attributes of the device by their paths.
+// files are what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe): its attributes by their
+// paths.
 func files(dev *verbs.Device, name string) map[string]string {
 	attr, port := dev.Attr(), dev.PortAttr()
 	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"

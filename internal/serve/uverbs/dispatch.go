@@ -33,13 +33,23 @@ func (s *Server) dispatch(e verbs.AsyncEvent) {
 	case e.CQ != nil:
 		s.routes.push(e.CQ, e.Type)
 	case e.Port != 0:
-		for _, c := range s.open() {
-			c.push(&c.ports, e.Type)
-		}
+		s.portEvent(e.Type)
 	case e.Type == verbs.EventDeviceFatal:
 		for _, c := range s.open() {
 			c.push(&c.device, e.Type)
 		}
+	}
+}
+
+func (s *Server) portEvent(e qp.EventType) {
+	s.mu.Lock()
+	f := s.onPort
+	s.mu.Unlock()
+	if f != nil {
+		f()
+	}
+	for _, c := range s.open() {
+		c.push(&c.ports, e)
 	}
 }
 

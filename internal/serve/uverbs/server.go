@@ -50,6 +50,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	contexts map[*Context]struct{} // nil once closed
+	onPort   func()                // see OnPortEvent
 }
 
 // New returns a server for dev. Close ends it before the device.
@@ -110,6 +111,14 @@ func (s *Server) Open(space Space) (*Context, error) {
 		}
 	}
 	return nil, errors.Join(err, c.Close())
+}
+
+// OnPortEvent has f called at each event of the port, before programs are told of it: what changes is up to date
+// when they look. f is called by one goroutine, which no event passes meanwhile.
+func (s *Server) OnPortEvent(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onPort = f
 }
 
 func closeSpace(s Space) error {

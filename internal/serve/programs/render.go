@@ -1,0 +1,49 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/gorxe/gorxe/internal/trap"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// rendering keeps the files of a tree as the device is: addresses come and go, and the port changes its state.
+type rendering struct {
+	dev  *verbs.Device
+	name string // for programs
+	tree *trap.Tree
+
+	mu    sync.Mutex
+	files map[string]string // as they are in the tree; guarded by mu
+}
+
+// update changes what is not as the device is now. A file whose change fails is tried again by the next call.
+func (r *rendering) update() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := files(r.dev, r.name)
+	var errs []error
+	for path := range r.files {
+		if _, stays := want[path]; !stays {
+			if err := r.tree.Remove(path); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			delete(r.files, path)
+		}
+	}
+	for path, text := range want {
+		if is, there := r.files[path]; there && is == text {
+			continue
+		}
+		if err := r.tree.AddFile(path, []byte(text+"\n")); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.files[path] = text
+	}
+	return errors.Join(errs...)
+}
