@@ -147,7 +147,15 @@ type WC struct {
 	QPN       bth.QPN
 	SrcQP     bth.QPN
 	Flags     WCFlags
+	SL        uint8 // of a datagram: the network header that it came with, [SLIPv4] or [SLIPv6]
 }
+
+// What RNICs (mlx5) put into the service level of a completed receive of a datagram, which RoCE has no other use for: a
+// UDP header after an IPv4 or IPv6 header. UCX reads it.
+const (
+	SLIPv4 = 8 | 2
+	SLIPv6 = 8 | 1
+)
 
 // Completer takes the completions of a queue. It copies wc.
 type Completer interface {

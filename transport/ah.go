@@ -88,6 +88,14 @@ func (g *GRH) Set(f *packet.Received) {
 	be.PutUint16(h[10:], ^sum16(h))
 }
 
+// sl is the service level of a completion with this header.
+func (g *GRH) sl() uint8 {
+	if g[0]>>4 == 6 {
+		return qp.SLIPv6
+	}
+	return qp.SLIPv4
+}
+
 // sum16 is the ones' complement sum of an IPv4 header (RFC 1071).
 func sum16(h []byte) uint16 {
 	sum := uint32(0)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/qp"
 )
 
 // The IPv4 header is one that Linux rxe 6.1 sent for a datagram of 512 bytes
@@ -15,6 +16,7 @@ var grhs = []struct {
 	name  string
 	frame packet.Received
 	want  string
+	sl    uint8
 }{
 	{
 		"IPv4 stands in the last 20 bytes, with its checksum",
@@ -22,7 +24,7 @@ var grhs = []struct {
 			Data: make([]byte, 536), Src: netip.MustParseAddr("198.18.0.2"), Dst: netip.MustParseAddr("198.18.0.3"),
 			ID: 0x4af0, FlagsFragment: packet.DontFragment, HopLimit: 64,
 		},
-		"0000000000000000000000000000000000000000" + "450002344af040004011619fc6120002c6120003",
+		"0000000000000000000000000000000000000000" + "450002344af040004011619fc6120002c6120003", qp.SLIPv4,
 	},
 	{
 		"IPv6 fills all 40 bytes",
@@ -30,7 +32,7 @@ var grhs = []struct {
 			Data: make([]byte, 36), Src: netip.MustParseAddr("2001:db8::1"), Dst: netip.MustParseAddr("ff0e::7"),
 			TrafficClass: 0x2c, HopLimit: 1,
 		},
-		"62c00000002c1101" + "20010db8000000000000000000000001" + "ff0e0000000000000000000000000007",
+		"62c00000002c1101" + "20010db8000000000000000000000001" + "ff0e0000000000000000000000000007", qp.SLIPv6,
 	},
 }
 
@@ -41,6 +43,9 @@ func TestNetworkHeaderOfADatagram(t *testing.T) {
 			g.Set(&c.frame)
 			if want, _ := hex.DecodeString(c.want); !bytes.Equal(g[:], want) {
 				t.Errorf("\n%x, want\n%x", g, want)
+			}
+			if sl := g.sl(); sl != c.sl {
+				t.Errorf("the service level is %#x, want %#x", sl, c.sl)
 			}
 			src, dst, class, err := g.Origin()
 			if err != nil || src != c.frame.Src || dst != c.frame.Dst || class != c.frame.TrafficClass {

@@ -165,7 +165,7 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	}
 	wc := qp.WC{
 		Status: qp.WCSuccess, Opcode: qp.WCRecv, ByteLen: uint32(n), Solicited: p.Solicited,
-		Flags: qp.GRH, SrcQP: p.DETH.SrcQP,
+		Flags: qp.GRH, SrcQP: p.DETH.SrcQP, SL: grh.sl(),
 	}
 	if info.Headers&bth.HasImmDt != 0 {
 		wc.Flags |= qp.WithImm

@@ -177,6 +177,8 @@ func (m *udModel) arrived(t *rapid.T, at int, wc *qp.WC) {
 	switch {
 	case wc.Flags != qp.GRH|qp.WithImm || msg == nil || room < 0:
 		t.Fatalf("QP %d: completion of nothing: %+v", at, wc)
+	case wc.SL != (&GRH{0: byte(wc.Imm)}).sl():
+		t.Fatalf("QP %d: the service level is not that of the network header: %+v", at, wc)
 	case msg.to != at || wc.SrcQP != m.nodes[msg.from].qp.Num || msg.qkey != n.qp.Attr.QKey:
 		t.Fatalf("QP %d got what it must not: %+v of %+v", at, wc, msg)
 	case len(msg.data) > udMTU || int(wc.ByteLen) != GRHLen+len(msg.data) || int(wc.ByteLen) > room:

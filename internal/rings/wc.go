@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Offsets in struct ib_uverbs_wc, whose layout is that of struct ibv_wc. The fields for LIDs, the
-// service level and the P_Key index are 0 on RoCE.
+// Offsets in struct ib_uverbs_wc, whose layout is that of struct ibv_wc. The fields for LIDs and the
+// P_Key index are 0 on RoCE.
 const (
 	wcID        = 0
 	wcStatus    = 8
@@ -18,6 +18,7 @@ const (
 	wcQPN       = 28
 	wcSrcQP     = 32
 	wcFlags     = 36
+	wcSL        = 44
 	wcPort      = 46
 	wcSize      = 48
 )
@@ -42,5 +43,5 @@ func encodeWC(b *[wcSize]byte, wc *qp.WC) {
 	host.PutUint32(b[wcQPN:], uint32(wc.QPN))
 	host.PutUint32(b[wcSrcQP:], uint32(wc.SrcQP))
 	host.PutUint32(b[wcFlags:], uint32(wc.Flags))
-	b[wcPort] = port
+	b[wcSL], b[wcPort] = wc.SL, port
 }
