@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 // hostOn opens a device on a loopback address that no other tests use.
 func hostOn(t *testing.T, addr string) *Host {
 	t.Helper()
+	h, _ := deviceOn(t, addr)
+	return h
+}
+
+// deviceOn is hostOn that returns the device too.
+func deviceOn(t *testing.T, addr string) (*Host, *verbs.Device) {
+	t.Helper()
 	if err := trap.Probe(); err != nil {
 		t.Skipf("no programs can be run here: %v", err)
 	}
@@ -47,7 +54,7 @@ func hostOn(t *testing.T, addr string) *Host {
 			t.Error(err)
 		}
 	})
-	return h
+	return h, dev
 }
 
 // running is a program under the filter.
