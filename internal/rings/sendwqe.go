@@ -166,7 +166,8 @@ func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 		r.bind = mr.Bind{
 			Key: host.Uint32(e[windowKey:]), NewKey: host.Uint32(e[windowNewKey:]), LKey: host.Uint32(e[windowLKey:]),
 			Addr: host.Uint64(e[windowAddr:]), Length: host.Uint64(e[windowLength:]),
-			Access: mr.Access(host.Uint32(e[windowAccess:])),
+			// LOCAL_WRITE says nothing of a window. rxe ignores it, and programs set it.
+			Access: mr.Access(host.Uint32(e[windowAccess:])) &^ mr.LocalWrite,
 		}
 		wr.Bind = &r.bind
 	case targetFlush:

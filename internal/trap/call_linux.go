@@ -125,7 +125,8 @@ func (c *Call) install(f FD, flags uint32) (int, error) {
 	if f.Slot == SlotLowest {
 		n, err = c.s.listener.addFD(&a)
 	} else {
-		n, err = c.s.installReserved(c, &a, f.Slot)
+		lo, hi := c.s.cfg.Descriptors.slot(f.Slot)
+		n, err = c.s.installReserved(c, &a, lo, hi)
 	}
 	if err != nil {
 		undo()

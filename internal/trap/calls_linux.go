@@ -32,6 +32,8 @@ const (
 	callIoctl
 	callWrite
 	callSocket
+	callDup
+	callFcntl
 )
 
 // absent is the number of a call that an architecture does not have.
@@ -64,6 +66,8 @@ var callTable = [...]struct {
 	callIoctl:      {"ioctl", 16, 29, absent, absent},
 	callWrite:      {"write", 1, 64, absent, absent},
 	callSocket:     {"socket", 41, 198, absent, absent},
+	callDup:        {"dup", 32, 23, absent, absent},
+	callFcntl:      {"fcntl", 72, 25, absent, absent},
 }
 
 func (c call) String() string { return callTable[c].name }

@@ -47,6 +47,14 @@ func (d Descriptors) slot(s Slot) (lo, hi int) {
 	return d.Channel, d.Hi
 }
 
+// slotOf returns the slot of a reserved number.
+func (d Descriptors) slotOf(fd int) Slot {
+	if fd < d.Channel {
+		return SlotControl
+	}
+	return SlotChannel
+}
+
 func (d Descriptors) valid() bool {
 	return 3 <= d.Lo && d.Lo < d.Channel && d.Channel <= d.Hi && d.Lo <= d.WriteLo && d.WriteLo <= d.Hi
 }

@@ -42,13 +42,13 @@ func descriptorsProgram(args []string) error {
 	if err := want("the ioctl on a file of the program", err, unix.ENOTTY); err != nil {
 		return err
 	}
-	low, err := unix.Dup(dev)
-	if err != nil || low >= d.Lo {
-		return fmt.Errorf("dup: %d, %v", low, err)
+	low := 200 // a number that is not reserved
+	if err := unix.Dup3(dev, low, 0); err != nil {
+		return fmt.Errorf("dup3: %w", err)
 	}
 	_ = unix.Close(dev)
 	if err := mustAdd(low); err != nil {
-		return fmt.Errorf("after dup and close: %w", err)
+		return fmt.Errorf("after dup3 and close: %w", err)
 	}
 	again, err := unix.Open(devicePath, unix.O_RDWR, 0)
 	if err != nil || again != dev {
@@ -67,6 +67,63 @@ func descriptorsProgram(args []string) error {
 	}
 	_, err = verb(low, opAdd, 1)
 	return first(want("the ioctl on a forgotten object", err, unix.ENOTTY), mustAdd(again))
+}
+
+// duplicatesProgram holds the numbers of duplicates of reserved descriptors against what the filter promises of them.
+func duplicatesProgram(args []string) error {
+	var lo, channel int
+	if _, err := fmt.Sscan(args[0]+" "+args[1], &lo, &channel); err != nil {
+		return err
+	}
+	dev, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil || dev != lo {
+		return fmt.Errorf("open: %d, %v, want %d", dev, err, lo)
+	}
+	cm, err := unix.Open(channelPath, unix.O_RDWR, 0)
+	if err != nil || cm != channel {
+		return fmt.Errorf("open of a channel: %d, %v, want %d", cm, err, channel)
+	}
+	for _, t := range []struct {
+		what                string
+		fd, cmd, least, get int
+	}{
+		{"dup", dev, -1, 0, lo + 1},
+		{"dup of a channel", cm, -1, 0, channel + 1},
+		{"F_DUPFD", dev, unix.F_DUPFD, 0, lo + 2},
+		{"F_DUPFD_CLOEXEC", dev, unix.F_DUPFD_CLOEXEC, 0, lo + 3},
+		{"F_DUPFD from a number of the slot", dev, unix.F_DUPFD, lo + 5, lo + 5},
+		{"F_DUPFD from a number behind the slot", dev, unix.F_DUPFD, channel + 4, channel + 4},
+	} {
+		var got int
+		var err error
+		if t.cmd < 0 {
+			got, err = unix.Dup(t.fd)
+		} else {
+			got, err = unix.FcntlInt(uintptr(t.fd), t.cmd, t.least)
+		}
+		if err != nil || got != t.get {
+			return fmt.Errorf("%s: %d, %v, want %d", t.what, got, err, t.get)
+		}
+		flags, err := unix.FcntlInt(uintptr(got), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 != (t.cmd == unix.F_DUPFD_CLOEXEC) {
+			return fmt.Errorf("%s: descriptor flags %#x, %v", t.what, flags, err)
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(got, &st); err != nil || st.Mode != deviceMode {
+			return fmt.Errorf("%s: fstat: mode %#o, %v, want %#o", t.what, st.Mode, err, deviceMode)
+		}
+		if err := mustAdd(got); err != nil {
+			return fmt.Errorf("%s: %w", t.what, err)
+		}
+	}
+	_, err = unix.FcntlInt(uintptr(dev), unix.F_DUPFD, -1)
+	if err := want("F_DUPFD from -1", err, unix.EINVAL); err != nil {
+		return err
+	}
+	if n, err := unix.Write(channel+1, []byte("command")); n != 7 || err != nil {
+		return fmt.Errorf("write to a duplicate of a channel: %d, %v", n, err)
+	}
+	return nil
 }
 
 func exhaustProgram(args []string) error {

@@ -3,6 +3,8 @@
 package trap
 
 import (
+	"slices"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +49,9 @@ func rules(d Descriptors) []rule {
 	written := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.WriteLo)}, upTo}
 	cwd := []test{{0, bpf.JumpEqual, fdcwd}}
 	rdmaSocket := []test{{0, bpf.JumpEqual, unix.AF_NETLINK}, {2, bpf.JumpEqual, netlinkRDMA}}
+	duplicates := func(cmd uint32) []test {
+		return append(slices.Clone(reserved), test{1, bpf.JumpEqual, cmd})
+	}
 	return []rule{
 		{callWrite, written, notify},
 		{callIoctl, []test{{1, bpf.JumpEqual, verbsIoctl}}, notify},
@@ -72,6 +77,9 @@ func rules(d Descriptors) []rule {
 		{callListxattr, nil, notify},
 		{callLlistxattr, nil, notify},
 		{callSocket, rdmaSocket, refuse},
+		{callDup, reserved, notify},
+		{callFcntl, duplicates(unix.F_DUPFD), notify},
+		{callFcntl, duplicates(unix.F_DUPFD_CLOEXEC), notify},
 	}
 }
 

@@ -92,13 +92,12 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number of slot. The check and the installation
+// installReserved installs a descriptor on a free number from lo to hi. The check and the installation
 // are one step for all our descriptors; a program that calls dup2 with a reserved number in
 // between loses that descriptor.
-func (s *Server) installReserved(c *Call, a *addFD, slot Slot) (int, error) {
+func (s *Server) installReserved(c *Call, a *addFD, lo, hi int) (int, error) {
 	s.installing.Lock()
 	defer s.installing.Unlock()
-	lo, hi := s.cfg.Descriptors.slot(slot)
 	for n := lo; n <= hi; n++ {
 		var st unix.Stat_t
 		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {

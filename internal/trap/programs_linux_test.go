@@ -23,6 +23,7 @@ func init() {
 		"hostile":     hostileProgram,
 		"stat":        statProgram,
 		"descriptors": descriptorsProgram,
+		"duplicates":  duplicatesProgram,
 		"exhaust":     exhaustProgram,
 		"inherit":     inheritProgram,
 		"inherited":   inheritedProgram,

@@ -170,6 +170,10 @@ func (s *Server) dispatch(c *Call, buf *scratch) {
 		s.write(c)
 	case k == callFstat:
 		s.fstat(c, int(int32(c.Arg(0))), 0, -1, c.Arg(1))
+	case k == callDup:
+		s.duplicate(c, 0, false)
+	case k == callFcntl:
+		s.duplicate(c, int(int32(c.Arg(2))), uint32(c.Arg(1)) == unix.F_DUPFD_CLOEXEC)
 	default:
 		s.path(c, k, buf)
 	}

@@ -40,6 +40,18 @@ func TestObjectsAreFoundByInodeAndOpenDescriptorsAreNotReplaced(t *testing.T) {
 	}
 }
 
+func TestDuplicatesOfReservedDescriptorsAreReserved(t *testing.T) {
+	d, err := DescriptorsFor(1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := startProgram(t, "duplicates", strconv.Itoa(d.Lo), strconv.Itoa(d.Channel))
+	r.mustSucceed()
+	if want := []string{channelPath + " command"}; !slices.Equal(r.h.writes, want) {
+		t.Errorf("writes %q, want %q", r.h.writes, want)
+	}
+}
+
 func TestReservedDescriptorsFollowTheSoftLimit(t *testing.T) {
 	d, err := DescriptorsFor(64)
 	if err != nil {

@@ -46,7 +46,7 @@ func watched(t *testing.T, addr string) (h *Host, ns netns.NsHandle, next func()
 		t.Skip("ibv_asyncwatch is not installed")
 	}
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{addr}})
-	h = hostOf(t, func() (d *verbs.Device, err error) {
+	h, _ = hostOf(t, func() (d *verbs.Device, err error) {
 		testnet.In(t, hosts.Left, func() error {
 			d, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true})
 			return err

@@ -36,11 +36,18 @@ func TestMain(m *testing.M) {
 // hostOn opens a device on a loopback address that no other tests use.
 func hostOn(t *testing.T, addr string) *Host {
 	t.Helper()
+	h, _ := deviceOn(t, addr)
+	return h
+}
+
+// deviceOn is hostOn that returns the device too.
+func deviceOn(t *testing.T, addr string) (*Host, *verbs.Device) {
+	t.Helper()
 	return hostOf(t, func() (*verbs.Device, error) { return verbs.Open(verbs.Config{Device: addr}) })
 }
 
 // hostOf opens a device for programs.
-func hostOf(t *testing.T, open func() (*verbs.Device, error)) *Host {
+func hostOf(t *testing.T, open func() (*verbs.Device, error)) (*Host, *verbs.Device) {
 	t.Helper()
 	if err := trap.Probe(); err != nil {
 		t.Skipf("no programs can be run here: %v", err)
@@ -63,7 +70,7 @@ func hostOf(t *testing.T, open func() (*verbs.Device, error)) *Host {
 			t.Error(err)
 		}
 	})
-	return h
+	return h, dev
 }
 
 // running is a program under the filter.

@@ -183,6 +183,12 @@ func (c *command) resizeCQ() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Completions of what was posted before the call count, and its doorbells may not have been answered yet.
+	for _, user := range c.ctx.qps.all {
+		if user.sendCQ == q {
+			_ = user.qp.Doorbell() // a queue pair that cannot send completes nothing
+		}
+	}
 	q.next = next
 	if err := q.cq.Resize(int(n.CQE)); err != nil {
 		return nil, errnoFor(errors.Join(err, next.Close()), uapi.EINVAL)

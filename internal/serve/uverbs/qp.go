@@ -154,6 +154,8 @@ func (c *Context) makeQP(q *queuePair, spec qpSpec) error {
 		return err
 	}
 	q.sends = ring
+	// A program may use all slots of its ring, as on rxe.
+	q.cap.MaxSendWR = uint32(g.Depth())
 	sends, err := rings.NewSendRing(g, ring.Bytes, rings.SendConfig{
 		MaxSGE: sge, MaxInline: inline, SigAll: q.sigAll, Datagram: spec.typ == verbs.UD,
 		AH: func(n uint32) (qp.AH, bool) {
@@ -168,13 +170,14 @@ func (c *Context) makeQP(q *queuePair, spec qpSpec) error {
 		Cap: verbs.QPCap{
 			// The ring may hold more than the device executes at a time.
 			MaxSendWR: max(1, min(g.Depth(), verbs.MaxQPWR)), MaxSendSGE: sge, MaxInline: inline,
-			MaxRecvWR: int(q.cap.MaxRecvWR), MaxRecvSGE: int(q.cap.MaxRecvSGE),
+			MaxRecvWR: min(int(q.cap.MaxRecvWR), verbs.MaxQPWR), MaxRecvSGE: int(q.cap.MaxRecvSGE),
 		},
 	}
 	if err == nil && q.srq != nil {
 		init.Receives = q.srq
 	} else if err == nil {
 		init.Receives, err = c.makeReceives(q, spec)
+		init.Cap.MaxRecvWR = min(int(q.cap.MaxRecvWR), verbs.MaxQPWR)
 	}
 	if err == nil {
 		q.qp, err = spec.pd.verbs.CreateQP(init)
@@ -197,6 +200,7 @@ func (c *Context) makeReceives(q *queuePair, spec qpSpec) (*rings.RecvRing, erro
 		return nil, err
 	}
 	q.receives = ring
+	q.cap.MaxRecvWR = uint32(g.Depth())
 	return rings.NewRecvRing(g, ring.Bytes, rings.RecvConfig{PD: spec.pd.verbs.Domain(), MaxSGE: sge})
 }
 

@@ -1,0 +1,54 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import "golang.org/x/sys/unix"
+
+// duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with another reserved number
+// that is at least least: fstat on it has to be trapped too, because ibv_import_device looks what a duplicate is. The kernel
+// answers where that is not possible.
+func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
+	fd := int(int32(c.Arg(0)))
+	var st unix.Stat_t
+	if _, ok := s.find(c, fd, &st); !ok || least < 0 {
+		_ = c.Continue()
+		return
+	}
+	lo, hi := s.cfg.Descriptors.slot(s.cfg.Descriptors.slotOf(fd))
+	file, err := s.fetch(c, fd, &st)
+	if err != nil || max(lo, least) > hi {
+		_ = c.Continue()
+		return
+	}
+	defer unix.Close(file)
+	if !c.take() {
+		return
+	}
+	a := addFD{id: c.n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, srcFD: uint32(file)}
+	if closeOnExec {
+		a.newFDFlags = unix.O_CLOEXEC
+	}
+	if _, err := s.installReserved(c, &a, max(lo, least), hi); err != nil {
+		_ = s.listener.respond(&response{id: c.n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+	}
+}
+
+// fetch returns a duplicate, in this process, of a descriptor of the caller, which has the file st.
+func (s *Server) fetch(c *Call, fd int, st *unix.Stat_t) (int, error) {
+	pidfd, err := unix.PidfdOpen(c.proc.PID, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pidfd)
+	file, err := unix.PidfdGetfd(pidfd, fd, 0)
+	if err != nil {
+		return -1, err
+	}
+	// The process may have another file there by now, or the thread a descriptor table of its own.
+	var got unix.Stat_t
+	if err := unix.Fstat(file, &got); err != nil || inodeOf(&got) != inodeOf(st) {
+		_ = unix.Close(file)
+		return -1, unix.EBADF
+	}
+	return file, nil
+}
