@@ -104,6 +104,12 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 		_ = c.ReplyErrno(unix.ENOTTY)
 		return
 	}
+	// A call reads and writes memory of the process that has opened the device: another process with the descriptor, a
+	// child with fewer rights for example, would name addresses of that memory.
+	if !(*Host)(h).opened(ctx, c.Proc()) {
+		_ = c.ReplyErrno(unix.EPERM)
+		return
+	}
 	if err := ctx.Ioctl(&caller{c, h, ctx}, arg); err != nil {
 		h.log.Debug("a call of a program fails", "pid", c.Proc().PID, "err", err)
 		_ = c.ReplyErrno(unix.Errno(uapi.ErrnoOf(err)))

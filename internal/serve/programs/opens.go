@@ -11,7 +11,7 @@ import (
 )
 
 // open is what a Host keeps of an open of the device until the context is closed. A child of the process that
-// opened the device may use it, too. The lock of the Host guards it.
+// opened the device may keep it open, but makes no calls on it. The lock of the Host guards it.
 type open struct {
 	process *process // that opened the device
 	space   *space   // its memory at that time
@@ -93,4 +93,12 @@ func (h *Host) leave(ctx *uverbs.Context) {
 	delete(h.opens, ctx)
 	delete(o.process.contexts, ctx)
 	h.unuse(o.process)
+}
+
+// opened reports whether a process has opened the device as ctx.
+func (h *Host) opened(ctx *uverbs.Context, id trap.ProcID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.opens[ctx]
+	return o != nil && o.process.id == id
 }

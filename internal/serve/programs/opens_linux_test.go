@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -22,6 +23,8 @@ var ownPrograms = map[string]func() error{
 	"channels": programOfChannels,
 	"twice":    programThatOpensTwice,
 	"image":    programThatExecutes,
+	"parent":   programThatPassesItsDevice,
+	"child":    programWithADeviceOfItsParent,
 }
 
 // times is how often programs do what they do.
@@ -177,5 +180,38 @@ func TestEventFilesThatHaveEndedAreAtMostAsManyAsTheOthers(t *testing.T) {
 				t.Fatalf("%d event files are held, %d of them have not ended: want at most %d", len(o.events), live+1, most)
 			}
 		}
+	}
+}
+
+// programThatPassesItsDevice starts a program that has its device as descriptor 3.
+func programThatPassesItsDevice() error {
+	device, _, err := openDevice()
+	if err != nil {
+		return err
+	}
+	child := exec.Command("/proc/self/exe")
+	child.Env = append(os.Environ(), programVariable+"=child")
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	child.ExtraFiles = []*os.File{os.NewFile(uintptr(device), "device")}
+	return child.Run()
+}
+
+func programWithADeviceOfItsParent() error {
+	a := []uapi.Attr{{AttrID: number16(uapi.AttrAsyncEventAllocFDHandle), Flags: uapi.AttrMandatory}}
+	if _, err := verbsCall(3, uapi.MethodAsyncEventAlloc, a); !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("a call on the device of another process: %w, want EPERM", err)
+	}
+	if _, _, err := openDevice(); err != nil {
+		return fmt.Errorf("an open of one's own: %w", err)
+	}
+	return nil
+}
+
+// Arguments of a call are read from and answers written to the memory of the process that opened the device.
+func TestOnlyTheProcessThatOpenedTheDeviceMakesCallsOnIt(t *testing.T) {
+	h := hostOn(t, "127.55.15.30")
+	p, _, _ := startOwn(t, h, "parent")
+	if s := p.proc.Wait(); s.ExitStatus() != 0 {
+		t.Errorf("the program ended with %d (signal %v)", s.ExitStatus(), s.Signal())
 	}
 }
