@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gorxe/gorxe/internal/host/hangup"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +24,7 @@ type eventFile struct {
 	size int
 	fd   int // write end, not blocking; the program has the only read end
 
-	hangups *hangups // that watch fd; nil: none
+	unwatch func() // ends the watch of onHangup, nil: there is none
 
 	lock    chan struct{} // holds one token; a channel, because pushes come under locks of the device
 	unread  []record      // written to the pipe and perhaps read meanwhile, oldest first
@@ -161,8 +162,8 @@ func (e *eventFile) close() error {
 	if e.fd < 0 {
 		return nil
 	}
-	if e.hangups != nil {
-		e.hangups.remove(e.fd)
+	if e.unwatch != nil {
+		e.unwatch()
 	}
 	err := unix.Close(e.fd)
 	e.fd, e.waiting, e.unread = -1, nil, nil
@@ -170,7 +171,7 @@ func (e *eventFile) close() error {
 }
 
 // onHangup calls f once, when the program has closed its end. f may close the file.
-func (e *eventFile) onHangup(h *hangups, f func()) error {
-	e.hangups = h
-	return h.add(e.fd, f)
+func (e *eventFile) onHangup(w *hangup.Watcher, f func()) (err error) {
+	e.unwatch, err = w.Add(e.fd, f)
+	return err
 }

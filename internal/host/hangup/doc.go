@@ -1,0 +1,2 @@
+// Package hangup reports pipes whose readers are gone: a program that has closed its end, or has ended, however it did.
+package hangup
