@@ -34,6 +34,9 @@ func (c *Call) TID() int { return int(c.n.tid) }
 // Proc returns the process of the caller.
 func (c *Call) Proc() ProcID { return c.proc }
 
+// Server returns the server that the call came to.
+func (c *Call) Server() *Server { return c.s }
+
 // Arg returns an argument of the system call, 0 to 5.
 func (c *Call) Arg(i int) uint64 { return c.n.args[i] }
 

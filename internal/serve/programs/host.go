@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/serve/ucma"
 	"github.com/gorxe/gorxe/internal/serve/uverbs"
 	"github.com/gorxe/gorxe/internal/trap"
 	"github.com/gorxe/gorxe/internal/uapi"
@@ -20,10 +21,12 @@ import (
 type Host struct {
 	log    *slog.Logger
 	server *uverbs.Server
+	cm     *ucma.Server
 	tree   *trap.Tree
 
 	mu        sync.Mutex
 	processes map[trap.ProcID]*process
+	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by their files
 }
 
 // process is one that has opened the device.
@@ -40,15 +43,19 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{log: log, server: s, processes: map[trap.ProcID]*process{}}
-	if h.tree, err = newTree(dev, name); err != nil {
+	cm, err := ucma.New(dev)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	h := &Host{log: log, server: s, cm: cm, processes: map[trap.ProcID]*process{}, channels: map[trap.Inode]*ucma.Channel{}}
+	if h.tree, err = newTree(dev, name); err != nil {
+		return nil, errors.Join(err, cm.Close(), s.Close())
 	}
 	return h, nil
 }
 
 // Close ends all objects of programs.
-func (h *Host) Close() error { return errors.Join(h.server.Close(), h.tree.Close()) }
+func (h *Host) Close() error { return errors.Join(h.cm.Close(), h.server.Close(), h.tree.Close()) }
 
 // Serve answers the calls that come from the listener of programs; see [trap.Serve].
 func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error) {
@@ -59,7 +66,11 @@ func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error
 type handler Host
 
 // Open implements [trap.Handler].
-func (h *handler) Open(c *trap.Call, _ *trap.Device, _ int) {
+func (h *handler) Open(c *trap.Call, d *trap.Device, flags int) {
+	if d.Path == cmFile {
+		h.openChannel(c, flags)
+		return
+	}
 	ctx, err := h.open(c)
 	if err != nil {
 		_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
@@ -105,11 +116,6 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 		return
 	}
 	_ = c.Reply(0)
-}
-
-// Write implements [trap.Handler]. Doorbells are written natively, see package ringfile.
-func (h *handler) Write(c *trap.Call, _ trap.Object, _ []byte, _ uint64) {
-	_ = c.ReplyErrno(unix.EINVAL)
 }
 
 // Stat implements [trap.Handler].

@@ -26,6 +26,12 @@ func TestMain(m *testing.M) {
 // hostOn opens a device on a loopback address that no other tests use.
 func hostOn(t *testing.T, addr string) *Host {
 	t.Helper()
+	h, _ := hostAndDevice(t, addr)
+	return h
+}
+
+func hostAndDevice(t *testing.T, addr string) (*Host, *verbs.Device) {
+	t.Helper()
 	if err := trap.Probe(); err != nil {
 		t.Skipf("no programs can be run here: %v", err)
 	}
@@ -38,7 +44,7 @@ func hostOn(t *testing.T, addr string) *Host {
 			t.Error(err)
 		}
 	})
-	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +53,7 @@ func hostOn(t *testing.T, addr string) *Host {
 			t.Error(err)
 		}
 	})
-	return h
+	return h, dev
 }
 
 // running is a program under the filter.
