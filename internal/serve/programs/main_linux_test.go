@@ -120,6 +120,14 @@ func (r *running) wait() string {
 	return r.text()
 }
 
+// until waits for the end of the program, whatever it is, and returns what it printed.
+func (r *running) until() string {
+	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
+	defer late.Stop()
+	r.proc.Wait()
+	return r.text()
+}
+
 // awaitTCP waits until something listens on a port of this host.
 func awaitTCP(ctx context.Context, port int) error {
 	want := []byte(fmt.Sprintf(":%04X ", port))

@@ -56,6 +56,10 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 		return fmt.Errorf("from %v to %v: %w", a, to.Addr(), uapi.EINVAL)
 	}
 	i.state, i.remote = addrQuery, to
+	if to.Addr().IsMulticast() {
+		i.found(i.server.groupEntry(i, to.Addr()))
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), resolveTime(timeout), uapi.ETIMEDOUT)
 	i.resolving = cancel
 	source := netip.Addr{}
@@ -80,9 +84,27 @@ func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, so
 	i.server.mu.Lock()
 	defer i.server.mu.Unlock()
 	i.resolving = nil
-	if i.dead {
-		return
+	if !i.dead {
+		i.found(g, err)
 	}
+}
+
+// groupEntry returns the entry of the GID table from which datagrams to a group leave: that of the identifier, or the first
+// of its family, where the device joins groups.
+func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) {
+	if i.device {
+		return i.gid, nil
+	}
+	for _, g := range s.dev.GIDs() {
+		if g.Addr.Is4() == group.Unmap().Is4() {
+			return g, nil
+		}
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("the device has no address of the family of %v: %w", group, uapi.ENETUNREACH)
+}
+
+// found takes the result of a resolution. mu is held.
+func (i *ident) found(g verbs.GIDEntry, err error) {
 	if err != nil {
 		i.state = addrBound
 		i.event(uapi.UCMEventAddrError, failure(unreachable(err)), nil)
