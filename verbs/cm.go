@@ -228,8 +228,8 @@ func (c *connections) withdraw(id func() mad.CommID) error {
 func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
 // ResolveAddr finds the entry of the GID table from which a peer is reached, and sees to it that the
-// host knows the way there, as rdma_resolve_addr. It has the address from if that is valid. Where packets go by themselves,
-// as in memory, any entry does that is of the same family, scope and zone.
+// host knows the way there, as rdma_resolve_addr. It has the address from if that is valid. Where packets
+// go by themselves, as in memory, any entry does that is of the same family, scope and zone.
 func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()

@@ -21,12 +21,13 @@ type CommParam struct {
 	ConnParam
 }
 
-// CommID is one end of a connection, or a request for a datagram queue pair, of a program that moves its queue pair itself,
-// as struct ib_cm_id of the kernel. [Device.Dial] and [ConnRequest.Accept] are for all others.
+// CommID is one end of a connection, or a request for a datagram queue pair, of a program that moves its queue pair
+// itself, as struct ib_cm_id of the kernel. [Device.Dial] and [ConnRequest.Accept] are for all others.
 //
-// What happens is told by events: to the end that asks Replied, which it answers by SendRTU or SendREJ, or Resolved; to the
-// other Established; to both Disconnected, Rejected or Unreachable, which are the last. The function for events is called
-// by the goroutine of the connection manager and must not wait; it may call the methods, which are safe for concurrent use.
+// What happens is told by events: to the end that asks Replied, which it answers by SendRTU or SendREJ, or Resolved; to
+// the other Established; to both Disconnected, Rejected or Unreachable, which are the last. The function for events is
+// called by the goroutine of the connection manager and must not wait; it may call the methods, which are safe for
+// concurrent use.
 type CommID struct {
 	cm     *connections
 	handle func(*CMEvent)
@@ -39,7 +40,9 @@ type CommID struct {
 
 // SendREQ asks the program that listens at remote for a connection. from is an entry of the GID table that
 // [Device.ResolveAddr] has returned, port the port of this end. The path MTU is that of the entry if it is 0.
-func (d *Device) SendREQ(from GIDEntry, port uint16, remote netip.AddrPort, p CommParam, handle func(*CMEvent)) (*CommID, error) {
+func (d *Device) SendREQ(
+	from GIDEntry, port uint16, remote netip.AddrPort, p CommParam, handle func(*CMEvent),
+) (*CommID, error) {
 	p.PathMTU = commonMTU(p.PathMTU, from.MTU)
 	if p.FlowLabel == 0 {
 		p.FlowLabel = mad.FlowLabel(port, remote.Port())
@@ -60,7 +63,9 @@ func (d *Device) SendREQ(from GIDEntry, port uint16, remote netip.AddrPort, p Co
 }
 
 // SendSIDRREQ asks the program that listens at remote for a datagram queue pair; see SendREQ.
-func (d *Device) SendSIDRREQ(from GIDEntry, port uint16, remote netip.AddrPort, private []byte, handle func(*CMEvent)) (*CommID, error) {
+func (d *Device) SendSIDRREQ(
+	from GIDEntry, port uint16, remote netip.AddrPort, private []byte, handle func(*CMEvent),
+) (*CommID, error) {
 	req, err := newSIDRREQ(netip.AddrPortFrom(from.Addr, port), remote, private)
 	if err != nil {
 		return nil, fmt.Errorf("SIDR_REQ to %v: %w", remote, err)
@@ -154,8 +159,8 @@ func (c *CommID) Watch(q *QP) error {
 	})
 }
 
-// Close ends it in whatever state it is, as ib_destroy_cm_id: a peer that knows of it is told. An event may be under way in
-// another goroutine; none follows. Closing again does nothing.
+// Close ends it in whatever state it is, as ib_destroy_cm_id: a peer that knows of it is told. An event may be under
+// way in another goroutine; none follows. Closing again does nothing.
 func (c *CommID) Close() {
 	// An error says that the device is closed, or that it has ended.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {

@@ -110,7 +110,10 @@ func (c *Conn) smaller(r *mad.REJ) bool {
 
 // lowerMTU gives a REQ the path MTU that a REJ names as the one to use, if it is smaller than that of the REQ.
 func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
-	if r.Reason != mad.RejectInvalidMTU || len(r.ARI) < 1 || r.ARI[0] >= req.PathMTU || qp.MTUFromEnum(int(r.ARI[0])) == 0 {
+	if r.Reason != mad.RejectInvalidMTU || len(r.ARI) < 1 || r.ARI[0] >= req.PathMTU {
+		return false
+	}
+	if qp.MTUFromEnum(int(r.ARI[0])) == 0 {
 		return false
 	}
 	req.PathMTU = r.ARI[0]
@@ -120,7 +123,8 @@ func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
 // request is the REQ of a connection.
 func (c *Conn) request(local GID, p *ConnParam) (*mad.REQ, error) {
 	return newREQ(local, c.local, c.remote, &CommParam{
-		QPN: c.qp.QPN(), PSN: c.psn, SRQ: c.qp.qp.SharesReceives(), ConnParam: ConnParam{ConnAttr: c.attr, PrivateData: p.PrivateData},
+		QPN: c.qp.QPN(), PSN: c.psn, SRQ: c.qp.qp.SharesReceives(),
+		ConnParam: ConnParam{ConnAttr: c.attr, PrivateData: p.PrivateData},
 	})
 }
 
@@ -147,7 +151,9 @@ func newREQ(gid GID, local, remote netip.AddrPort, p *CommParam) (*mad.REQ, erro
 
 // ipHeader is what stands before the program's private data in a request.
 func ipHeader(local, remote netip.AddrPort) ([]byte, error) {
-	h := mad.IPHeader{SourcePort: local.Port(), Source: local.Addr().WithZone(""), Destination: remote.Addr().Unmap().WithZone("")}
+	h := mad.IPHeader{
+		SourcePort: local.Port(), Source: local.Addr().WithZone(""), Destination: remote.Addr().Unmap().WithZone(""),
+	}
 	return h.Append(nil)
 }
 

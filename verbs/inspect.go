@@ -158,7 +158,8 @@ func (d *Device) Listeners() []ListenerInfo {
 		out = append(out, ListenerInfo{l.ps, l.local})
 	}
 	slices.SortFunc(out, func(a, b ListenerInfo) int {
-		return cmp.Or(cmp.Compare(a.Local.Port(), b.Local.Port()), cmp.Compare(a.PortSpace, b.PortSpace), a.Local.Compare(b.Local))
+		return cmp.Or(cmp.Compare(a.Local.Port(), b.Local.Port()), cmp.Compare(a.PortSpace, b.PortSpace),
+			a.Local.Compare(b.Local))
 	})
 	return out
 }

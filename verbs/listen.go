@@ -37,9 +37,12 @@ func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 	return d.ListenFunc(ps, local, backlog, nil)
 }
 
-// ListenFunc is [Device.Listen] for a program that has requests handed to it in place of [Listener.Next]. handle is called
-// by the goroutine of the connection manager and must not wait; it may answer at once or leave that to others.
-func (d *Device) ListenFunc(ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest)) (*Listener, error) {
+// ListenFunc is [Device.Listen] for a program that has requests handed to it in place of [Listener.Next].
+// handle is called by the goroutine of the connection manager and must not wait; it may answer at once or
+// leave that to others.
+func (d *Device) ListenFunc(
+	ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest),
+) (*Listener, error) {
 	l, err := d.listen(ps, local, backlog, handle)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %v port %d: %w", ps, local.Port(), err)

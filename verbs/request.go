@@ -165,7 +165,8 @@ func (r *ConnRequest) reply(to ender, p *CommParam) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		err := m.Accept(now, r.id, &mad.REP{
 			LocalQPN: p.QPN, StartingPSN: p.PSN, ResponderResources: p.MaxDestRdAtomic, InitiatorDepth: p.MaxRdAtomic,
-			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: p.SRQ, EndToEndFlowControl: p.FlowControl, PrivateData: p.PrivateData,
+			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: p.SRQ, EndToEndFlowControl: p.FlowControl,
+			PrivateData: p.PrivateData,
 		})
 		if err == nil {
 			r.cm.enter(r.id, to)

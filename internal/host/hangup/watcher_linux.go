@@ -48,8 +48,8 @@ func (w *Watcher) watch(fd int, events uint32, token uint64) error {
 	return nil
 }
 
-// Add calls f once, in the goroutine of the watcher, when the read end of the pipe with the write end fd is closed. f must
-// not wait. remove ends that and is called before fd is closed; a call of f may be under way then.
+// Add calls f once, in the goroutine of the watcher, when the read end of the pipe with the write end fd is closed. f
+// must not wait. remove ends that and is called before fd is closed; a call of f may be under way then.
 func (w *Watcher) Add(fd int, f func()) (remove func(), err error) {
 	w.mu.Lock()
 	w.last++

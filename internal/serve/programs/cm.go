@@ -50,8 +50,8 @@ func (h *handler) openChannel(c *trap.Call, flags int) {
 	}
 }
 
-// Write implements [trap.Handler]: commands of rdma_cm are written. Doorbells of queues are written natively, see package
-// ringfile.
+// Write implements [trap.Handler]: commands of rdma_cm are written. Doorbells of queues are written natively, see
+// package ringfile.
 func (h *handler) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
 	ch, ok := o.(*ucma.Channel)
 	if !ok {

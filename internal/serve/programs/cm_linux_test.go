@@ -63,7 +63,9 @@ func (h *cmHost) run(port int, c tool) {
 	words := strings.NewReplacer("ADDR", h.addr, "PORT", strconv.Itoa(port))
 	s := start(h.T, h.Host, words.Replace(c.server))
 	h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool {
-		return slices.ContainsFunc(all, func(l verbs.ListenerInfo) bool { return l.PortSpace == c.ps && int(l.Local.Port()) == port })
+		return slices.ContainsFunc(all, func(l verbs.ListenerInfo) bool {
+			return l.PortSpace == c.ps && int(l.Local.Port()) == port
+		})
 	})
 	if out := start(h.T, h.Host, words.Replace(c.client)).wait(); !strings.Contains(out, c.says) {
 		h.Errorf("%s\n%s", out, s.text())
@@ -85,19 +87,55 @@ func TestProgramsConnectByRDMACM(t *testing.T) {
 	}
 	const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
 	for i, c := range []tool{
-		{ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v", client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19"},
-		{ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V", client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V"},
-		{ps: tcp, server: "rping -s -P -p PORT", client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true},
-		{ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100", client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes"},
-		{ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100", client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes"},
-		{ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100", client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes"},
-		{ps: tcp, server: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100", client: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100 ADDR", says: "#bytes"},
-		{ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5", client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0"},
+		{
+			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
+			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
+		},
+		{
+			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V",
+			client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V",
+		},
+		{
+			ps: tcp, server: "rping -s -P -p PORT",
+			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true,
+		},
+		{
+			ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
+			client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
+		},
+		{
+			ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100",
+			client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes",
+		},
+		{
+			ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
+			client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
+		},
+		{
+			ps: tcp, server: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100",
+			client: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100 ADDR", says: "#bytes",
+		},
+		{
+			ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
+			client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
+		},
 		{ps: tcp, server: "rdma_server -s ADDR -p PORT", client: "rdma_client -s ADDR -p PORT", says: "end 0"},
-		{port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5", client: "udaddy -s ADDR -c 20 -C 5", says: "return status 0"},
-		{ps: tcp, server: "cmtime -b ADDR -p PORT -c 20", client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true},
-		{ps: tcp, server: "rstream -b ADDR -p PORT -S 65536 -C 10", client: "rstream -s ADDR -p PORT -S 65536 -C 10", says: "64k"},
-		{ps: tcp, server: "riostream -b ADDR -p PORT -S 65536 -C 10", client: "riostream -s ADDR -p PORT -S 65536 -C 10", says: "64k"},
+		{
+			port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5",
+			client: "udaddy -s ADDR -c 20 -C 5", says: "return status 0",
+		},
+		{
+			ps: tcp, server: "cmtime -b ADDR -p PORT -c 20",
+			client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true,
+		},
+		{
+			ps: tcp, server: "rstream -b ADDR -p PORT -S 65536 -C 10",
+			client: "rstream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
+		},
+		{
+			ps: tcp, server: "riostream -b ADDR -p PORT -S 65536 -C 10",
+			client: "riostream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
+		},
 		{port: 7427, ps: tcp, server: "rcopy", client: "rcopy " + in + " ADDR:" + out, says: "done", stays: true},
 	} {
 		t.Run(c.client, func(t *testing.T) {
@@ -131,7 +169,8 @@ func TestMckeySendsToAGroup(t *testing.T) {
 	h := cmHostOn(t, "127.55.15.7")
 	s := start(t, h.Host, "mckey -m 239.55.15.7 -b "+h.addr+" -c 1 -C 5")
 	h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
-	if out := start(t, h.Host, "mckey -m 239.55.15.7 -b "+h.addr+" -s -c 1 -C 5").wait(); !strings.Contains(out, "return status 0") {
+	out := start(t, h.Host, "mckey -m 239.55.15.7 -b "+h.addr+" -s -c 1 -C 5").wait()
+	if !strings.Contains(out, "return status 0") {
 		t.Error(out)
 	}
 	s.wait()

@@ -47,7 +47,9 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	h := &Host{log: log, server: s, cm: cm, processes: map[trap.ProcID]*process{}, channels: map[trap.Inode]*ucma.Channel{}}
+	h := &Host{
+		log: log, server: s, cm: cm, processes: map[trap.ProcID]*process{}, channels: map[trap.Inode]*ucma.Channel{},
+	}
 	if h.tree, err = newTree(dev, name); err != nil {
 		return nil, errors.Join(err, cm.Close(), s.Close())
 	}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Channel is an open rdma_cm device of a program (struct ucma_file): commands are written to it, and it is readable while
-// an event waits.
+// A Channel is an open rdma_cm device of a program (struct ucma_file): commands are written to it, and it is readable
+// while an event waits.
 //
 // The program has the read end of a pipe, the channel only the write end: so it hears of the end of the last duplicate.
 type Channel struct {
@@ -30,6 +30,7 @@ type Channel struct {
 	// What follows is guarded by Server.mu.
 	closed  bool
 	ids     map[uint32]*ident
+	groups  int      // multicast groups of its identifiers
 	queue   []*event // oldest first
 	raised  bool     // a byte is in the pipe
 	waiters []*waiter
@@ -60,8 +61,8 @@ func (s *Server) Open(onClose func(*Channel)) (*Channel, error) {
 	return ch, nil
 }
 
-// Program calls give with the descriptor that the program gets a duplicate of, once. The channel ends with the program's
-// last duplicate, or if give fails.
+// Program calls give with the descriptor that the program gets a duplicate of, once. The channel ends with the
+// program's last duplicate, or if give fails.
 func (ch *Channel) Program(give func(fd int) error) error {
 	err := give(int(ch.theirs.Fd()))
 	err = errors.Join(err, ch.theirs.Close())
@@ -93,10 +94,10 @@ func (ch *Channel) Close() error {
 	}
 	ch.closed = true
 	delete(s.channels, ch)
+	ch.queue = nil // first, so that no identifier looks for its events
 	for _, i := range slices.Collect(maps.Values(ch.ids)) {
 		i.destroy()
 	}
-	ch.queue = nil
 	if ch.unwatch != nil {
 		ch.unwatch()
 	}

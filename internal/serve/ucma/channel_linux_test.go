@@ -184,7 +184,7 @@ func TestIdentifiersOfOtherChannelsAreNotFound(t *testing.T) {
 
 func TestTheIdentifiersOfAChannelAreBounded(t *testing.T) {
 	client, _ := pair(t)
-	for range maxChannelIDs {
+	for range maxIDs {
 		client.create(uapi.PortSpaceTCP, 1)
 	}
 	client.refusedOut(uapi.ENOMEM, uapi.UCMCmdCreateID, uapi.UCMCreateID{UID: 1, PS: uint16(uapi.PortSpaceTCP)}, 4)

@@ -63,9 +63,9 @@ func init() {
 		uapi.UCMCmdResolveRoute: {run: with((*request).resolveRoute)},
 		uapi.UCMCmdQueryRoute:   {run: with((*request).queryRoute)},
 		uapi.UCMCmdQuery:        {run: with((*request).query)},
-		uapi.UCMCmdConnect:      {run: with((*request).connect), fetch: fetchQP(func(q *uapi.UCMConnect) *uapi.UCMConnParam { return &q.ConnParam })},
+		uapi.UCMCmdConnect:      {run: with((*request).connect), fetch: fetchQP(connectParam)},
 		uapi.UCMCmdListen:       {run: with((*request).listen)},
-		uapi.UCMCmdAccept:       {run: with((*request).accept), fetch: fetchQP(func(q *uapi.UCMAccept) *uapi.UCMConnParam { return &q.ConnParam })},
+		uapi.UCMCmdAccept:       {run: with((*request).accept), fetch: fetchQP(acceptParam)},
 		uapi.UCMCmdReject:       {run: with((*request).reject)},
 		uapi.UCMCmdDisconnect:   {run: with((*request).disconnect)},
 		uapi.UCMCmdInitQPAttr:   {run: with((*request).initQPAttr)},
@@ -95,8 +95,8 @@ func with[Q any](f func(*request, *Q) (any, error)) func(*request) (any, error) 
 	}
 }
 
-// Write answers write(2) of b. done is called once, perhaps later and by another goroutine: with nil for len(b), or with an
-// error that wraps a [uapi.Errno] or is [ErrInterrupted].
+// Write answers write(2) of b. done is called once, perhaps later and by another goroutine: with nil for len(b), or
+// with an error that wraps a [uapi.Errno] or is [ErrInterrupted].
 func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 	call, err := uapi.ParseUCM(b)
 	if err != nil {
@@ -170,6 +170,9 @@ func (r *request) respond(v any) error {
 	}
 	return nil
 }
+
+func connectParam(q *uapi.UCMConnect) *uapi.UCMConnParam { return &q.ConnParam }
+func acceptParam(q *uapi.UCMAccept) *uapi.UCMConnParam   { return &q.ConnParam }
 
 // fetchQP finds the queue pair that the parameters of a connection name.
 func fetchQP[Q any](param func(*Q) *uapi.UCMConnParam) func(*request) error {

@@ -40,10 +40,14 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 
 	route := c.client.route(c.atClient)
 	src, _ := route.SrcAddr.AddrPort()
-	if dst, _ := route.DstAddr.AddrPort(); dst != netip.AddrPortFrom(addrs[1], 7174) || src.Addr() != addrs[0] || src.Port() == 0 {
+	dst, _ := route.DstAddr.AddrPort()
+	if dst != netip.AddrPortFrom(addrs[1], 7174) || src.Addr() != addrs[0] || src.Port() == 0 {
 		t.Errorf("from %v to %v", src, dst)
 	}
-	if route.NumPaths != 1 || route.PortNum != 1 || route.NodeGUID == [8]byte{} || route.IBRoute[0].MTU != uint32(uapi.MTU4096) {
+	if route.NumPaths != 1 || route.PortNum != 1 || route.NodeGUID == [8]byte{} {
+		t.Errorf("route %+v", route)
+	}
+	if route.IBRoute[0].MTU != uint32(uapi.MTU4096) {
 		t.Errorf("route %+v", route)
 	}
 
@@ -51,7 +55,10 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 	got := e.Conn()
 	says(t, got.PrivateData, got.PrivateDataLen, "from the client", verbs.DialPrivateLen)
 	// What the client has outstanding the server takes, and the other way round.
-	if got.InitiatorDepth != 3 || got.ResponderResources != 5 || got.RetryCount != 7 || got.QPNum != uint32(c.clientQP.QPN()) {
+	if got.InitiatorDepth != 3 || got.ResponderResources != 5 || got.RetryCount != 7 {
+		t.Errorf("the request has %+v", got)
+	}
+	if got.QPNum != uint32(c.clientQP.QPN()) {
 		t.Errorf("the request has %+v", got)
 	}
 	at := c.server.route(c.atServer)
@@ -114,10 +121,12 @@ func TestRetriesAndResourcesAreThoseThatBothEndsHave(t *testing.T) {
 	if a.QPAccessFlags != uint32(uapi.AccessRemoteWrite|uapi.AccessRemoteRead|uapi.AccessRemoteAtomic) {
 		t.Errorf("INIT with rights %#x", a.QPAccessFlags)
 	}
-	if a := c.server.move(c.serverQP, c.atServer, uapi.QPSRTR); a.MaxDestRdAtomic != 5 || a.DestQPNum != uint32(c.clientQP.QPN()) {
+	a = c.server.move(c.serverQP, c.atServer, uapi.QPSRTR)
+	if a.MaxDestRdAtomic != 5 || a.DestQPNum != uint32(c.clientQP.QPN()) {
 		t.Errorf("RTR with %+v", a)
 	}
-	if a := c.server.move(c.serverQP, c.atServer, uapi.QPSRTS); a.MaxRdAtomic != 3 || a.Timeout != defaultTimeout || a.RetryCnt != 7 {
+	a = c.server.move(c.serverQP, c.atServer, uapi.QPSRTS)
+	if a.MaxRdAtomic != 3 || a.Timeout != defaultTimeout || a.RetryCnt != 7 {
 		t.Errorf("RTS with %+v", a)
 	}
 	p := param(c.serverQP, "")
@@ -174,7 +183,8 @@ func TestTheClientRefusesTheReply(t *testing.T) {
 	c.server.listenAt(uapi.PortSpaceTCP, 1, 0x1000)
 	c.atClient = c.client.routed(uapi.PortSpaceTCP, 1, 0x2000)
 	c.request("")
-	c.server.do(uapi.UCMCmdAccept, uapi.UCMAccept{UID: 0x3000, ConnParam: param(c.server.qp(verbs.RC), ""), ID: c.atServer})
+	accept := uapi.UCMAccept{UID: 0x3000, ConnParam: param(c.server.qp(verbs.RC), ""), ID: c.atServer}
+	c.server.do(uapi.UCMCmdAccept, accept)
 	c.client.expect(uapi.UCMEventConnectResponse, c.atClient)
 	c.client.do(uapi.UCMCmdReject, uapi.UCMReject{ID: c.atClient})
 	if e := c.server.expect(uapi.UCMEventRejected, c.atServer); e.Status != uint32(mad.RejectConsumerDefined) {
@@ -248,7 +258,9 @@ func TestADatagramServiceTellsItsQueuePair(t *testing.T) {
 	got := client.expect(uapi.UCMEventEstablished, id)
 	ud = got.UD()
 	says(t, ud.PrivateData, ud.PrivateDataLen, "this", verbs.UDPrivateLen)
-	if ud.QPNum != uint32(q.QPN()) || ud.QKey != verbs.UDPQKey || ud.AHAttr.IsGlobal != 1 || verbs.GID(ud.AHAttr.GRH.DGID).Addr() != addrs[1] {
+	ah := ud.AHAttr
+	at := verbs.GID(ah.GRH.DGID).Addr()
+	if ud.QPNum != uint32(q.QPN()) || ud.QKey != verbs.UDPQKey || ah.IsGlobal != 1 || at != addrs[1] {
 		t.Errorf("the queue pair is %+v", ud)
 	}
 
@@ -274,7 +286,8 @@ func TestAMulticastGroupIsJoinedAndLeft(t *testing.T) {
 	num := must[uapi.UCMCreateIDResp](client, uapi.UCMCmdJoinIPMcast, join).ID
 	e := client.expect(uapi.UCMEventMulticastJoin, num)
 	ud := e.UD()
-	if e.UID != 0x99 || ud.QPNum != uint32(verbs.MulticastQPN) || verbs.GID(ud.AHAttr.GRH.DGID).Addr() != netip.MustParseAddr("239.1.2.3") {
+	to := verbs.GID(ud.AHAttr.GRH.DGID).Addr()
+	if e.UID != 0x99 || ud.QPNum != uint32(verbs.MulticastQPN) || to != netip.MustParseAddr("239.1.2.3") {
 		t.Errorf("event %#x with %+v", e.UID, ud)
 	}
 	leave := func(a uint64) any { return uapi.UCMDestroyID{Response: a, ID: num} }

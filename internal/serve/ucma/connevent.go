@@ -32,7 +32,9 @@ func (i *ident) connEvent(e *verbs.CMEvent) {
 	case cm.Established:
 		i.event(uapi.UCMEventEstablished, 0, nil)
 	case cm.Rejected:
-		i.event(uapi.UCMEventRejected, int32(e.REJ.Reason), func(r *uapi.UCMEventResp) { r.SetConn(withData(e.REJ.PrivateData)) })
+		i.event(uapi.UCMEventRejected, int32(e.REJ.Reason), func(r *uapi.UCMEventResp) {
+			r.SetConn(withData(e.REJ.PrivateData))
+		})
 	case cm.Unreachable:
 		i.event(uapi.UCMEventUnreachable, failure(uapi.ETIMEDOUT), nil)
 	case cm.Disconnected:
@@ -67,7 +69,9 @@ func (i *ident) rested() {
 // resolved takes the answer to a SIDR_REQ.
 func (i *ident) resolved(r *mad.SIDRREP) {
 	if r.Status != mad.SIDRSuccess {
-		i.event(uapi.UCMEventUnreachable, int32(r.Status), func(e *uapi.UCMEventResp) { e.SetUD(datagramParam(r.PrivateData)) })
+		i.event(uapi.UCMEventUnreachable, int32(r.Status), func(e *uapi.UCMEventResp) {
+			e.SetUD(datagramParam(r.PrivateData))
+		})
 		return
 	}
 	i.event(uapi.UCMEventEstablished, 0, func(e *uapi.UCMEventResp) {

@@ -21,7 +21,8 @@ type event struct {
 // A waiter is a thread of a program in GET_EVENT.
 type waiter struct{ r *request }
 
-// ErrInterrupted is the end of a command whose caller has a signal to handle: the call fails with EINTR or is made again.
+// ErrInterrupted is the end of a command whose caller has a signal to handle: the call fails with EINTR or is made
+// again.
 var ErrInterrupted = errors.New("ucma: interrupted by a signal")
 
 // push hands an event to the channel of e.of: to a thread that waits, or into the queue. mu is held.
@@ -48,7 +49,7 @@ func (ch *Channel) serve() {
 // take removes the oldest event and counts it as fetched. mu is held.
 func (ch *Channel) take() *event {
 	e := ch.queue[0]
-	ch.queue = ch.queue[1:]
+	ch.queue[0], ch.queue = nil, ch.queue[1:]
 	e.of.queued--
 	e.count(1)
 	return e
@@ -127,8 +128,8 @@ func (ch *Channel) dismiss(w *waiter) bool {
 	return at >= 0
 }
 
-// withdraw removes the events of an identifier that have not been fetched, and ends the identifiers that the program would
-// have learned of. mu is held.
+// withdraw removes the events of an identifier that have not been fetched, and ends the identifiers that the program
+// would have learned of. mu is held.
 func (ch *Channel) withdraw(of func(*event) bool) {
 	var lost []*ident
 	ch.queue = slices.DeleteFunc(ch.queue, func(e *event) bool {

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// FuzzCommands has a program write commands of any bytes. The first bytes of each are the number of the command, a channel
-// and a length; identifiers are small numbers, and so often right.
+// FuzzCommands has a program write commands of any bytes. The first bytes of each are the number of the command, a
+// channel and a length; identifiers are small numbers, and so often right.
 func FuzzCommands(f *testing.F) {
 	add := func(cmds ...any) {
 		var b []byte
@@ -24,12 +24,15 @@ func FuzzCommands(f *testing.F) {
 		uapi.UCMCmdListen, uapi.UCMListen{ID: 1}, uapi.UCMCmdDestroyID, uapi.UCMDestroyID{ID: 1, Response: base})
 	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdResolveIP, uapi.UCMResolveIP{ID: 1, DstAddr: uapi.NewSockaddr(peerAt(1))},
 		uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: base}, uapi.UCMCmdResolveRoute, uapi.UCMResolveRoute{ID: 1},
-		uapi.UCMCmdConnect, uapi.UCMConnect{ConnParam: param(nil, "x"), ID: 1}, uapi.UCMCmdDisconnect, uapi.UCMDisconnect{ID: 1},
+		uapi.UCMCmdConnect, uapi.UCMConnect{ConnParam: param(nil, "x"), ID: 1},
+		uapi.UCMCmdDisconnect, uapi.UCMDisconnect{ID: 1},
 		uapi.UCMCmdInitQPAttr, uapi.UCMInitQPAttr{ID: 1, Response: base, QPState: 1})
 	create.PS = uint16(uapi.PortSpaceUDP)
-	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdListen, uapi.UCMListen{ID: 1}, uapi.UCMCmdJoinIPMcast, uapi.UCMJoinIPMcast{ID: 1, Response: base},
-		uapi.UCMCmdMigrateID, uapi.UCMMigrateID{ID: 1, FD: 0, Response: base}, uapi.UCMCmdQuery, uapi.UCMQuery{ID: 1, Response: base},
-		uapi.UCMCmdAccept, uapi.UCMAccept{ID: 1}, uapi.UCMCmdReject, uapi.UCMReject{ID: 1}, uapi.UCMCmdSetOption, uapi.UCMSetOption{ID: 1})
+	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdListen, uapi.UCMListen{ID: 1},
+		uapi.UCMCmdJoinIPMcast, uapi.UCMJoinIPMcast{ID: 1, Response: base},
+		uapi.UCMCmdMigrateID, uapi.UCMMigrateID{ID: 1, FD: 0, Response: base},
+		uapi.UCMCmdQuery, uapi.UCMQuery{ID: 1, Response: base}, uapi.UCMCmdAccept, uapi.UCMAccept{ID: 1},
+		uapi.UCMCmdReject, uapi.UCMReject{ID: 1}, uapi.UCMCmdSetOption, uapi.UCMSetOption{ID: 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := hosts(t)
 		p := start(t, s[0])
@@ -45,7 +48,8 @@ func FuzzCommands(f *testing.F) {
 			body := b[:min(size, len(b))]
 			b = b[len(body):]
 			done := make(chan error, 1)
-			c.ch.Write(c, append(uapi.Encode(uapi.UCMCmdHdr{Cmd: cmd, In: uint16(size), Out: 512}), body...), func(err error) { done <- err })
+			head := uapi.Encode(uapi.UCMCmdHdr{Cmd: cmd, In: uint16(size), Out: 512})
+			c.ch.Write(c, append(head, body...), func(err error) { done <- err })
 			<-done
 		}
 	})

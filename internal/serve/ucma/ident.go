@@ -58,23 +58,28 @@ type ident struct {
 	conn      *verbs.CommID
 	qp        *verbs.QP // that the program has named for the connection, nil if it is not its own
 	param     connParam
-	rest      *time.Timer // until the end of timewait
-	groups    map[uint32]*group
+	rest      *time.Timer       // until the end of timewait
+	groups    map[uint32]*group // nil without one
 }
 
 // newIdent makes an identifier of ch. mu is held.
 func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
-	if len(ch.ids) >= maxChannelIDs {
-		return nil, fmt.Errorf("all %d identifiers of the channel are in use: %w", maxChannelIDs, uapi.ENOMEM)
-	}
-	i := &ident{server: ch.server, uid: uid, ch: ch, ps: ps, groups: map[uint32]*group{}}
-	i.param.psn = verbs.RandomPSN()
-	var err error
-	if i.num, err = ch.server.number(i); err != nil {
+	if err := ch.full(); err != nil {
 		return nil, err
 	}
+	i := &ident{server: ch.server, uid: uid, ch: ch, ps: ps}
+	i.param.psn = verbs.RandomPSN()
+	i.num = ch.server.number(i)
 	ch.ids[i.num] = i
 	return i, nil
+}
+
+// full fails if the channel has no room for another identifier.
+func (ch *Channel) full() error {
+	if len(ch.ids) >= maxIDs {
+		return fmt.Errorf("all %d identifiers of the channel are in use: %w", maxIDs, uapi.ENOMEM)
+	}
+	return nil
 }
 
 func (r *request) createID(q *uapi.UCMCreateID) (any, error) {
@@ -118,6 +123,8 @@ func (i *ident) destroy() {
 	for n := range i.groups {
 		delete(s.ids, n)
 	}
+	i.ch.groups -= len(i.groups)
+	i.groups = nil
 	if i.resolving != nil {
 		i.resolving()
 	}
@@ -135,7 +142,9 @@ func (i *ident) destroy() {
 		i.rest.Stop()
 	}
 	i.release()
-	i.ch.withdraw(func(e *event) bool { return e.of == i || e.fresh == i })
+	if i.queued > 0 || i.uid == 0 {
+		i.ch.withdraw(func(e *event) bool { return e.of == i || e.fresh == i })
+	}
 }
 
 // event gives the program an event of the identifier. One that it has not accepted has no events. mu is held.
@@ -148,6 +157,15 @@ func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventR
 		set(&e.resp)
 	}
 	i.ch.push(e)
+}
+
+// crowded fails if so many events wait that a command must not add one.
+func (i *ident) crowded() error {
+	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents {
+		return fmt.Errorf("%d events of the identifier and %d of the channel wait: %w",
+			i.queued, len(i.ch.queue), uapi.ENOMEM)
+	}
+	return nil
 }
 
 // failure is the status of an event that tells of an error.

@@ -200,7 +200,8 @@ func TestAddressesAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := query(uapi.QueryAddr)
-	if a, _ := r.SrcAddr.AddrPort(); err != nil || a != netip.AddrPortFrom(addrs[0], 5) || r.SrcSize != 16 || r.PortNum != 1 {
+	a, _ := r.SrcAddr.AddrPort()
+	if err != nil || a != netip.AddrPortFrom(addrs[0], 5) || r.SrcSize != 16 || r.PortNum != 1 {
 		t.Errorf("of a bound identifier: %+v, %v", r, err)
 	}
 	if _, err := query(uapi.QueryPath); uapi.ErrnoOf(err) != uapi.EINVAL {

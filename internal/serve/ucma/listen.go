@@ -35,8 +35,8 @@ func (r *request) listen(q *uapi.UCMListen) (any, error) {
 	return nil, nil
 }
 
-// requested takes a request of a peer: the program gets a new identifier with it. One for which there is no room is left
-// without an answer, so that the peer asks again.
+// requested takes a request of a peer: the program gets a new identifier with it. One for which there is no room is
+// left without an answer, so that the peer asks again.
 func (i *ident) requested(r *verbs.ConnRequest) {
 	s := i.server
 	s.mu.Lock()
@@ -45,7 +45,7 @@ func (i *ident) requested(r *verbs.ConnRequest) {
 		_ = r.SendREJ(mad.RejectInvalidServiceID, nil) // an error says that the peer has given up
 		return
 	}
-	if i.queued >= maxBacklog {
+	if i.queued >= maxBacklog || len(i.ch.queue) >= maxEvents {
 		_ = r.Ignore() // likewise
 		return
 	}
@@ -55,7 +55,9 @@ func (i *ident) requested(r *verbs.ConnRequest) {
 		return
 	}
 	fresh.take(r)
-	e := &event{of: i, fresh: fresh, resp: uapi.UCMEventResp{UID: i.uid, ID: fresh.num, Event: uint32(uapi.UCMEventConnectRequest)}}
+	e := &event{of: i, fresh: fresh, resp: uapi.UCMEventResp{
+		UID: i.uid, ID: fresh.num, Event: uint32(uapi.UCMEventConnectRequest),
+	}}
 	if fresh.datagrams() {
 		e.resp.SetUD(datagramParam(r.PrivateData()))
 	} else {

@@ -28,8 +28,8 @@ func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
 		return nil, err
 	}
 	if old != r.ch {
-		if len(r.ch.ids) >= maxChannelIDs {
-			return nil, fmt.Errorf("all %d identifiers of the channel are in use: %w", maxChannelIDs, uapi.ENOMEM)
+		if err := r.ch.full(); err != nil {
+			return nil, err
 		}
 		i.move(r.ch)
 	}
@@ -64,5 +64,7 @@ func (i *ident) move(to *Channel) {
 func (ch *Channel) pass(i *ident, to *Channel) {
 	delete(ch.ids, i.num)
 	to.ids[i.num] = i
+	ch.groups -= len(i.groups)
+	to.groups += len(i.groups)
 	i.ch = to
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A group is a multicast group that an identifier has joined (struct ucma_multicast). The program attaches its queue pair
-// itself.
+// A group is a multicast group that an identifier has joined (struct ucma_multicast). The program attaches its queue
+// pair itself.
 type group struct {
 	num     uint32
 	fetched uint32 // events that the program has fetched
@@ -39,18 +39,24 @@ func (r *request) joinGroup(id uint32, response, uid uint64, a netip.Addr, known
 		return nil, fmt.Errorf("%v is no multicast group: %w", a, uapi.EINVAL)
 	case !i.device || !i.datagrams() || i.state == idle:
 		return nil, fmt.Errorf("identifier %d is for no datagrams of a device: %w", i.num, uapi.EINVAL)
-	case len(i.groups) >= maxGroups || i.queued >= maxQueued:
-		return nil, fmt.Errorf("identifier %d has %d groups and %d events: %w", i.num, len(i.groups), i.queued, uapi.ENOMEM)
+	case i.ch.groups >= maxGroups:
+		return nil, fmt.Errorf("all %d multicast groups of the channel are in use: %w", maxGroups, uapi.ENOMEM)
 	}
-	num, err := i.server.number(i)
-	if err != nil {
+	if err := i.crowded(); err != nil {
 		return nil, err
 	}
+	num := i.server.number(i)
 	g := &group{num: num}
+	if i.groups == nil {
+		i.groups = map[uint32]*group{}
+	}
 	i.groups[num] = g
+	i.ch.groups++
 	p := datagramParam(nil)
 	p.QPNum, p.QKey = uint32(verbs.MulticastQPN), verbs.UDPQKey
-	p.AHAttr = vector(verbs.AddressVector{DGID: gid, SGIDIndex: uint8(i.gid.Index), TrafficClass: i.tos, HopLimit: hopLimit})
+	p.AHAttr = vector(verbs.AddressVector{
+		DGID: gid, SGIDIndex: uint8(i.gid.Index), TrafficClass: i.tos, HopLimit: hopLimit,
+	})
 	e := &event{of: i, group: g, resp: uapi.UCMEventResp{UID: uid, ID: num, Event: uint32(uapi.UCMEventMulticastJoin)}}
 	e.resp.SetUD(p)
 	i.ch.push(e)
@@ -74,7 +80,11 @@ func (r *request) leave(q *uapi.UCMDestroyID) (any, error) {
 
 // leave ends the membership. mu is held.
 func (i *ident) leave(g *group) {
+	if i.groups[g.num] == nil {
+		return
+	}
 	delete(i.groups, g.num)
 	delete(i.server.ids, g.num)
+	i.ch.groups--
 	i.ch.withdraw(func(e *event) bool { return e.group == g })
 }

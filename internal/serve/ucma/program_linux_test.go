@@ -245,7 +245,9 @@ func (c *channel) resolve(id uint32, to netip.AddrPort) error {
 
 func (c *channel) route(id uint32) uapi.UCMQueryRouteResp {
 	c.Helper()
-	return must[uapi.UCMQueryRouteResp](c, uapi.UCMCmdQueryRoute, func(a uint64) any { return uapi.UCMQuery{Response: a, ID: id} })
+	return must[uapi.UCMQueryRouteResp](c, uapi.UCMCmdQueryRoute, func(a uint64) any {
+		return uapi.UCMQuery{Response: a, ID: id}
+	})
 }
 
 // event waits for the next event.
@@ -285,12 +287,14 @@ func (c *channel) move(q *verbs.QP, id uint32, to uapi.QPState) uapi.QPAttr {
 	a := must[uapi.QPAttr](c, uapi.UCMCmdInitQPAttr, func(addr uint64) any {
 		return uapi.UCMInitQPAttr{Response: addr, ID: id, QPState: uint32(to)}
 	})
+	grh := a.AHAttr.GRH
 	attr := verbs.QPAttr{
-		State: qp.State(a.QPState), Port: a.PortNum, QKey: a.QKey, Access: verbs.Access(a.QPAccessFlags), PathMTU: qp.MTUFromEnum(int(a.PathMTU)),
-		DestQPN: verbs.QPN(a.DestQPNum), RQPSN: verbs.PSN(a.RQPSN), SQPSN: verbs.PSN(a.SQPSN), MaxRdAtomic: a.MaxRdAtomic,
-		MaxDestRdAtomic: a.MaxDestRdAtomic, MinRNRTimer: a.MinRNRTimer, Timeout: a.Timeout, RetryCnt: a.RetryCnt, RNRRetry: a.RNRRetry,
+		State: qp.State(a.QPState), Port: a.PortNum, QKey: a.QKey, Access: verbs.Access(a.QPAccessFlags),
+		PathMTU: qp.MTUFromEnum(int(a.PathMTU)), DestQPN: verbs.QPN(a.DestQPNum), RQPSN: verbs.PSN(a.RQPSN),
+		SQPSN: verbs.PSN(a.SQPSN), MaxRdAtomic: a.MaxRdAtomic, MaxDestRdAtomic: a.MaxDestRdAtomic,
+		MinRNRTimer: a.MinRNRTimer, Timeout: a.Timeout, RetryCnt: a.RetryCnt, RNRRetry: a.RNRRetry,
 		AV: verbs.AddressVector{
-			DGID: a.AHAttr.GRH.DGID, SGIDIndex: a.AHAttr.GRH.SGIDIndex, HopLimit: a.AHAttr.GRH.HopLimit, FlowLabel: a.AHAttr.GRH.FlowLabel,
+			DGID: grh.DGID, SGIDIndex: grh.SGIDIndex, HopLimit: grh.HopLimit, FlowLabel: grh.FlowLabel,
 		},
 	}
 	if err := q.Modify(&attr, verbs.QPAttrMask(a.QPAttrMask)); err != nil {

@@ -43,7 +43,8 @@ func (p *connParam) route(i *ident) {
 	p.attr.FlowLabel = mad.FlowLabel(i.local.Port(), i.remote.Port())
 	p.attr.Timeout = i.ackTimeout()
 	p.av = verbs.AddressVector{
-		DGID: qp.GIDFromAddr(i.remote.Addr()), SGIDIndex: uint8(i.gid.Index), TrafficClass: i.tos, HopLimit: hopLimit, FlowLabel: p.attr.FlowLabel,
+		DGID: qp.GIDFromAddr(i.remote.Addr()), SGIDIndex: uint8(i.gid.Index), TrafficClass: i.tos, HopLimit: hopLimit,
+		FlowLabel: p.attr.FlowLabel,
 	}
 }
 
@@ -57,7 +58,8 @@ func (p *connParam) request(r *verbs.ConnRequest) {
 	p.attr.HopLimit = hopLimit
 	p.known, p.peer, p.peerQPN, p.peerPSN = true, true, m.LocalQPN, m.StartingPSN
 	p.av = verbs.AddressVector{
-		DGID: r.RemoteGID(), SGIDIndex: uint8(r.GIDIndex()), TrafficClass: want.TrafficClass, HopLimit: hopLimit, FlowLabel: want.FlowLabel,
+		DGID: r.RemoteGID(), SGIDIndex: uint8(r.GIDIndex()), TrafficClass: want.TrafficClass, HopLimit: hopLimit,
+		FlowLabel: want.FlowLabel,
 	}
 }
 
@@ -115,15 +117,16 @@ func (p *connParam) rtrAttr() uapi.QPAttr {
 	return uapi.QPAttr{
 		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskAV | uapi.QPMaskPathMTU | uapi.QPMaskDestQPN | uapi.QPMaskRQPSN |
 			uapi.QPMaskMaxDestRdAtomic | uapi.QPMaskMinRNRTimer),
-		QPState: uint32(uapi.QPSRTR), AHAttr: vector(p.av), PathMTU: uint32(p.attr.PathMTU.Enum()), DestQPNum: uint32(p.peerQPN),
-		RQPSN: uint32(p.psn), MaxDestRdAtomic: p.attr.MaxDestRdAtomic, MinRNRTimer: minRNRTimer, PortNum: port,
+		QPState: uint32(uapi.QPSRTR), AHAttr: vector(p.av), PathMTU: uint32(p.attr.PathMTU.Enum()),
+		DestQPNum: uint32(p.peerQPN), RQPSN: uint32(p.psn), MaxDestRdAtomic: p.attr.MaxDestRdAtomic,
+		MinRNRTimer: minRNRTimer, PortNum: port,
 	}
 }
 
 func (p *connParam) rtsAttr() uapi.QPAttr {
 	return uapi.QPAttr{
-		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskSQPSN | uapi.QPMaskRetryCnt | uapi.QPMaskRNRRetry | uapi.QPMaskMaxQPRdAtomic |
-			uapi.QPMaskTimeout),
+		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskSQPSN | uapi.QPMaskRetryCnt | uapi.QPMaskRNRRetry |
+			uapi.QPMaskMaxQPRdAtomic | uapi.QPMaskTimeout),
 		QPState: uint32(uapi.QPSRTS), SQPSN: uint32(p.peerPSN), RetryCnt: p.attr.RetryCnt, RNRRetry: p.attr.RNRRetry,
 		MaxRdAtomic: p.attr.MaxRdAtomic, Timeout: p.attr.Timeout, PortNum: port,
 	}

@@ -27,7 +27,13 @@ func (i *ident) nodeGUID() (g [8]byte) {
 
 // routed reports whether there is a path to the peer.
 func (i *ident) routed() bool {
-	return i.state == routeResolved || (i.state == connecting || i.state == disconnected) && !(i.datagrams() && i.conn == nil)
+	switch i.state {
+	case routeResolved:
+		return true
+	case connecting, disconnected:
+		return !i.datagrams() || i.conn != nil // a SIDR_REQ names no path
+	}
+	return false
 }
 
 func (r *request) queryRoute(q *uapi.UCMQuery) (any, error) {
@@ -37,7 +43,8 @@ func (r *request) queryRoute(q *uapi.UCMQuery) (any, error) {
 	}
 	r.response = q.Response
 	resp := uapi.UCMQueryRouteResp{
-		NodeGUID: i.nodeGUID(), SrcAddr: uapi.NewSockaddr(sockaddr(i.local)), DstAddr: uapi.NewSockaddr(sockaddr(i.remote)), IBDevIndex: noIndex,
+		NodeGUID: i.nodeGUID(), IBDevIndex: noIndex,
+		SrcAddr: uapi.NewSockaddr(sockaddr(i.local)), DstAddr: uapi.NewSockaddr(sockaddr(i.remote)),
 	}
 	if i.device {
 		resp.PortNum = port
@@ -52,17 +59,16 @@ func (r *request) queryRoute(q *uapi.UCMQuery) (any, error) {
 
 // Values of a path record: selectors say "exactly", and 40 Gb/s is as the port's.
 const (
-	exactly  = 2
-	rate40   = 7
-	pathsOne = 1
+	exactly = 2
+	rate40  = 7
 )
 
 // path is the path record that rdma_cm makes for RoCE.
 func (i *ident) path() uapi.UserPathRec {
 	p := uapi.UserPathRec{
-		SGID: i.gid.GID, DGID: qp.GIDFromAddr(i.remote.Addr()), Reversible: 1, MTU: uint32(i.param.attr.PathMTU.Enum()), PKey: fullPKey,
-		HopLimit: hopLimit, TrafficClass: i.param.attr.TrafficClass, NumbPath: pathsOne, MTUSelector: exactly, RateSelector: exactly,
-		Rate: rate40, PacketLifeTimeSelector: exactly, PacketLifeTime: packetLifeTime,
+		SGID: i.gid.GID, DGID: qp.GIDFromAddr(i.remote.Addr()), Reversible: 1, PKey: fullPKey, HopLimit: hopLimit,
+		TrafficClass: i.param.attr.TrafficClass, NumbPath: 1, MTUSelector: exactly, MTU: uint32(i.param.attr.PathMTU.Enum()),
+		RateSelector: exactly, Rate: rate40, PacketLifeTimeSelector: exactly, PacketLifeTime: packetLifeTime,
 	}
 	binary.BigEndian.PutUint32(p.FlowLabel[:], i.param.attr.FlowLabel)
 	return p

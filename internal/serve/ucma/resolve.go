@@ -41,8 +41,8 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 	if err := i.in(idle, addrBound); err != nil {
 		return err
 	}
-	if i.queued >= maxQueued {
-		return fmt.Errorf("%d events of the identifier wait: %w", i.queued, uapi.ENOMEM)
+	if err := i.crowded(); err != nil {
+		return err
 	}
 	if i.state == idle {
 		if !from.IsValid() {
@@ -89,8 +89,8 @@ func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, so
 	}
 }
 
-// groupEntry returns the entry of the GID table from which datagrams to a group leave: that of the identifier, or the first
-// of its family, where the device joins groups.
+// groupEntry returns the entry of the GID table from which datagrams to a group leave: that of the identifier, or the
+// first of its family, where the device joins groups.
 func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) {
 	if i.device {
 		return i.gid, nil

@@ -14,13 +14,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Limits. They are far above what programs use.
+// Limits. Those of a channel are far above what programs use, and bound its memory: some 16 MiB of identifiers, 8 MiB
+// of events.
 const (
-	maxIDs        = 1 << 16 // identifiers of all programs
-	maxChannelIDs = 1 << 14 // identifiers of one channel
-	maxBacklog    = 1 << 10 // requests of one listener that wait, as in the kernel
-	maxQueued     = 32      // events of one identifier that a command may add to
-	maxGroups     = 64      // multicast groups of one identifier
+	maxIDs     = 1 << 14 // identifiers of one channel
+	maxEvents  = 1 << 14 // events of one channel beyond which commands and requests add none
+	maxQueued  = 32      // events of one identifier, likewise
+	maxGroups  = 1 << 10 // multicast groups of one channel
+	maxBacklog = 1 << 10 // requests of one listener that wait, as in the kernel
 
 	// Addresses that are resolved at a time, each of which takes sockets of the host. The others wait.
 	maxResolves        = 128
@@ -29,8 +30,8 @@ const (
 
 // A Server has the identifiers of any number of programs on one device. Its methods are safe for concurrent use.
 //
-// mu guards all channels, identifiers and ports. It is held neither while memory of a program is accessed, which may take
-// as long as the program likes, nor when package verbs calls; it is taken before any lock of that package.
+// mu guards all channels, identifiers and ports. It is held neither while memory of a program is accessed, which may
+// take as long as the program likes, nor when package verbs calls; it is taken before any lock of that package.
 type Server struct {
 	dev     *verbs.Device
 	hangups *hangup.Watcher
@@ -39,13 +40,13 @@ type Server struct {
 
 	mu       sync.Mutex
 	channels map[*Channel]struct{} // nil once closed
-	ids      map[uint32]*ident
-	last     uint32 // number of the latest identifier
+	ids      map[uint32]*ident     // by their numbers, and by those of their groups
+	last     uint32                // number of the latest identifier
 	ports    map[portKey][]*ident
 }
 
-// New returns a server for dev, whose peers have answers from then on, also if no program listens. Close ends it before the
-// device.
+// New returns a server for dev, whose peers have answers from then on, also if no program listens. Close ends it before
+// the device.
 func New(dev *verbs.Device) (*Server, error) {
 	if err := dev.StartConnManager(); err != nil {
 		return nil, err
@@ -55,8 +56,8 @@ func New(dev *verbs.Device) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		dev: dev, hangups: h, resolves: make(chan struct{}, maxResolves), channels: map[*Channel]struct{}{}, ids: map[uint32]*ident{},
-		ports: map[portKey][]*ident{},
+		dev: dev, hangups: h, resolves: make(chan struct{}, maxResolves),
+		channels: map[*Channel]struct{}{}, ids: map[uint32]*ident{}, ports: map[portKey][]*ident{},
 	}, nil
 }
 
@@ -77,16 +78,13 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.hangups.Close())...)
 }
 
-// number returns a number that no identifier or group has, and enters i with it.
-func (s *Server) number(i *ident) (uint32, error) {
-	if len(s.ids) >= maxIDs {
-		return 0, fmt.Errorf("all %d identifiers are in use: %w", maxIDs, uapi.ENOMEM)
-	}
+// number returns a number that no identifier or group has, and enters i with it. mu is held.
+func (s *Server) number(i *ident) uint32 {
 	for {
 		s.last++
 		if _, used := s.ids[s.last]; !used {
 			s.ids[s.last] = i
-			return s.last, nil
+			return s.last
 		}
 	}
 }
