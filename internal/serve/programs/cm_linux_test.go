@@ -79,7 +79,7 @@ func (h *cmHost) run(port int, c tool) {
 }
 
 func TestProgramsConnectByRDMACM(t *testing.T) {
-	h := cmHostOn(t, "127.55.15.5")
+	h := cmHostOn(t, "127.55.17.1")
 	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
 	text := bytes.Repeat([]byte("gorxe"), 100_000)
 	if err := os.WriteFile(in, text, 0o600); err != nil {
@@ -110,10 +110,6 @@ func TestProgramsConnectByRDMACM(t *testing.T) {
 		{
 			ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
 			client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
-		},
-		{
-			ps: tcp, server: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100",
-			client: "ib_send_bw -F -R -c UD -s 1024 -p PORT -n 100 ADDR", says: "#bytes",
 		},
 		{
 			ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
@@ -150,26 +146,32 @@ func TestProgramsConnectByRDMACM(t *testing.T) {
 }
 
 func TestQperfConnectsByRDMACM(t *testing.T) {
-	h := cmHostOn(t, "127.55.15.6")
+	h := cmHostOn(t, "127.55.17.2")
 	s := start(t, h.Host, "qperf -lp 22050")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("it does not listen"))
 	defer cancel()
 	if err := awaitTCP(ctx, 22050); err != nil {
 		t.Fatalf("%v\n%s", err, s.text())
 	}
-	out := start(t, h.Host, "qperf -lp 22050 "+h.addr+" -cm1 -t 1 rc_bw rc_lat").wait()
-	for _, want := range []string{"bw", "latency"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("it lacks %q:\n%s", want, out)
+	// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion event, and
+	// qperf then waits for ever.
+	for test, want := range map[string]string{"rc_bw": "bw", "rc_lat": "latency"} {
+		out := "Event rejected"
+		// The server tells its port before it listens there.
+		for strings.Contains(out, "Event rejected") && ctx.Err() == nil {
+			out = start(t, h.Host, "qperf -lp 22050 "+h.addr+" -cm1 -P 1 -t 1 "+test).until()
+		}
+		if !strings.Contains(out, want+" ") {
+			t.Errorf("%s:\n%s", test, out)
 		}
 	}
 }
 
 func TestMckeySendsToAGroup(t *testing.T) {
-	h := cmHostOn(t, "127.55.15.7")
-	s := start(t, h.Host, "mckey -m 239.55.15.7 -b "+h.addr+" -c 1 -C 5")
+	h := cmHostOn(t, "127.55.17.3")
+	s := start(t, h.Host, "mckey -m 239.55.17.3 -b "+h.addr+" -c 1 -C 5")
 	h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
-	out := start(t, h.Host, "mckey -m 239.55.15.7 -b "+h.addr+" -s -c 1 -C 5").wait()
+	out := start(t, h.Host, "mckey -m 239.55.17.3 -b "+h.addr+" -s -c 1 -C 5").wait()
 	if !strings.Contains(out, "return status 0") {
 		t.Error(out)
 	}
@@ -177,7 +179,7 @@ func TestMckeySendsToAGroup(t *testing.T) {
 }
 
 func TestAKilledProgramsPeerIsTold(t *testing.T) {
-	h := cmHostOn(t, "127.55.15.8")
+	h := cmHostOn(t, "127.55.17.4")
 	s := start(t, h.Host, "rping -s -a "+h.addr+" -p 22060")
 	h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool { return len(all) > 0 })
 	c := start(t, h.Host, "rping -c -a "+h.addr+" -p 22060 -v")
