@@ -40,15 +40,15 @@ func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, e
 	}
 	m.nextListener++
 	m.listeners[at] = &listener{id: m.nextListener, at: at, backlog: max(backlog, 1), peers: map[qp.GID]int{}}
+	m.places[m.nextListener] = at
 	return m.nextListener, nil
 }
 
 // StopListening ends a listener. Requests that wait for the program are the program's still.
 func (m *Manager) StopListening(id ListenerID) {
-	for at, l := range m.listeners {
-		if l.id == id {
-			delete(m.listeners, at)
-		}
+	if at, open := m.places[id]; open {
+		delete(m.places, id)
+		delete(m.listeners, at)
 	}
 }
 

@@ -80,6 +80,7 @@ type Manager struct {
 	cfg          Config
 	ids          idSequence
 	listeners    map[place]*listener
+	places       map[ListenerID]place // of listeners
 	nextListener ListenerID
 	conns        map[mad.CommID]*conn
 	requests     map[requestID]*conn // those that a peer made, until it is proven: see conn.unproven
@@ -105,7 +106,8 @@ type Outgoing struct {
 func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
-		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, conns: map[mad.CommID]*conn{},
+		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, places: map[ListenerID]place{},
+		conns:    map[mad.CommID]*conn{},
 		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{},
 		peers: map[qp.GID]*halfOpen{},
 		half:  halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},

@@ -230,9 +230,8 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 func (c *RC) keptInvalidate(p *bth.Packet) bool {
 	reads := &c.rsp.reads
 	slots := -1 // of FLUSHes; counted when the first one is found
-	for psn := p.PSN; p.PSN == psn; {
-		switch {
-		case p.Opcode.Info().Op == bth.OpFlush:
+	for psn := p.PSN; ; {
+		if p.Opcode.Info().Op == bth.OpFlush {
 			if slots < 0 {
 				slots = reads.free(&reads.flushes, flushSlots)
 			}
@@ -240,17 +239,16 @@ func (c *RC) keptInvalidate(p *bth.Packet) bool {
 				return false
 			}
 			slots--
-		case psn != c.rsp.expected && invalidates(p) && c.mayInvalidate(p):
-			return true
 		}
 		psn = psn.Add(c.span(p))
 		k := c.rsp.early.next(psn)
-		if k == nil {
+		if k == nil || k.packet.PSN != psn {
 			return false
 		}
-		p = &k.packet
+		if p = &k.packet; invalidates(p) && c.mayInvalidate(p) {
+			return true
+		}
 	}
-	return false
 }
 
 func (c *RC) mayInvalidate(p *bth.Packet) bool {

@@ -145,6 +145,12 @@ func (d *Device) cm() (*connections, error) {
 	return c, c.err
 }
 
+// StartConnManager starts the device's connection manager, as Config.ConnManager does.
+func (d *Device) StartConnManager() error {
+	_, err := d.cm()
+	return err
+}
+
 // running is the manager if it has started, else nil.
 func (c *connections) running() *gsi.Agent {
 	if !c.runs.Load() {
@@ -221,12 +227,19 @@ func (c *connections) withdraw(id func() mad.CommID) error {
 // ephemeral returns a port for a side that needs any (RFC 6335: 49152 to 65535).
 func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
-// source finds the entry of the GID table from which a peer is reached, and sees to it that the
-// host knows the way there. Where packets go by themselves, as in memory, any entry does that is of
-// the same family, scope and zone.
-func (d *Device) source(ctx context.Context, remote netip.Addr) (GIDEntry, error) {
+// ResolveAddr finds the entry of the GID table from which a peer is reached, and sees to it that the
+// host knows the way there, as rdma_resolve_addr. It has the address from if that is valid. Where packets
+// go by themselves, as in memory, any entry does that is of the same family, scope and zone.
+func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()
+	if from.IsValid() {
+		index, err := d.gidIndex(gidOf(from))
+		if err != nil {
+			return GIDEntry{}, err
+		}
+		gids = slices.DeleteFunc(gids, func(g GIDEntry) bool { return g.Index != index })
+	}
 	if !d.onHost {
 		for _, g := range gids {
 			here, there := g.Addr.Zone(), remote.Zone()

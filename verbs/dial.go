@@ -44,7 +44,7 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 	if len(p.PrivateData) > DialPrivateLen {
 		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(p.PrivateData), DialPrivateLen)
 	}
-	g, err := d.source(ctx, remote.Addr())
+	g, err := d.ResolveAddr(ctx, netip.Addr{}, remote.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -101,38 +101,60 @@ func (c *Conn) ask() error {
 // smaller asks again with the path MTU that a REJ names as the one to use, if it is smaller than the
 // one that was asked for. It runs in the manager's goroutine.
 func (c *Conn) smaller(r *mad.REJ) bool {
-	if r.Reason != mad.RejectInvalidMTU || c.req == nil || len(r.ARI) < 1 || r.ARI[0] >= c.req.PathMTU {
+	if c.req == nil || !lowerMTU(c.req, r) {
 		return false
 	}
-	mtu := qp.MTUFromEnum(int(r.ARI[0]))
-	if mtu == 0 {
-		return false
-	}
-	c.attr.PathMTU, c.req.PathMTU = mtu, r.ARI[0]
+	c.attr.PathMTU = qp.MTUFromEnum(int(c.req.PathMTU))
 	return c.ask() == nil
+}
+
+// lowerMTU gives a REQ the path MTU that a REJ names as the one to use, if it is smaller than that of the REQ.
+func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
+	if r.Reason != mad.RejectInvalidMTU || len(r.ARI) < 1 || r.ARI[0] >= req.PathMTU {
+		return false
+	}
+	if qp.MTUFromEnum(int(r.ARI[0])) == 0 {
+		return false
+	}
+	req.PathMTU = r.ARI[0]
+	return true
 }
 
 // request is the REQ of a connection.
 func (c *Conn) request(local GID, p *ConnParam) (*mad.REQ, error) {
-	h := mad.IPHeader{SourcePort: c.local.Port(), Source: c.local.Addr().WithZone(""), Destination: c.remote.Addr().Unmap().WithZone("")}
-	private, err := h.Append(nil)
+	return newREQ(local, c.local, c.remote, &CommParam{
+		QPN: c.qp.QPN(), PSN: c.psn, SRQ: c.qp.qp.SharesReceives(),
+		ConnParam: ConnParam{ConnAttr: c.attr, PrivateData: p.PrivateData},
+	})
+}
+
+// newREQ is the REQ of a connection from gid, whose address is local's.
+func newREQ(gid GID, local, remote netip.AddrPort, p *CommParam) (*mad.REQ, error) {
+	private, err := ipHeader(local, remote)
 	if err != nil {
 		return nil, err
 	}
-	a := &c.attr
 	return &mad.REQ{
-		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, c.remote.Port()), LocalQPN: c.qp.QPN(), StartingPSN: c.psn,
-		ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
+		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, remote.Port()), LocalQPN: p.QPN, StartingPSN: p.PSN,
+		ResponderResources: p.MaxDestRdAtomic, InitiatorDepth: p.MaxRdAtomic,
 		RemoteCMResponseTimeout: cmResponse, LocalCMResponseTimeout: cmResponse, MaxCMRetries: cmRetries,
-		TransportService: mad.TransportRC, RetryCount: a.RetryCnt, RNRRetryCount: a.RNRRetry,
-		PKey: 0xffff, PathMTU: uint8(a.PathMTU.Enum()), SRQ: c.qp.qp.SharesReceives(),
+		TransportService: mad.TransportRC, RetryCount: p.RetryCnt, RNRRetryCount: p.RNRRetry,
+		PKey: 0xffff, PathMTU: uint8(p.PathMTU.Enum()), SRQ: p.SRQ, EndToEndFlowControl: p.FlowControl,
 		Primary: mad.Path{
-			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: local, RemoteGID: gidOf(c.remote.Addr()),
-			FlowLabel: a.FlowLabel, TrafficClass: a.TrafficClass, HopLimit: max(a.HopLimit, 64),
-			LocalACKTimeout: mad.Timeout(a.Timeout),
+			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: gid, RemoteGID: gidOf(remote.Addr()),
+			FlowLabel: p.FlowLabel, TrafficClass: p.TrafficClass, HopLimit: max(p.HopLimit, 64),
+			LocalACKTimeout: mad.Timeout(p.Timeout),
 		},
 		PrivateData: append(private, p.PrivateData...),
 	}, nil
+}
+
+// ipHeader is what stands before the program's private data in a request.
+func ipHeader(local, remote netip.AddrPort) ([]byte, error) {
+	h := mad.IPHeader{
+		SourcePort: local.Port(), Source: local.Addr().WithZone(""), Destination: remote.Addr().Unmap().WithZone(""),
+	}
+	return h.Append(nil)
 }
 
 // replied takes the peer's REP: the queue pair goes to RTS and the peer is told, or it is told

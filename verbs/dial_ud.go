@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
@@ -45,7 +44,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if len(private) > DialUDPrivateLen {
 		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(private), DialUDPrivateLen)
 	}
-	g, err := d.source(ctx, remote.Addr())
+	g, err := d.ResolveAddr(ctx, netip.Addr{}, remote.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +52,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	h := mad.IPHeader{SourcePort: ephemeral(), Source: g.Addr.WithZone(""), Destination: remote.Addr().Unmap().WithZone("")}
-	head, err := h.Append(nil)
+	req, err := newSIDRREQ(netip.AddrPortFrom(g.Addr, ephemeral()), remote, private)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +63,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	w := &udWait{answer: make(chan *mad.SIDRREP, 1)}
 	var id mad.CommID
 	err = m.gsi.Do(func(now cm.Time, man *cm.Manager) (err error) {
-		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, &mad.SIDRREQ{
-			PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, remote.Port()), PrivateData: slices.Concat(head, private),
-		}, sidrWait, cmRetries)
+		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, req, sidrWait, cmRetries)
 		if err == nil {
 			m.enter(id, w)
 		}
@@ -101,6 +97,17 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 			return nil, ErrClosed
 		}
 	}
+}
+
+// newSIDRREQ is the request for the datagram queue pair of a program at remote.
+func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, error) {
+	head, err := ipHeader(local, remote)
+	if err != nil {
+		return nil, err
+	}
+	return &mad.SIDRREQ{
+		PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, remote.Port()), PrivateData: append(head, private...),
+	}, nil
 }
 
 // udWait waits for the answer to a SIDR_REQ; nil is none.
@@ -144,7 +151,5 @@ func (r *ConnRequest) acceptUD(q *QP, private []byte) error {
 		return fmt.Errorf("the queue pair is of type %v: datagrams need %v", q.qp.Type(), UD)
 	}
 	attr, _ := q.Query()
-	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		return m.Answer(now, r.id, &mad.SIDRREP{QPN: q.QPN(), QKey: attr.QKey, ServiceID: r.sidr.ServiceID, PrivateData: private})
-	})
+	return r.SendSIDRREP(q.QPN(), attr.QKey, private)
 }

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"iter"
 	"net/netip"
 	"slices"
@@ -138,6 +139,28 @@ func (d *Device) Groups() []GroupInfo {
 		out[i] = GroupInfo(g)
 	}
 	slices.SortFunc(out, func(a, b GroupInfo) int { return a.Addr.Compare(b.Addr) })
+	return out
+}
+
+// ListenerInfo is what [Device.Listeners] tells of a [Listener].
+type ListenerInfo struct {
+	PortSpace PortSpace
+	Local     netip.AddrPort
+}
+
+// Listeners describes the listeners that are open, by port.
+func (d *Device) Listeners() []ListenerInfo {
+	c := &d.connections
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]ListenerInfo, 0, len(c.listeners))
+	for _, l := range c.listeners {
+		out = append(out, ListenerInfo{l.ps, l.local})
+	}
+	slices.SortFunc(out, func(a, b ListenerInfo) int {
+		return cmp.Or(cmp.Compare(a.Local.Port(), b.Local.Port()), cmp.Compare(a.PortSpace, b.PortSpace),
+			a.Local.Compare(b.Local))
+	})
 	return out
 }
 

@@ -17,6 +17,8 @@ type Listener struct {
 	id    cm.ListenerID
 	ps    PortSpace
 	local netip.AddrPort
+	// handle takes the requests; nil leaves them to Next.
+	handle func(*ConnRequest)
 
 	queue []*ConnRequest // guarded by cm.mu
 	token chan struct{}
@@ -32,14 +34,23 @@ const defaultBacklog = 128
 // and, where some peers fill that, as many again of others, each up to its share. What is more is
 // dropped and counted, and its sender tries again.
 func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Listener, error) {
-	l, err := d.listen(ps, local, backlog)
+	return d.ListenFunc(ps, local, backlog, nil)
+}
+
+// ListenFunc is [Device.Listen] for a program that has requests handed to it in place of [Listener.Next].
+// handle is called by the goroutine of the connection manager and must not wait; it may answer at once or
+// leave that to others.
+func (d *Device) ListenFunc(
+	ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest),
+) (*Listener, error) {
+	l, err := d.listen(ps, local, backlog, handle)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %v port %d: %w", ps, local.Port(), err)
 	}
 	return l, nil
 }
 
-func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Listener, error) {
+func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest)) (*Listener, error) {
 	if ps != PortSpaceTCP && ps != PortSpaceUDP {
 		return nil, fmt.Errorf("there are %v and %v", PortSpaceTCP, PortSpaceUDP)
 	}
@@ -61,7 +72,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{cm: m, ps: ps, token: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &Listener{cm: m, ps: ps, handle: handle, token: make(chan struct{}, 1), done: make(chan struct{})}
 	port := local.Port()
 	err = m.gsi.Do(func(_ cm.Time, man *cm.Manager) (err error) {
 		for range 100 {
@@ -196,14 +207,17 @@ func (c *connections) request(e *cm.Event) {
 	}
 	c.mu.Lock()
 	l := c.listeners[e.Listener]
-	if l != nil {
+	if l != nil && l.handle == nil {
 		r.waits = l
 		c.conns[r.id] = r
 		l.queue = append(l.queue, r)
 		l.wake()
 	}
 	c.mu.Unlock()
-	if l == nil {
+	switch {
+	case l == nil:
 		_ = r.refuse(mad.RejectInvalidServiceID, nil)
+	case l.handle != nil:
+		l.handle(r)
 	}
 }

@@ -144,15 +144,11 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 		return nil, err
 	}
 	r.cm.gsi.OnFirstPacket(q.qp, r.id)
-	err = r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		err := m.Accept(now, r.id, &mad.REP{
-			LocalQPN: q.QPN(), StartingPSN: c.psn, ResponderResources: a.MaxDestRdAtomic, InitiatorDepth: a.MaxRdAtomic,
-			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: q.qp.SharesReceives(), PrivateData: p.PrivateData,
-		})
-		if err == nil {
-			r.cm.enter(r.id, c)
-		}
-		return err
+	err = r.reply(c, &CommParam{
+		QPN: q.QPN(), PSN: c.psn, SRQ: q.qp.SharesReceives(), ConnParam: ConnParam{
+			ConnAttr:    ConnAttr{MaxDestRdAtomic: a.MaxDestRdAtomic, MaxRdAtomic: a.MaxRdAtomic, RNRRetry: p.RNRRetry},
+			PrivateData: p.PrivateData,
+		},
 	})
 	if err != nil {
 		c.end(err)
@@ -162,6 +158,21 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 		return nil, err
 	}
 	return c, nil
+}
+
+// reply sends the REP; events of the connection are to's from then on.
+func (r *ConnRequest) reply(to ender, p *CommParam) error {
+	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		err := m.Accept(now, r.id, &mad.REP{
+			LocalQPN: p.QPN, StartingPSN: p.PSN, ResponderResources: p.MaxDestRdAtomic, InitiatorDepth: p.MaxRdAtomic,
+			TargetACKDelay: ackDelay, RNRRetryCount: p.RNRRetry, SRQ: p.SRQ, EndToEndFlowControl: p.FlowControl,
+			PrivateData: p.PrivateData,
+		})
+		if err == nil {
+			r.cm.enter(r.id, to)
+		}
+		return err
+	})
 }
 
 // Reject refuses the request. The private data is for the peer's program, 148 bytes at most,

@@ -18,15 +18,15 @@ func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
 		Use:   "run [flags] -- PROGRAM [ARGS]",
-		Short: "Run an unmodified program of libibverbs on a gorxe device",
+		Short: "Run an unmodified program of libibverbs or librdmacm on a gorxe device",
 		Long: `Runs a program that uses libibverbs, as it is: it finds one RDMA device, which gorxe provides. No
 kernel module and no privileges are needed, but the rxe provider of rdma-core, which
 distributions install with libibverbs (Debian: ibverbs-providers).
 
 Everything that the program starts uses the same device: 'gorxe run -- bash' gives a shell in
 which every RDMA program finds it. A device has UDP port 4791 of its addresses, so two commands
-cannot use one address; start both programs from one shell instead. rdma_cm (rping, -R of
-perftest) is not there yet.
+cannot use one address; start both programs from one shell instead. Programs of librdmacm
+(rping, -R of perftest) name an address of the device.
 
 The exit status is the program's. setuid programs gain no rights, and 32-bit programs find no
 device.`,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/serve/ucma"
 	"github.com/gorxe/gorxe/internal/serve/uverbs"
 	"github.com/gorxe/gorxe/internal/trap"
 	"github.com/gorxe/gorxe/internal/uapi"
@@ -22,11 +23,13 @@ import (
 type Host struct {
 	log    *slog.Logger
 	server *uverbs.Server
+	cm     *ucma.Server
 	tree   *trap.Tree
 
-	mu        sync.Mutex                // guards what follows
-	opens     map[*uverbs.Context]*open // until the context is closed
-	processes map[trap.ProcID]*process  // that have not ended and have opened the device, or are about to
+	mu        sync.Mutex                   // guards what follows
+	opens     map[*uverbs.Context]*open    // until the context is closed
+	processes map[trap.ProcID]*process     // that have not ended and have opened the device, or are about to
+	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by their files
 }
 
 // NewHost returns a host for dev, which programs find under the given name. It must begin with "rxe": librxe recognizes its
@@ -36,9 +39,16 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{log: log, server: s, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]*process{}}
-	if h.tree, err = newTree(name); err != nil {
+	cm, err := ucma.New(dev)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	h := &Host{
+		log: log, server: s, cm: cm, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]*process{},
+		channels: map[trap.Inode]*ucma.Channel{},
+	}
+	if h.tree, err = newTree(name); err != nil {
+		return nil, errors.Join(err, cm.Close(), s.Close())
 	}
 	r := &rendering{dev: dev, name: name, tree: h.tree, files: map[string]string{}}
 	s.OnPortEvent(func() {
@@ -53,7 +63,7 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 }
 
 // Close ends all objects of programs.
-func (h *Host) Close() error { return errors.Join(h.server.Close(), h.tree.Close()) }
+func (h *Host) Close() error { return errors.Join(h.cm.Close(), h.server.Close(), h.tree.Close()) }
 
 // Serve answers the calls that come from the listener of programs; see [trap.Serve].
 func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error) {
@@ -64,7 +74,11 @@ func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error
 type handler Host
 
 // Open implements [trap.Handler].
-func (h *handler) Open(c *trap.Call, _ *trap.Device, _ int) {
+func (h *handler) Open(c *trap.Call, d *trap.Device, flags int) {
+	if d.Path == cmFile {
+		h.openChannel(c, flags)
+		return
+	}
 	ctx, err := h.open(c)
 	if err != nil {
 		_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
@@ -116,11 +130,6 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 		return
 	}
 	_ = c.Reply(0)
-}
-
-// Write implements [trap.Handler]. Doorbells are written natively, see package ringfile.
-func (h *handler) Write(c *trap.Call, _ trap.Object, _ []byte, _ uint64) {
-	_ = c.ReplyErrno(unix.EINVAL)
 }
 
 // Stat implements [trap.Handler].

@@ -61,7 +61,7 @@ func hostOf(t *testing.T, open func() (*verbs.Device, error)) (*Host, *verbs.Dev
 			t.Error(err)
 		}
 	})
-	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +179,14 @@ func until(t *testing.T, what string, is func() bool) {
 			t.Fatalf("a minute has passed before %s", what)
 		}
 	}
+}
+
+// ended waits for the end of the program, whatever it is, and returns what it printed.
+func (r *running) ended() string {
+	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
+	defer late.Stop()
+	r.proc.Wait()
+	return r.text()
 }
 
 // awaitTCP waits until something listens on a port of this host.

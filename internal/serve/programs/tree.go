@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorxe/gorxe/internal/trap"
+	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -20,13 +21,21 @@ const (
 	deviceFiles  = "/dev/infiniband"
 )
 
-// Numbers of the device file, as Linux gives them to the first device.
+// Device files.
+const (
+	verbsFile = deviceFiles + "/uverbs0"
+	cmFile    = deviceFiles + "/rdma_cm"
+)
+
+// Numbers of the device files, as Linux gives them to the first device; that of rdma_cm is dynamic there.
 const (
 	verbsMajor = 231
 	verbsMinor = 192
+	cmMajor    = 10
+	cmMinor    = 122
 )
 
-// newTree makes the tree of a device, with its device file.
+// newTree makes the tree of a device, with its device files (libibverbs/sysfs.c, device.c; providers/rxe; librdmacm/cma.c).
 func newTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
@@ -35,8 +44,11 @@ func newTree(name string) (*trap.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	verbsFile := trap.Device{Major: verbsMajor, Minor: verbsMinor, Slot: trap.SlotControl}
-	if err := t.AddDevice(deviceFiles+"/uverbs0", verbsFile); err != nil {
+	err = errors.Join(
+		t.AddDevice(verbsFile, trap.Device{Major: verbsMajor, Minor: verbsMinor, Slot: trap.SlotControl}),
+		t.AddDevice(cmFile, trap.Device{Major: cmMajor, Minor: cmMinor, Slot: trap.SlotChannel}),
+	)
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -52,6 +64,8 @@ func files(dev *verbs.Device, name string) map[string]string {
 		classVerbs + "/uverbs0/ibdev":       name,
 		classVerbs + "/uverbs0/dev":         fmt.Sprintf("%d:%d", verbsMajor, verbsMinor),
 		classVerbs + "/uverbs0/abi_version": "1",
+		classCM + "/abi_version":            strconv.Itoa(uapi.UCMABIVersion),
+		classCM + "/dev":                    fmt.Sprintf("%d:%d", cmMajor, cmMinor),
 		d + "/node_type":                    "1: CA",
 		d + "/node_guid":                    guid(attr.NodeGUID),
 		d + "/sys_image_guid":               guid(attr.SysImageGUID),

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/host/hangup"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
@@ -208,11 +209,11 @@ func TestNoEventOfAQueueComesAfterItsEnd(t *testing.T) {
 }
 
 func TestEventsOfAProgramThatReadsNoneAreBounded(t *testing.T) {
-	h, err := newHangups()
+	h, err := hangup.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
+	defer h.Close()
 	e, theirs, err := newEventFile(asyncRecord)
 	if err != nil {
 		t.Fatal(err)

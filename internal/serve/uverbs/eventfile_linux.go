@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/gorxe/gorxe/internal/host/hangup"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,8 +25,7 @@ type eventFile struct {
 	size int
 	fd   int // write end, not blocking; the program has the only read end
 
-	hangups *hangups // that watch fd; nil: none
-	watch   *watch   // in hangups
+	watch *hangup.Watch // nil: none
 
 	lock    chan struct{} // holds one token; a channel, because pushes come under locks of the device
 	unread  []record      // written to the pipe and perhaps read meanwhile, oldest first
@@ -76,7 +76,7 @@ func (e *eventFile) resume() {
 	}
 	if e.flush(); len(e.waiting) == 0 {
 		// An error cannot be reported; the context then ends with its process.
-		_ = e.hangups.awaitEnd(e.watch)
+		_ = e.watch.AwaitEnd()
 	}
 }
 
@@ -95,7 +95,7 @@ func (e *eventFile) flush() {
 			continue
 		case errors.Is(err, unix.EAGAIN):
 			if e.watch != nil {
-				_ = e.hangups.awaitRoom(e.watch) // with an error the next record tries again
+				_ = e.watch.AwaitRoom() // with an error the next record tries again
 			}
 			return
 		case err != nil || n != e.size: // the program has closed its end
@@ -180,7 +180,7 @@ func (e *eventFile) close() error {
 		return nil
 	}
 	if e.watch != nil {
-		e.hangups.remove(e.watch)
+		e.watch.Remove()
 	}
 	err := unix.Close(e.fd)
 	e.fd, e.waiting, e.unread = -1, nil, nil
@@ -195,10 +195,9 @@ func (e *eventFile) Ended() bool {
 }
 
 // onHangup calls f once, when the program has closed its end. f may close the file.
-func (e *eventFile) onHangup(h *hangups, f func()) (err error) {
+func (e *eventFile) onHangup(w *hangup.Watcher, f func()) (err error) {
 	e.lock <- struct{}{} // resume may be called at once
 	defer func() { <-e.lock }()
-	e.hangups = h
-	e.watch, err = h.add(e.fd, f, e.resume)
+	e.watch, err = w.Add(e.fd, f, e.resume)
 	return err
 }

@@ -204,6 +204,18 @@ func (c *Context) makeReceives(q *queuePair, spec qpSpec) (*rings.RecvRing, erro
 	return rings.NewRecvRing(g, ring.Bytes, rings.RecvConfig{PD: spec.pd.verbs.Domain(), MaxSGE: sge})
 }
 
+// QP returns the queue pair of the program with a number, nil if it has none.
+func (c *Context) QP(n verbs.QPN) *verbs.QP {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.qps.all {
+		if q.qp.QPN() == n {
+			return q.qp
+		}
+	}
+	return nil
+}
+
 func destroyQP(r *request) error {
 	h, err := r.Handle(uapi.AttrDestroyQPHandle)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/host/hangup"
 	"github.com/gorxe/gorxe/internal/host/ringfile"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/verbs"
@@ -42,7 +43,7 @@ type Caller interface {
 type Server struct {
 	dev     *verbs.Device
 	watcher *ringfile.Watcher
-	hangups *hangups
+	hangups *hangup.Watcher
 	page    int // bytes
 	events  *verbs.EventReader
 	reading sync.WaitGroup // of events
@@ -59,7 +60,7 @@ func New(dev *verbs.Device) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := newHangups()
+	h, err := hangup.New()
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -87,7 +88,7 @@ func (s *Server) Close() error {
 	}
 	s.events.Close()
 	s.reading.Wait()
-	return errors.Join(append(errs, s.watcher.Close(), s.hangups.close())...)
+	return errors.Join(append(errs, s.watcher.Close(), s.hangups.Close())...)
 }
 
 // Open answers an open of the device's file: it makes a context, whose file the program gets. It owns space, also when it

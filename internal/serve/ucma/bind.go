@@ -1,0 +1,54 @@
+//go:build linux
+
+package ucma
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+)
+
+func (r *request) bindIP(q *uapi.UCMBindIP) (any, error) {
+	a, ok := q.Addr.AddrPort()
+	return nil, r.bind(q.ID, a, ok, q.Addr.Family())
+}
+
+func (r *request) bindAddr(q *uapi.UCMBind) (any, error) {
+	a, ok := q.Addr.AddrPort()
+	return nil, r.bind(q.ID, a, ok, q.Addr.Family())
+}
+
+// bind gives an identifier an address, which is one of the device or stands for all of them.
+func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) error {
+	i, err := r.ch.find(id)
+	if err != nil {
+		return err
+	}
+	if !known || i.ib {
+		// librdmacm asks for AF_IB first, and then does without it.
+		return fmt.Errorf("an address of family %d: %w", family, uapi.EAFNOSUPPORT)
+	}
+	if err := i.in(idle); err != nil {
+		return err
+	}
+	return i.bind(at)
+}
+
+// bind takes an identifier from IDLE to ADDR_BOUND. mu is held.
+func (i *ident) bind(at netip.AddrPort) error {
+	if a := at.Addr(); !a.IsUnspecified() {
+		g, ok := i.server.entry(a)
+		if !ok {
+			return fmt.Errorf("%v is no address of the device: %w", a, uapi.EADDRNOTAVAIL)
+		}
+		if err := i.place(at); err != nil {
+			return err
+		}
+		i.gid, i.device = g, true
+	} else if err := i.place(at); err != nil {
+		return err
+	}
+	i.state = addrBound
+	return nil
+}

@@ -1,0 +1,174 @@
+//go:build linux
+
+package ucma
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// datagrams reports whether the identifier is for a queue pair of type UD.
+func (i *ident) datagrams() bool { return i.ps == verbs.PortSpaceUDP }
+
+// maxRetry is the largest retry count of a REQ, 3 bits.
+const maxRetry = 7
+
+// private returns the private data of a program.
+func private(p *uapi.UCMConnParam) []byte { return slices.Clone(p.PrivateData[:p.PrivateDataLen]) }
+
+// commParam is what the program tells the peer.
+func (i *ident) commParam(p *uapi.UCMConnParam) verbs.CommParam {
+	return verbs.CommParam{
+		QPN: verbs.QPN(p.QPNum & psnMask), PSN: i.param.psn, SRQ: p.SRQ != 0, FlowControl: p.FlowControl != 0,
+		ConnParam: verbs.ConnParam{ConnAttr: i.param.attr, PrivateData: private(p)},
+	}
+}
+
+// psnMask has the 24 bits of a PSN or a queue pair number.
+const psnMask = 1<<24 - 1
+
+func (r *request) connect(q *uapi.UCMConnect) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := &q.ConnParam
+	if p.Valid == 0 {
+		return nil, fmt.Errorf("a connection without parameters: %w", uapi.EINVAL)
+	}
+	if err := i.in(routeResolved); err != nil {
+		return nil, err
+	}
+	handle := i.handler()
+	if i.datagrams() {
+		i.conn, err = i.server.dev.SendSIDRREQ(i.gid, i.local.Port(), i.remote, private(p), handle)
+	} else {
+		a := &i.param.attr
+		a.MaxRdAtomic, a.MaxDestRdAtomic = min(p.InitiatorDepth, maxRdAtomic), min(p.ResponderResources, maxRdAtomic)
+		a.RetryCnt, a.RNRRetry = min(p.RetryCount, maxRetry), min(p.RNRRetryCount, maxRetry)
+		i.conn, err = i.server.dev.SendREQ(i.gid, i.local.Port(), i.remote, i.commParam(p), handle)
+	}
+	if err != nil {
+		i.conn = nil
+		return nil, errnoFor(err, uapi.EINVAL)
+	}
+	i.state, i.param.known, i.qp = connecting, true, r.qp
+	return nil, nil
+}
+
+func (r *request) accept(q *uapi.UCMAccept) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.in(connecting); err != nil {
+		return nil, err
+	}
+	p := &q.ConnParam
+	switch {
+	case i.asked != nil:
+		return nil, i.answer(q.UID, p, r.qp)
+	case i.conn == nil || i.datagrams() || p.Valid != 0:
+		return nil, fmt.Errorf("identifier %d has no request that waits for an answer: %w", i.num, uapi.EINVAL)
+	}
+	// The program has seen the peer's reply, and its queue pair is ready.
+	if i.qp != nil {
+		if err := i.conn.Watch(i.qp); err != nil {
+			return nil, errnoFor(err, uapi.EINVAL)
+		}
+	}
+	return nil, errnoFor(i.conn.SendRTU(), uapi.EINVAL)
+}
+
+// answer accepts the request of a peer. mu is held, so its events come after it.
+func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
+	if i.datagrams() {
+		var qpn verbs.QPN
+		var data []byte
+		if p.Valid != 0 {
+			qpn, data = verbs.QPN(p.QPNum&psnMask), private(p)
+		}
+		if err := i.asked.SendSIDRREP(qpn, verbs.UDPQKey, data); err != nil {
+			return errnoFor(err, uapi.EINVAL)
+		}
+		i.uid, i.asked = uid, nil
+		return nil
+	}
+	if p.Valid == 0 {
+		return fmt.Errorf("a connection without parameters: %w", uapi.EINVAL)
+	}
+	a := &i.param.attr
+	send := i.commParam(p)
+	send.MaxRdAtomic, send.MaxDestRdAtomic = min(p.InitiatorDepth, maxRdAtomic), min(p.ResponderResources, maxRdAtomic)
+	send.RNRRetry = min(p.RNRRetryCount, maxRetry)
+	conn, err := i.asked.SendREP(send, i.handler())
+	if err != nil {
+		return errnoFor(err, uapi.EINVAL)
+	}
+	a.MaxRdAtomic, a.MaxDestRdAtomic = send.MaxRdAtomic, send.MaxDestRdAtomic
+	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
+	if qp != nil {
+		_ = conn.Watch(qp) // without it the peer's RTU is repeated later
+	}
+	return nil
+}
+
+// rejectReasons are those that a program may give.
+var rejectReasons = map[uint8]mad.RejectReason{
+	0:                                mad.RejectConsumerDefined,
+	uint8(mad.RejectConsumerDefined): mad.RejectConsumerDefined,
+	uint8(mad.RejectVendorOptionNotSupported): mad.RejectVendorOptionNotSupported,
+}
+
+func (r *request) reject(q *uapi.UCMReject) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	reason, ok := rejectReasons[q.Reason]
+	if !ok {
+		return nil, fmt.Errorf("a refusal for reason %d: %w", q.Reason, uapi.EINVAL)
+	}
+	data := slices.Clone(q.PrivateData[:q.PrivateDataLen])
+	switch {
+	case i.asked != nil:
+		if err := i.asked.SendREJ(reason, data); err != nil {
+			return nil, errnoFor(err, uapi.EINVAL)
+		}
+		i.asked = nil
+		return nil, nil
+	case i.conn != nil && !i.datagrams():
+		return nil, errnoFor(i.conn.SendREJ(reason, data), uapi.EINVAL)
+	}
+	return nil, fmt.Errorf("identifier %d has nothing to refuse: %w", i.num, uapi.EINVAL)
+}
+
+func (r *request) disconnect(q *uapi.UCMDisconnect) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.in(connecting, disconnected); err != nil {
+		return nil, err
+	}
+	if i.conn != nil && !i.datagrams() {
+		// An error says that it is not established, or has ended. rdma_disconnect returns none.
+		_ = i.conn.SendDREQ()
+	}
+	return nil, nil
+}
+
+func (r *request) notify(q *uapi.UCMNotify) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if uapi.EventType(q.Event) != uapi.EventCommEst || i.conn == nil {
+		return nil, fmt.Errorf("event %v of identifier %d: %w", uapi.EventType(q.Event), i.num, uapi.EINVAL)
+	}
+	return nil, errnoFor(i.conn.CommEst(), uapi.EINVAL)
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package ucma
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+)
+
+// An event waits in a channel until the program fetches it.
+type event struct {
+	of    *ident // whose count of fetched events it is in: of a request for a connection its listener
+	fresh *ident // identifier that the program does not know before, nil: none
+	group *group // of a multicast event
+	resp  uapi.UCMEventResp
+}
+
+// A waiter is a thread of a program in GET_EVENT.
+type waiter struct{ r *request }
+
+// ErrInterrupted is the end of a command whose caller has a signal to handle: the call fails with EINTR or is made
+// again.
+var ErrInterrupted = errors.New("ucma: interrupted by a signal")
+
+// push hands an event to the channel of e.of: to a thread that waits, or into the queue. mu is held.
+func (ch *Channel) push(e *event) {
+	if ch.closed {
+		return
+	}
+	e.of.queued++
+	ch.queue = append(ch.queue, e)
+	ch.serve()
+}
+
+// serve gives the oldest events to the threads that wait. mu is held.
+func (ch *Channel) serve() {
+	for len(ch.queue) > 0 && len(ch.waiters) > 0 {
+		w := ch.waiters[0]
+		ch.waiters = ch.waiters[1:]
+		// Another goroutine: the program's memory may keep it waiting.
+		go ch.deliver(w.r, ch.take())
+	}
+	ch.signal()
+}
+
+// take removes the oldest event and counts it as fetched. mu is held.
+func (ch *Channel) take() *event {
+	e := ch.queue[0]
+	ch.queue[0], ch.queue = nil, ch.queue[1:]
+	e.of.queued--
+	e.count(1)
+	return e
+}
+
+// count changes the numbers of events that were fetched.
+func (e *event) count(n int) {
+	e.of.fetched += uint32(n)
+	if e.group != nil {
+		e.group.fetched += uint32(n)
+	}
+}
+
+// deliver stores an event for a thread. What cannot be stored is fetched by the next one.
+func (ch *Channel) deliver(r *request, e *event) {
+	err := r.respond(e.resp)
+	if err != nil {
+		s := ch.server
+		s.mu.Lock()
+		// Its identifier may have been moved to another channel, or ended.
+		if now := e.of.ch; !e.of.dead && !now.closed {
+			e.count(-1)
+			e.of.queued++
+			now.queue = slices.Insert(now.queue, 0, e)
+			now.serve()
+		}
+		s.mu.Unlock()
+	}
+	r.end(err)
+}
+
+// getEvent answers GET_EVENT, now or when there is an event.
+func (r *request) getEvent() {
+	wait := !r.caller.NonBlocking()
+	ch, s := r.ch, r.ch.server
+	w := &waiter{r}
+	s.mu.Lock()
+	var e *event
+	var err error
+	switch {
+	case ch.closed:
+		err = fmt.Errorf("the channel is closed: %w", uapi.EBADF)
+	case len(ch.queue) > 0:
+		e = ch.take()
+		ch.signal()
+	case wait:
+		ch.waiters = append(ch.waiters, w)
+	default:
+		err = fmt.Errorf("no event: %w", uapi.EAGAIN)
+	}
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		r.end(err)
+		return
+	case e != nil:
+		ch.deliver(r, e)
+		return
+	}
+	r.caller.OnInterrupt(func() {
+		if ch.dismiss(w) {
+			r.end(ErrInterrupted)
+		}
+	})
+}
+
+// dismiss ends a wait, unless an event is on its way to it.
+func (ch *Channel) dismiss(w *waiter) bool {
+	s := ch.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(ch.waiters, w)
+	if at >= 0 {
+		ch.waiters = slices.Delete(ch.waiters, at, at+1)
+	}
+	return at >= 0
+}
+
+// withdraw removes the events of an identifier that have not been fetched, and ends the identifiers that the program
+// would have learned of. mu is held.
+func (ch *Channel) withdraw(of func(*event) bool) {
+	var lost []*ident
+	ch.queue = slices.DeleteFunc(ch.queue, func(e *event) bool {
+		if !of(e) {
+			return false
+		}
+		e.of.queued--
+		if e.fresh != nil {
+			lost = append(lost, e.fresh)
+		}
+		return true
+	})
+	ch.signal()
+	for _, i := range lost {
+		i.destroy()
+	}
+}

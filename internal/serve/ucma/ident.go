@@ -1,0 +1,185 @@
+//go:build linux
+
+package ucma
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// A state is what an identifier has come to (enum rdma_cm_state).
+type state uint8
+
+const (
+	idle state = iota
+	addrBound
+	addrQuery
+	addrResolved
+	routeResolved
+	connecting // from CONNECT or a request of a peer on, also while it is connected
+	disconnected
+	listening
+)
+
+var stateNames = [...]string{
+	"IDLE", "ADDR_BOUND", "ADDR_QUERY", "ADDR_RESOLVED", "ROUTE_RESOLVED", "CONNECT", "DISCONNECT", "LISTEN",
+}
+
+func (s state) String() string { return stateNames[s] }
+
+// An ident is a connection identifier of a program (struct rdma_cm_id). Server.mu guards it.
+type ident struct {
+	server  *Server
+	num     uint32
+	uid     uint64 // what the program calls it; 0 until it has accepted the request that made it
+	ch      *Channel
+	ps      verbs.PortSpace
+	ib      bool // of the port space IB, whose addresses are refused
+	state   state
+	dead    bool
+	fetched uint32 // events that the program has fetched
+	queued  int    // events that it has not
+
+	local, remote netip.AddrPort
+	placed        bool           // in Server.ports
+	device        bool           // gid holds
+	gid           verbs.GIDEntry // from which packets leave
+	options
+
+	resolving context.CancelFunc // of an address; nil: none
+	listener  *verbs.Listener
+	asked     *verbs.ConnRequest // request of a peer that waits for the program's answer
+	conn      *verbs.CommID
+	qp        *verbs.QP // that the program has named for the connection, nil if it is not its own
+	param     connParam
+	rest      *time.Timer       // until the end of timewait
+	groups    map[uint32]*group // nil without one
+}
+
+// newIdent makes an identifier of ch. mu is held.
+func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
+	if err := ch.full(); err != nil {
+		return nil, err
+	}
+	i := &ident{server: ch.server, uid: uid, ch: ch, ps: ps}
+	i.param.psn = verbs.RandomPSN()
+	i.num = ch.server.number(i)
+	ch.ids[i.num] = i
+	return i, nil
+}
+
+// full fails if the channel has no room for another identifier.
+func (ch *Channel) full() error {
+	if len(ch.ids) >= maxIDs {
+		return fmt.Errorf("all %d identifiers of the channel are in use: %w", maxIDs, uapi.ENOMEM)
+	}
+	return nil
+}
+
+func (r *request) createID(q *uapi.UCMCreateID) (any, error) {
+	var ps verbs.PortSpace
+	switch uapi.PortSpace(q.PS) {
+	case uapi.PortSpaceTCP, uapi.PortSpaceIB:
+		ps = verbs.PortSpaceTCP
+	case uapi.PortSpaceUDP:
+		ps = verbs.PortSpaceUDP
+	default:
+		return nil, fmt.Errorf("port space %v: %w", uapi.PortSpace(q.PS), uapi.EINVAL)
+	}
+	i, err := r.ch.newIdent(q.UID, ps)
+	if err != nil {
+		return nil, err
+	}
+	i.ib = uapi.PortSpace(q.PS) == uapi.PortSpaceIB
+	r.response, r.undo = q.Response, i.destroy
+	return uapi.UCMCreateIDResp{ID: i.num}, nil
+}
+
+func (r *request) destroyID(q *uapi.UCMDestroyID) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	i.destroy()
+	r.response = q.Response
+	return uapi.UCMDestroyIDResp{EventsReported: i.fetched}, nil
+}
+
+// destroy ends an identifier and all that it has. A peer that knows of it is told. mu is held.
+func (i *ident) destroy() {
+	if i.dead {
+		return
+	}
+	i.dead = true
+	s := i.server
+	delete(s.ids, i.num)
+	delete(i.ch.ids, i.num)
+	for n := range i.groups {
+		delete(s.ids, n)
+	}
+	i.ch.groups -= len(i.groups)
+	i.groups = nil
+	if i.resolving != nil {
+		i.resolving()
+	}
+	if i.listener != nil {
+		_ = i.listener.Close() // nothing waits in it
+	}
+	if i.asked != nil {
+		// An error says that its sender has given up.
+		_ = i.asked.Reject(nil)
+	}
+	if i.conn != nil {
+		i.conn.Close()
+	}
+	if i.rest != nil {
+		i.rest.Stop()
+	}
+	i.release()
+	if i.queued > 0 || i.uid == 0 {
+		i.ch.withdraw(func(e *event) bool { return e.of == i || e.fresh == i })
+	}
+}
+
+// event gives the program an event of the identifier. One that it has not accepted has no events. mu is held.
+func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventResp)) {
+	if i.uid == 0 {
+		return
+	}
+	e := &event{of: i, resp: uapi.UCMEventResp{UID: i.uid, ID: i.num, Event: uint32(kind), Status: uint32(status)}}
+	if set != nil {
+		set(&e.resp)
+	}
+	i.ch.push(e)
+}
+
+// crowded fails if so many events wait that a command must not add one.
+func (i *ident) crowded() error {
+	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents {
+		return fmt.Errorf("%d events of the identifier and %d of the channel wait: %w",
+			i.queued, len(i.ch.queue), uapi.ENOMEM)
+	}
+	return nil
+}
+
+// failure is the status of an event that tells of an error.
+func failure(e uapi.Errno) int32 { return -int32(e) }
+
+// in fails unless the identifier is in one of the states that a command needs.
+func (i *ident) in(states ...state) error {
+	for _, s := range states {
+		if i.state == s {
+			return nil
+		}
+	}
+	return fmt.Errorf("identifier %d is in state %v: %w", i.num, i.state, uapi.EINVAL)
+}
+
+// ephemeral returns a port that a program has not named (RFC 6335: 49152 to 65535).
+func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }

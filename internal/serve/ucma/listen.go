@@ -1,0 +1,90 @@
+//go:build linux
+
+package ucma
+
+import (
+	"net/netip"
+
+	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+func (r *request) listen(q *uapi.UCMListen) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.in(idle, addrBound); err != nil {
+		return nil, err
+	}
+	if i.state == idle {
+		if err := i.bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)); err != nil {
+			return nil, err
+		}
+	}
+	backlog := int(int32(q.Backlog))
+	if backlog <= 0 || backlog > maxBacklog {
+		backlog = maxBacklog
+	}
+	l, err := i.server.dev.ListenFunc(i.ps, i.local, backlog, i.requested)
+	if err != nil {
+		return nil, errnoFor(err, uapi.EADDRINUSE)
+	}
+	i.listener, i.state = l, listening
+	return nil, nil
+}
+
+// requested takes a request of a peer: the program gets a new identifier with it. One for which there is no room is
+// left without an answer, so that the peer asks again.
+func (i *ident) requested(r *verbs.ConnRequest) {
+	s := i.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.dead || i.ch.closed || !i.serves(r.Local().Addr()) {
+		_ = r.SendREJ(mad.RejectInvalidServiceID, nil) // an error says that the peer has given up
+		return
+	}
+	if i.queued >= maxBacklog || len(i.ch.queue) >= maxEvents {
+		_ = r.Ignore() // likewise
+		return
+	}
+	fresh, err := i.ch.newIdent(0, i.ps)
+	if err != nil {
+		_ = r.Ignore()
+		return
+	}
+	fresh.take(r)
+	e := &event{of: i, fresh: fresh, resp: uapi.UCMEventResp{
+		UID: i.uid, ID: fresh.num, Event: uint32(uapi.UCMEventConnectRequest),
+	}}
+	if fresh.datagrams() {
+		e.resp.SetUD(datagramParam(r.PrivateData()))
+	} else {
+		e.resp.SetConn(requestParam(r.REQ(), r.PrivateData()))
+	}
+	i.ch.push(e)
+}
+
+// serves reports whether a listener is at an address of the device: one at 0.0.0.0 has those of IPv4, one at [::] all
+// unless it is for its family only.
+func (i *ident) serves(a netip.Addr) bool {
+	here := i.local.Addr()
+	switch {
+	case !here.IsUnspecified():
+		return true // the device has compared it
+	case here.Is4():
+		return a.Unmap().Is4()
+	}
+	return !i.afOnly || !a.Unmap().Is4()
+}
+
+// take makes the identifier that of a request.
+func (i *ident) take(r *verbs.ConnRequest) {
+	i.asked, i.state = r, connecting
+	i.local, i.remote = r.Local(), r.Remote()
+	i.gid, i.device = i.server.entry(r.Local().Addr())
+	if !i.datagrams() {
+		i.param.request(r)
+	}
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package ucma
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+)
+
+// fetchChannel finds the channel that an identifier leaves.
+func (r *request) fetchChannel() error {
+	q, err := decode[uapi.UCMMigrateID](r)
+	if err != nil {
+		return err
+	}
+	if r.channel = r.caller.Channel(int32(q.FD)); r.channel == nil || r.channel.server != r.ch.server {
+		return fmt.Errorf("descriptor %d is no rdma_cm channel: %w", int32(q.FD), uapi.EINVAL)
+	}
+	return nil
+}
+
+// migrate moves an identifier to this channel, with the events that the program has not fetched.
+func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
+	old := r.channel
+	i, err := old.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if old != r.ch {
+		if err := r.ch.full(); err != nil {
+			return nil, err
+		}
+		i.move(r.ch)
+	}
+	r.response = q.Response
+	return uapi.UCMMigrateResp{EventsReported: i.fetched}, nil
+}
+
+// move moves an identifier, and those of requests that its program has not learned of. mu is held.
+func (i *ident) move(to *Channel) {
+	from := i.ch
+	from.pass(i, to)
+	stay := from.queue[:0]
+	var moved []*event
+	for _, e := range from.queue {
+		if e.of != i {
+			stay = append(stay, e)
+			continue
+		}
+		moved = append(moved, e)
+		if e.fresh != nil {
+			from.pass(e.fresh, to)
+		}
+	}
+	clear(from.queue[len(stay):])
+	from.queue = stay
+	from.signal()
+	to.queue = append(to.queue, moved...)
+	to.serve()
+}
+
+// pass makes an identifier one of another channel.
+func (ch *Channel) pass(i *ident, to *Channel) {
+	delete(ch.ids, i.num)
+	to.ids[i.num] = i
+	ch.groups -= len(i.groups)
+	to.groups += len(i.groups)
+	i.ch = to
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package ucma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+func (r *request) resolveIP(q *uapi.UCMResolveIP) (any, error) {
+	to, ok := q.DstAddr.AddrPort()
+	from, _ := q.SrcAddr.AddrPort()
+	return nil, r.resolve(q.ID, from, to, ok, q.TimeoutMs)
+}
+
+func (r *request) resolveAddr(q *uapi.UCMResolveAddr) (any, error) {
+	to, ok := q.DstAddr.AddrPort()
+	var from netip.AddrPort
+	if q.SrcSize != 0 {
+		from, _ = q.SrcAddr.AddrPort()
+	}
+	return nil, r.resolve(q.ID, from, to, ok, q.TimeoutMs)
+}
+
+// resolve begins to find the way to an address. An event tells the result.
+func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeout uint32) error {
+	i, err := r.ch.find(id)
+	if err != nil {
+		return err
+	}
+	if !known || i.ib {
+		return fmt.Errorf("the address of the peer is of another family than IPv4 and IPv6: %w", uapi.EAFNOSUPPORT)
+	}
+	if err := i.in(idle, addrBound); err != nil {
+		return err
+	}
+	if err := i.crowded(); err != nil {
+		return err
+	}
+	if i.state == idle {
+		if !from.IsValid() {
+			from = netip.AddrPortFrom(unspecifiedLike(to.Addr()), 0)
+		}
+		if err := i.bind(from); err != nil {
+			return err
+		}
+	}
+	if a := i.local.Addr(); !a.IsUnspecified() && a.Unmap().Is4() != to.Addr().Unmap().Is4() {
+		return fmt.Errorf("from %v to %v: %w", a, to.Addr(), uapi.EINVAL)
+	}
+	i.state, i.remote = addrQuery, to
+	if to.Addr().IsMulticast() {
+		i.found(i.server.groupEntry(i, to.Addr()))
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), resolveTime(timeout), uapi.ETIMEDOUT)
+	i.resolving = cancel
+	source := netip.Addr{}
+	if i.device {
+		source = i.gid.Addr
+	}
+	go i.find(ctx, cancel, r.ch.resolves, source, to.Addr())
+	return nil
+}
+
+// find looks for the way to an address. It does not hold the lock while it waits for the host. turns are those of the
+// channel.
+func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, source, to netip.Addr) {
+	var g verbs.GIDEntry
+	err := inTurn(ctx, turns, func() error {
+		return inTurn(ctx, i.server.resolves, func() (err error) {
+			g, err = i.server.dev.ResolveAddr(ctx, source, to)
+			return err
+		})
+	})
+	cancel()
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	i.resolving = nil
+	if !i.dead {
+		i.found(g, err)
+	}
+}
+
+// groupEntry returns the entry of the GID table from which datagrams to a group leave: that of the identifier, or the
+// first of its family, where the device joins groups.
+func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) {
+	if i.device {
+		return i.gid, nil
+	}
+	for _, g := range s.dev.GIDs() {
+		if g.Addr.Is4() == group.Unmap().Is4() {
+			return g, nil
+		}
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("the device has no address of the family of %v: %w", group, uapi.ENETUNREACH)
+}
+
+// found takes the result of a resolution. mu is held.
+func (i *ident) found(g verbs.GIDEntry, err error) {
+	if err != nil {
+		i.state = addrBound
+		i.event(uapi.UCMEventAddrError, failure(unreachable(err)), nil)
+		return
+	}
+	i.gid, i.device = g, true
+	if i.local.Addr().IsUnspecified() {
+		i.local = netip.AddrPortFrom(g.Addr, i.local.Port())
+	}
+	i.state = addrResolved
+	i.event(uapi.UCMEventAddrResolved, 0, nil)
+}
+
+// inTurn calls f when there is room for its token, unless ctx is done before.
+func inTurn(ctx context.Context, turns chan struct{}, f func() error) error {
+	select {
+	case turns <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-turns }()
+	return f()
+}
+
+// unreachable is the error number of a failed resolution.
+func unreachable(err error) uapi.Errno {
+	var e syscall.Errno
+	var own uapi.Errno
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout():
+		return uapi.ETIMEDOUT
+	case errors.Is(err, verbs.ErrClosed):
+		return uapi.ENODEV
+	case errors.As(err, &e):
+		return uapi.Errno(e)
+	}
+	return uapi.EHOSTUNREACH
+}
+
+// Limits of the time that a resolution takes.
+const (
+	minResolve = 100 * time.Millisecond
+	maxResolve = time.Minute
+)
+
+func resolveTime(ms uint32) time.Duration {
+	return min(max(time.Duration(ms)*time.Millisecond, minResolve), maxResolve)
+}
+
+// unspecifiedLike is the address that stands for all of a family.
+func unspecifiedLike(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// resolveRoute has nothing to find: RoCE has no subnet administrator (cma_resolve_iboe_route).
+func (r *request) resolveRoute(q *uapi.UCMResolveRoute) (any, error) {
+	i, err := r.ch.find(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.in(addrResolved); err != nil {
+		return nil, err
+	}
+	i.state = routeResolved
+	i.param.route(i)
+	i.event(uapi.UCMEventRouteResolved, 0, nil)
+	return nil, nil
+}

@@ -1,0 +1,211 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/cm"
+	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// CMEvent is what happened to a [CommID].
+type CMEvent = cm.Event
+
+// CommParam is what one end of a connection tells the other, where the program moves its queue pair itself.
+type CommParam struct {
+	QPN         QPN
+	PSN         PSN // the first that the peer sends: RQPSN of the queue pair
+	SRQ         bool
+	FlowControl bool
+	ConnParam
+}
+
+// CommID is one end of a connection, or a request for a datagram queue pair, of a program that moves its queue pair
+// itself, as struct ib_cm_id of the kernel. [Device.Dial] and [ConnRequest.Accept] are for all others.
+//
+// What happens is told by events: to the end that asks Replied, which it answers by SendRTU or SendREJ, or Resolved; to
+// the other Established; to both Disconnected, Rejected or Unreachable, which are the last. The function for events is
+// called by the goroutine of the connection manager and must not wait; it may call the methods, which are safe for
+// concurrent use.
+type CommID struct {
+	cm     *connections
+	handle func(*CMEvent)
+	peer   cm.Peer
+	req    *mad.REQ // of the end that asks for a connection
+
+	id     mad.CommID // guarded by the manager's lock
+	closed bool       // guarded by the manager's lock
+}
+
+// SendREQ asks the program that listens at remote for a connection. from is an entry of the GID table that
+// [Device.ResolveAddr] has returned, port the port of this end. The path MTU is that of the entry if it is 0.
+func (d *Device) SendREQ(
+	from GIDEntry, port uint16, remote netip.AddrPort, p CommParam, handle func(*CMEvent),
+) (*CommID, error) {
+	p.PathMTU = commonMTU(p.PathMTU, from.MTU)
+	if p.FlowLabel == 0 {
+		p.FlowLabel = mad.FlowLabel(port, remote.Port())
+	}
+	req, err := newREQ(from.GID, netip.AddrPortFrom(from.Addr, port), remote, &p)
+	if err != nil {
+		return nil, fmt.Errorf("REQ to %v: %w", remote, err)
+	}
+	c, err := d.newCommID(from, remote, handle)
+	if err != nil {
+		return nil, err
+	}
+	c.req = req
+	if err := c.ask(); err != nil {
+		return nil, fmt.Errorf("REQ to %v: %w", remote, err)
+	}
+	return c, nil
+}
+
+// SendSIDRREQ asks the program that listens at remote for a datagram queue pair; see SendREQ.
+func (d *Device) SendSIDRREQ(
+	from GIDEntry, port uint16, remote netip.AddrPort, private []byte, handle func(*CMEvent),
+) (*CommID, error) {
+	req, err := newSIDRREQ(netip.AddrPortFrom(from.Addr, port), remote, private)
+	if err != nil {
+		return nil, fmt.Errorf("SIDR_REQ to %v: %w", remote, err)
+	}
+	c, err := d.newCommID(from, remote, handle)
+	if err != nil {
+		return nil, err
+	}
+	err = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		id, err := m.Resolve(now, c.peer, req, sidrWait, cmRetries)
+		return c.entered(id, err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("SIDR_REQ to %v: %w", remote, err)
+	}
+	return c, nil
+}
+
+func (d *Device) newCommID(from GIDEntry, remote netip.AddrPort, handle func(*CMEvent)) (*CommID, error) {
+	m, err := d.cm()
+	if err != nil {
+		return nil, err
+	}
+	return &CommID{cm: m, handle: handle, peer: cm.Peer{SGIDIndex: uint8(from.Index), GID: gidOf(remote.Addr())}}, nil
+}
+
+// entered takes the communication ID of a request. The manager's lock is held.
+func (c *CommID) entered(id mad.CommID, err error) error {
+	if err == nil {
+		c.id = id
+		c.cm.enter(id, c)
+	}
+	return err
+}
+
+// ask sends the REQ.
+func (c *CommID) ask() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		if c.closed {
+			return errOver
+		}
+		return c.entered(m.Connect(now, c.peer, c.req))
+	})
+}
+
+// event hands an event to the program, except a refusal of the path MTU that names another one: that is asked for.
+func (c *CommID) event(e *CMEvent) {
+	if e.Kind == cm.Rejected && c.req != nil && lowerMTU(c.req, e.REJ) && c.ask() == nil {
+		return
+	}
+	c.handle(e)
+}
+
+// PathMTU returns the path MTU that was asked for last. It is final with the event Replied.
+func (c *CommID) PathMTU() MTU { return qp.MTUFromEnum(int(c.req.PathMTU)) }
+
+// SendRTU answers a REP: the queue pair is ready.
+func (c *CommID) SendRTU() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Established(now, c.id, nil) })
+}
+
+// SendREJ refuses a REP. It is the end; no event follows.
+func (c *CommID) SendREJ(reason RejectReason, private []byte) error {
+	return c.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
+		if err := m.Reject(c.id, reason, nil, private); err != nil {
+			return err
+		}
+		c.cm.forget(c.id)
+		return nil
+	})
+}
+
+// SendDREQ ends an established connection, or one whose REP is not answered. The event Disconnected follows.
+func (c *CommID) SendDREQ() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
+}
+
+// CommEst tells that a packet of the peer has come for the queue pair of the connection, as ib_cm_notify.
+func (c *CommID) CommEst() error {
+	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		m.CommEst(now, c.id)
+		return nil
+	})
+}
+
+// Watch has q tell of the first packet that comes for it, in place of CommEst.
+func (c *CommID) Watch(q *QP) error {
+	return c.cm.gsi.Do(func(cm.Time, *cm.Manager) error {
+		c.cm.gsi.OnFirstPacket(q.qp, c.id)
+		return nil
+	})
+}
+
+// Close ends it in whatever state it is, as ib_destroy_cm_id: a peer that knows of it is told. An event may be under
+// way in another goroutine; none follows. Closing again does nothing.
+func (c *CommID) Close() {
+	// An error says that the device is closed, or that it has ended.
+	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		c.closed = true
+		c.cm.forget(c.id)
+		if m.Cancel(now, c.id) == nil {
+			return nil
+		}
+		return m.Disconnect(now, c.id, nil)
+	})
+}
+
+// SendREP accepts the request for a queue pair that the program has made ready to receive. The events Established or
+// Disconnected, Rejected or Unreachable follow.
+func (r *ConnRequest) SendREP(p CommParam, handle func(*CMEvent)) (*CommID, error) {
+	if r.req == nil {
+		return nil, fmt.Errorf("REP to %v: the peer asks for a datagram queue pair: use SendSIDRREP", r.remote)
+	}
+	c := &CommID{cm: r.cm, handle: handle, peer: r.peer, id: r.id}
+	if err := r.reply(c, &p); err != nil {
+		return nil, fmt.Errorf("REP to %v: %w", r.remote, err)
+	}
+	return c, nil
+}
+
+// SendSIDRREP answers a request for a datagram queue pair; see AcceptUD.
+func (r *ConnRequest) SendSIDRREP(qpn QPN, qkey uint32, private []byte) error {
+	if r.sidr == nil {
+		return fmt.Errorf("SIDR_REP to %v: the peer asks for a connection: use SendREP", r.remote)
+	}
+	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+		return m.Answer(now, r.id, &mad.SIDRREP{QPN: qpn, QKey: qkey, ServiceID: r.sidr.ServiceID, PrivateData: private})
+	})
+}
+
+// SendREJ refuses the request for a reason; see Reject.
+func (r *ConnRequest) SendREJ(reason RejectReason, private []byte) error {
+	if err := r.refuse(reason, private); err != nil {
+		return fmt.Errorf("REJ to %v: %w", r.remote, err)
+	}
+	return nil
+}
+
+// GIDIndex returns the entry of the GID table at which the request arrived.
+func (r *ConnRequest) GIDIndex() int { return int(r.peer.SGIDIndex) }
+
+// REQ returns the message, nil of a request for a datagram queue pair. It must not be changed.
+func (r *ConnRequest) REQ() *mad.REQ { return r.req }
