@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,11 +183,11 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 // ended waits for the end of the program, whatever it is, and returns what it printed.
-func (r *running) ended() string {
+func (r *running) ended() (string, syscall.WaitStatus) {
 	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
 	defer late.Stop()
-	r.proc.Wait()
-	return r.text()
+	status := r.proc.Wait()
+	return r.text(), status
 }
 
 // awaitTCP waits until something listens on a port of this host.
