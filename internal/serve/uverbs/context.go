@@ -54,6 +54,9 @@ func newContext(s *Server, space Space, f *ringfile.File) *Context {
 		server: s, space: space, file: f, verbs: s.dev.OpenContext(limits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
 	}
+	if o, ok := space.(interface{ Owner() string }); ok {
+		c.verbs.SetOwner(o.Owner())
+	}
 	c.rang.Go(c.answerDoorbells)
 	return c
 }
