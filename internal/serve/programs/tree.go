@@ -26,8 +26,15 @@ const (
 	verbsMinor = 192
 )
 
+// described is a device whose description can be asked for: a [verbs.Device], or what a daemon tells of its own.
+type described interface {
+	Attr() verbs.DeviceAttr
+	PortAttr() verbs.PortAttr
+	GIDs() []verbs.GIDEntry
+}
+
 // newTree renders what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe).
-func newTree(dev *verbs.Device, name string) (*trap.Tree, error) {
+func newTree(dev described, name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
 	}
@@ -46,7 +53,7 @@ func newTree(dev *verbs.Device, name string) (*trap.Tree, error) {
 }
 
 // files are the attributes of the device by their paths.
-func files(dev *verbs.Device, name string) map[string]string {
+func files(dev described, name string) map[string]string {
 	attr, port := dev.Attr(), dev.PortAttr()
 	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"
 	out := map[string]string{
