@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gorxe/gorxe/internal/nic"
 )
@@ -26,6 +27,7 @@ type Context struct {
 	dev    *Device
 	client *nic.Client      // nil for the device's own context
 	limits [objectKinds]int // 0 is none
+	owner  atomic.Pointer[string]
 
 	// creating is held for reading while an object is made, so that Close sees every object that
 	// was made before it and none is made after it.

@@ -93,6 +93,7 @@ type Device struct {
 	maxMR   int
 	skipped atomic.Pointer[[]error]
 	pds     atomic.Uint32
+	owners  sync.Map // names of clients by the ID of a protection domain: uint32 to string
 	ctx     *Context // of objects that are made by methods of the device
 
 	onHost      bool // its addresses are the host's: it was opened by Config.Device

@@ -19,6 +19,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	p := &PD{}
 	err := c.add(objectPD, &p.owned, p.Dealloc, func() error {
 		p.pd = &mr.PD{ID: c.dev.pds.Add(1)}
+		c.own(p.pd.ID)
 		return nil
 	})
 	if err != nil {
@@ -43,4 +44,10 @@ func (p *PD) Device() *Device { return p.ctx.dev }
 // Dealloc ends the domain, as ibv_dealloc_pd: nothing can be made in it any more. It refuses one that
 // has regions, memory windows, queue pairs or shared receive queues. Address handles are no obstacle:
 // no queue pair is left that could use them. Deallocating again does nothing.
-func (p *PD) Dealloc() error { return p.ended(p.pd.Dealloc()) }
+func (p *PD) Dealloc() error {
+	err := p.pd.Dealloc()
+	if err == nil {
+		p.ctx.dev.owners.Delete(p.pd.ID)
+	}
+	return p.ended(err)
+}

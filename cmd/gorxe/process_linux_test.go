@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gorxe/gorxe/internal/trap"
@@ -30,6 +31,7 @@ type place struct {
 	dir   string
 	ready *net.UnixConn
 	env   []string
+	user  *syscall.Credential // of the commands; nil: that of the test
 }
 
 func newPlace(t *testing.T) *place {
@@ -52,14 +54,17 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ready.Close() })
-	return &place{t, dir, ready, append(os.Environ(),
-		"GORXE_IS_MAIN=1", "NOTIFY_SOCKET="+notify, "XDG_RUNTIME_DIR="+dir, "PATH="+dir+":"+os.Getenv("PATH"))}
+	p := &place{t: t, dir: dir, ready: ready, env: append(os.Environ(), "GORXE_IS_MAIN=1", "NOTIFY_SOCKET="+notify,
+		"XDG_RUNTIME_DIR="+dir, "RUNTIME_DIRECTORY="+filepath.Join(dir, "run"), "PATH="+dir+":"+os.Getenv("PATH"))}
+	t.Cleanup(p.stopStarted)
+	return p
 }
 
 // command is one line for the shell.
 func (p *place) command(line string) *exec.Cmd {
 	c := exec.CommandContext(p.t.Context(), "sh", "-c", "exec "+line)
 	c.Dir, c.Env = p.dir, p.env
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
 	return c
 }
 

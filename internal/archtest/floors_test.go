@@ -61,6 +61,7 @@ var floors = []place{
 	{dir: "internal/serve/region", floor: 7},
 	{dir: "internal/serve/uverbs", floor: 7},
 	{dir: "internal/serve/ucma", floor: 7},
+	{dir: "internal/serve/broker", floor: 7},
 	{dir: "internal/record", floor: 7},
 	{dir: "internal/serve/daemon", floor: 8},
 	{dir: "internal/serve/programs", floor: 8},

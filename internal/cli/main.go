@@ -36,7 +36,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // commands are those of the program.
 var commands = append([]app.Command{
 	cmtool.Command, demo.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
-	daemoncmd.Command, tracecmd.Command,
+	daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 }, daemoncmd.LookCommands...)
 
 // findControl returns a client of the daemon at a socket, that of this user or of root if it is empty.

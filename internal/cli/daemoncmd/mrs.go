@@ -29,7 +29,7 @@ a key and is connected may use it: show this to nobody else.`,
 }
 
 func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
-	rows := [][]string{{"DEVICE", "KEY", "KIND", "PD", "ADDRESS", "LENGTH", "ACCESS", "WINDOWS", "OF", "QPN"}}
+	rows := [][]string{{"DEVICE", "KEY", "KIND", "PD", "ADDRESS", "LENGTH", "ACCESS", "WINDOWS", "OF", "QPN", "PROGRAM"}}
 	for _, m := range answer.MRs {
 		address, qpn := m.Address, ""
 		if !m.Opens {
@@ -39,7 +39,7 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 			qpn = fmt.Sprintf("%#06x", m.QPN)
 		}
 		rows = append(rows, []string{
-			m.Device, m.Key, m.Kind, strconv.Itoa(int(m.PD)), address, config.Size(m.Length), strings.ToLower(m.Access), strconv.Itoa(m.Windows), m.Parent, qpn,
+			m.Device, m.Key, m.Kind, strconv.Itoa(int(m.PD)), address, config.Size(m.Length), strings.ToLower(m.Access), strconv.Itoa(m.Windows), m.Parent, qpn, m.Program,
 		})
 	}
 	app.PrintTable(w, rows)

@@ -79,7 +79,7 @@ func repeat(ctx context.Context, a *app.App, interval time.Duration, show func()
 }
 
 func printQPs(w io.Writer, answer *struct{ QPs []control.QP }) {
-	rows := [][]string{{"DEVICE", "QPN", "TYPE", "STATE", "LOCAL", "REMOTE", "RQPN", "MTU", "UNACKED", "SENDQ", "RECVQ", "RETRY", "RESENT", "AGE"}}
+	rows := [][]string{{"DEVICE", "QPN", "TYPE", "STATE", "LOCAL", "REMOTE", "RQPN", "MTU", "UNACKED", "SENDQ", "RECVQ", "RETRY", "RESENT", "AGE", "PROGRAM"}}
 	for _, q := range answer.QPs {
 		remote, mtu, retry := "", "", ""
 		if q.GIDIndex >= 0 {
@@ -94,7 +94,7 @@ func printQPs(w io.Writer, answer *struct{ QPs []control.QP }) {
 		rows = append(rows, []string{
 			q.Device, fmt.Sprintf("%#06x", q.QPN), q.Type, q.State, addrText(q.Local), addrText(q.Remote), remote, mtu,
 			strconv.Itoa(q.Unacked), fmt.Sprintf("%d/%d", q.SendQueue, q.SendDepth), fmt.Sprintf("%d/%d", q.RecvQueue, q.RecvDepth),
-			retry, strconv.FormatUint(q.Counters["retransmitted_pkts"], 10), age(q.Age),
+			retry, strconv.FormatUint(q.Counters["retransmitted_pkts"], 10), age(q.Age), q.Program,
 		})
 	}
 	app.PrintTable(w, rows)

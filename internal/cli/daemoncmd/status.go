@@ -43,7 +43,11 @@ func printStatus(w io.Writer, s *control.Status) {
 		}
 		services += fmt.Sprintf("%s (port %d)", s.Name, s.Port)
 	}
-	fmt.Fprintf(w, "services %s\n\n", services)
+	fmt.Fprintf(w, "services %s\n", services)
+	if s.ProgramsSocket != "" {
+		fmt.Fprintf(w, "programs %s\n", s.ProgramsSocket)
+	}
+	fmt.Fprintln(w)
 
 	rows := [][]string{{"DEVICE", "INTERFACE", "PORT", "MTU", "QPS", "MRS", "PEERS", "NODE GUID"}}
 	gids := [][]string{{"DEVICE", "GID INDEX", "GID", "LINK", "MTU"}}
@@ -73,6 +77,14 @@ func printStatus(w io.Writer, s *control.Status) {
 		}
 		fmt.Fprintln(w)
 		app.PrintTable(w, regions)
+	}
+	if len(s.Programs) > 0 {
+		programs := [][]string{{"PROGRAM", "USER", "DEVICE", "CONTEXTS"}}
+		for _, p := range s.Programs {
+			programs = append(programs, []string{p.Program, strconv.FormatUint(uint64(p.User), 10), p.Device, strconv.Itoa(p.Contexts)})
+		}
+		fmt.Fprintln(w)
+		app.PrintTable(w, programs)
 	}
 	if len(remarks) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(remarks, "\n"))

@@ -3,8 +3,10 @@
 package runcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -18,7 +20,7 @@ import (
 )
 
 // run runs a program on a device until it and all that it has started have ended.
-func run(a *app.App, p *params, argv []string) error {
+func run(ctx context.Context, a *app.App, p *params, argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
@@ -30,28 +32,55 @@ func run(a *app.App, p *params, argv []string) error {
 	if err := trap.Probe(); err != nil {
 		return err
 	}
-	name, err := p.choose(a)
+	host, end, err := openHost(ctx, a, p)
 	if err != nil {
 		return err
 	}
+	status, err := serve(host, trap.Command{Path: path, Args: argv, Subreaper: true})
+	if err := errors.Join(err, end()); err != nil {
+		return err
+	}
+	return exitStatus(status)
+}
+
+// openHost returns what the program is going to see, and how to end it.
+func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, end func() error, err error) {
+	log := slog.New(slog.NewTextHandler(a.Stderr, nil))
+	if p.usesDaemon() {
+		c, err := connect(ctx, a, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if host, err = programs.NewRemoteHost(c, p.name, log); err != nil {
+			return nil, nil, err
+		}
+		go func() {
+			switch err := c.Err(); {
+			case errors.Is(err, io.EOF):
+				fmt.Fprintln(a.Stderr, "gorxe: the daemon has ended: RDMA calls of the program fail from now on")
+			case err != nil:
+				fmt.Fprintf(a.Stderr, "gorxe: the daemon is lost, so RDMA calls of the program fail from now on: %s\n", app.OneLine(err))
+			}
+		}()
+		return host, host.Close, nil
+	}
+	name, err := p.choose(a)
+	if err != nil {
+		return nil, nil, err
+	}
 	// A device that follows the host waits for what is not there, but whoever starts a program wants to know.
 	if _, _, _, err := packet.HostAddrs(name); err != nil {
-		return err
+		return nil, nil, err
 	}
 	p.device.Follow = true
 	dev, err := a.OpenDevice(&p.device, name)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	host, err := programs.NewHost(dev, p.name, slog.New(slog.NewTextHandler(a.Stderr, nil)))
-	if err != nil {
-		return errors.Join(err, dev.Close())
+	if host, err = programs.NewHost(dev, p.name, log); err != nil {
+		return nil, nil, errors.Join(err, dev.Close())
 	}
-	status, err := serve(host, trap.Command{Path: path, Args: argv, Subreaper: true})
-	if err := errors.Join(err, host.Close(), dev.Close()); err != nil {
-		return err
-	}
-	return exitStatus(status)
+	return host, func() error { return errors.Join(host.Close(), dev.Close()) }, nil
 }
 
 // serve starts the program and answers its calls.

@@ -46,8 +46,10 @@ type Options struct {
 
 	Open   func(verbs.Config) (*verbs.Device, error)
 	Socket func(path string, mode fs.FileMode, gid int) (net.Listener, error)
-	TCP    func(addr string) (net.Listener, error)
-	Notify func(state string) error
+	// Programs makes the socket for 'gorxe run'. A daemon whose Socket is not the default has none by default.
+	Programs func(path string, mode fs.FileMode, gid int) (net.Listener, error)
+	TCP      func(addr string) (net.Listener, error)
+	Notify   func(state string) error
 }
 
 // Daemon is one that runs.
@@ -61,6 +63,7 @@ type Daemon struct {
 	started time.Time
 
 	packets *packets
+	stop    context.CancelFunc // ends the daemon as a signal does
 
 	mu      sync.Mutex
 	devices []*verbs.Device // guarded by mu
@@ -82,13 +85,16 @@ func Run(ctx context.Context, p *Plan, o Options) error {
 
 func (o Options) withDefaults() Options {
 	if o.Parts == nil {
-		o.Parts = []Part{&Rping{}, &Respond{}, &Regions{}}
+		o.Parts = []Part{&Rping{}, &Respond{}, &Regions{}, &Programs{}}
 	}
 	if o.Open == nil {
 		o.Open = verbs.Open
 	}
 	if o.Socket == nil {
 		o.Socket = control.Listen
+		if o.Programs == nil {
+			o.Programs = control.ListenPrograms
+		}
 	}
 	if o.TCP == nil {
 		o.TCP = respond.Listen
@@ -124,6 +130,8 @@ func (d *Daemon) Log() *slog.Logger { return d.log }
 func (d *Daemon) PeerLog() *slog.Logger { return d.peers.Logger() }
 
 func (d *Daemon) run(ctx context.Context) (err error) {
+	ctx, d.stop = context.WithCancel(ctx)
+	defer d.stop()
 	// The socket first: a second start learns there who is running.
 	socket, err := d.openSocket()
 	if err != nil {
@@ -170,7 +178,11 @@ func (d *Daemon) run(ctx context.Context) (err error) {
 
 // tell tells the service manager.
 func (d *Daemon) tell(state string) {
-	if err := d.opts.Notify(state); err != nil {
+	err := d.opts.Notify(state)
+	if errors.Is(err, fs.ErrNotExist) && d.state.Load() == draining {
+		return // whoever started the daemon waited for its start only
+	}
+	if err != nil {
 		d.log.Warn("the service manager cannot be told", "state", state, "error", err)
 	}
 }
@@ -237,6 +249,11 @@ func (d *Daemon) watch(ctx context.Context, dev *verbs.Device) {
 		e, err := dev.Event(ctx)
 		if err != nil {
 			return
+		}
+		for _, p := range d.opts.Parts {
+			if p, ok := p.(*Programs); ok {
+				p.event(dev, e)
+			}
 		}
 		log, level := d.log, slog.LevelDebug
 		switch e.Type {

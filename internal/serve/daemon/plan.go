@@ -29,6 +29,8 @@ type Plan struct {
 	Made   []bool  // which of Regions have a file that is not there yet and will be made
 	Bytes  []byte  // of the payload; nil for none
 	GID    int     // that owns the control socket, -1 for the user's own
+
+	ProgramsGID int // that owns the programs socket, likewise
 }
 
 // Place is where a device is going to be.
@@ -66,7 +68,7 @@ func groupID(name string) (int, error) {
 // MakePlan checks a configuration and finds out what the host makes of it. The error joins
 // all that is wrong. ctx ends the wait for a file of the payload that is a stream.
 func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
-	p := &Plan{Config: c, GID: -1}
+	p := &Plan{Config: c, GID: -1, ProgramsGID: -1}
 	if len(p.Devices) == 0 {
 		for _, on := range h.Suggest() {
 			d := config.DefaultDevice(on)
@@ -115,12 +117,21 @@ func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 	if p.Control.Socket == "" {
 		p.Control.Socket = control.DefaultSocket()
 	}
-	if p.Control.Group != "" {
-		gid, err := h.GroupID(p.Control.Group)
-		if err != nil {
-			wrong = append(wrong, &config.Problem{At: p.At("control.group"), Text: fmt.Sprintf("control.group: %v", err)})
+	if p.Programs.Socket == "" {
+		p.Programs.Socket = control.ProgramsSocket(p.Control.Socket)
+	}
+	for _, g := range []struct {
+		key, name string
+		to        *int
+	}{{"control.group", p.Control.Group, &p.GID}, {"programs.group", p.Programs.Group, &p.ProgramsGID}} {
+		if g.name == "" {
+			continue
 		}
-		p.GID = gid
+		gid, err := h.GroupID(g.name)
+		if err != nil {
+			wrong = append(wrong, &config.Problem{At: p.At(g.key), Text: fmt.Sprintf("%s: %v", g.key, err)})
+		}
+		*g.to = gid
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
@@ -174,12 +185,24 @@ func (p *Plan) Print(w io.Writer) {
 	}
 	p.printRegions(w)
 	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode), ifSet(", group ", p.Control.Group))
+	if p.Programs.Enabled {
+		fmt.Fprintf(w, "programs: %s, mode %04o%s%s\n", p.Programs.Socket, uint32(p.Programs.Mode), ifSet(", group ", p.Programs.Group), p.idleText())
+	} else {
+		fmt.Fprintln(w, "programs: off")
+	}
 	fmt.Fprintf(w, "metrics: %s\n", orElse(ifSet("http://", p.Metrics.Listen, "/metrics"), "off"))
 	if p.Trace.File != "" {
 		fmt.Fprintf(w, "trace: %s and, when that has %s, %[1]s.1\n", p.Trace.File, config.Size(p.Trace.Size))
 	}
 	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)
 	fmt.Fprintf(w, "stop: connections are given %v to end\n", p.Drain)
+}
+
+func (p *Plan) idleText() string {
+	if p.Programs.Idle == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", stops %v after the last program", p.Programs.Idle)
 }
 
 // Services lists the responders that are switched on.

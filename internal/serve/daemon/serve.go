@@ -144,14 +144,17 @@ func (d *Daemon) status() control.Status {
 	s := control.Status{
 		Version: d.opts.Version, PID: pid, State: d.state.Load().(string), Started: d.started.UTC().Truncate(time.Second),
 		LogLevel: strings.ToLower(d.level.Level().String()), Socket: d.plan.Control.Socket, Metrics: d.plan.Metrics.Listen,
-		Devices: []control.Device{}, Services: d.plan.Services(), Regions: []control.Region{},
+		Devices: []control.Device{}, Services: d.plan.Services(), Regions: []control.Region{}, Programs: []control.Program{},
 	}
 	for i, dev := range d.Devices() {
 		s.Devices = append(s.Devices, control.DeviceOf(dev, d.plan.Devices[i].Peers))
 	}
 	for _, p := range d.opts.Parts {
-		if r, ok := p.(*Regions); ok {
-			s.Regions = r.describe()
+		switch p := p.(type) {
+		case *Regions:
+			s.Regions = p.describe()
+		case *Programs:
+			p.describe(&s)
 		}
 	}
 	return s

@@ -19,8 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Host has what programs see of one device. All methods are safe for concurrent use.
+// A Host has what programs see of one device, and answers their calls: in this process, or by a daemon. All methods are
+// safe for concurrent use.
 type Host struct {
+	remote *remote // of a device that a daemon owns; nil: server answers, and what follows server is used
 	log    *slog.Logger
 	server *uverbs.Server
 	cm     *ucma.Server
@@ -50,23 +52,35 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	if h.tree, err = newTree(name); err != nil {
 		return nil, errors.Join(err, cm.Close(), s.Close())
 	}
-	r := &rendering{dev: dev, name: name, tree: h.tree, files: map[string]string{}}
+	r := &rendering{name: name, tree: h.tree, files: map[string]string{}}
 	s.OnPortEvent(func() {
-		if err := r.update(); err != nil {
+		if err := r.update(dev); err != nil {
 			log.Warn("files that describe the device are not up to date", "err", err)
 		}
 	})
-	if err := r.update(); err != nil {
+	if err := r.update(dev); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }
 
 // Close ends all objects of programs.
-func (h *Host) Close() error { return errors.Join(h.cm.Close(), h.server.Close(), h.tree.Close()) }
+func (h *Host) Close() error {
+	if h.remote != nil {
+		return errors.Join(h.remote.close(), h.tree.Close())
+	}
+	return errors.Join(h.cm.Close(), h.server.Close(), h.tree.Close())
+}
 
 // Serve answers the calls that come from the listener of programs; see [trap.Serve].
 func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error) {
+	if h.remote != nil {
+		s, err := trap.Serve(listener, trap.Config{Handler: h.remote, Tree: h.tree, Descriptors: d})
+		if err == nil {
+			h.remote.serving(s)
+		}
+		return s, err
+	}
 	return trap.Serve(listener, trap.Config{Handler: (*handler)(h), Tree: h.tree, Descriptors: d})
 }
 

@@ -7,12 +7,10 @@ import (
 	"sync"
 
 	"github.com/gorxe/gorxe/internal/trap"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // rendering keeps the files of a tree as the device is: addresses come and go, and the port changes its state.
 type rendering struct {
-	dev  *verbs.Device
 	name string // for programs
 	tree *trap.Tree
 
@@ -20,11 +18,11 @@ type rendering struct {
 	files map[string]string // as they are in the tree; guarded by mu
 }
 
-// update changes what is not as the device is now. A file whose change fails is tried again by the next call.
-func (r *rendering) update() error {
+// update changes what is not as dev is now. A file whose change fails is tried again by the next call.
+func (r *rendering) update(dev described) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	want := files(r.dev, r.name)
+	want := files(dev, r.name)
 	var errs []error
 	for path := range r.files {
 		if _, stays := want[path]; !stays {

@@ -35,6 +35,13 @@ const (
 	cmMinor    = 122
 )
 
+// described is a device whose description can be asked for: a [verbs.Device], or what a daemon tells of its own.
+type described interface {
+	Attr() verbs.DeviceAttr
+	PortAttr() verbs.PortAttr
+	GIDs() []verbs.GIDEntry
+}
+
 // newTree makes the tree of a device, with its device files (libibverbs/sysfs.c, device.c; providers/rxe; librdmacm/cma.c).
 func newTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
@@ -56,7 +63,7 @@ func newTree(name string) (*trap.Tree, error) {
 
 // files are what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe): its attributes by their
 // paths.
-func files(dev *verbs.Device, name string) map[string]string {
+func files(dev described, name string) map[string]string {
 	attr, port := dev.Attr(), dev.PortAttr()
 	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"
 	out := map[string]string{

@@ -56,6 +56,9 @@ func newContext(s *Server, space Space, f *ringfile.File) *Context {
 		server: s, space: space, file: f, verbs: s.dev.OpenContext(limits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
 	}
+	if o, ok := space.(interface{ Owner() string }); ok {
+		c.verbs.SetOwner(o.Owner())
+	}
 	// Nobody waits for it: the program can hold it up by a write that does not end (see ringfile.File.Doorbells),
 	// and queue pairs that are closed fetch nothing.
 	go c.answerDoorbells()

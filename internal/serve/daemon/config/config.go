@@ -18,6 +18,7 @@ import (
 type Config struct {
 	Log      Log
 	Control  Control
+	Programs Programs
 	Metrics  Metrics
 	Trace    Trace
 	Drain    time.Duration // how long connections are given to end
@@ -46,6 +47,15 @@ type Control struct {
 	Socket string      // "" means the place that DefaultSocket names
 	Mode   fs.FileMode // of the socket
 	Group  string      // that owns the socket, a name or a number; "" leaves the user's
+}
+
+// Programs is the socket through which 'gorxe run' runs programs on the devices.
+type Programs struct {
+	Enabled bool
+	Socket  string        // "" means one beside the control socket
+	Mode    fs.FileMode   // of the socket
+	Group   string        // that owns the socket, a name or a number; "" leaves the user's
+	Idle    time.Duration // how long the daemon may be without a program before it stops; 0 is for ever
 }
 
 // Metrics is where Prometheus finds its metrics.
@@ -115,6 +125,7 @@ func Default() Config {
 	return Config{
 		Log:      Log{Level: slog.LevelInfo, Format: "text"},
 		Control:  Control{Mode: 0o600},
+		Programs: Programs{Enabled: true, Mode: 0o600},
 		Trace:    Trace{Size: 256 << 20},
 		Drain:    10 * time.Second,
 		Rping:    Service{Enabled: true, Port: 7174},

@@ -75,6 +75,13 @@ peers = ["10.0.0.0/8"]
 [trace]
 file = "/tmp/g.pcapng"
 size = "2MiB"
+
+[programs]
+enabled = false
+socket = "/tmp/p.sock"
+mode = "0666"
+group = "rdma"
+idle = "1m"
 `
 
 var plain = cmp.Options{cmpopts.IgnoreUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
@@ -86,11 +93,12 @@ func TestAFileSaysEverything(t *testing.T) {
 	}
 	prefix := netip.MustParsePrefix
 	want := Config{
-		Log:     Log{slog.LevelDebug, "json"},
-		Control: Control{"/tmp/g.sock", 0o660, "rdma"},
-		Metrics: Metrics{":9481"},
-		Trace:   Trace{"/tmp/g.pcapng", 2 << 20},
-		Drain:   90 * time.Second,
+		Log:      Log{slog.LevelDebug, "json"},
+		Control:  Control{"/tmp/g.sock", 0o660, "rdma"},
+		Programs: Programs{false, "/tmp/p.sock", 0o666, "rdma", time.Minute},
+		Metrics:  Metrics{":9481"},
+		Trace:    Trace{"/tmp/g.pcapng", 2 << 20},
+		Drain:    90 * time.Second,
 		Devices: []Device{
 			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
 			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, GIDs: []string{"v4", "v6"}, At: "g.toml:37"},
@@ -239,7 +247,7 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 
 // What a file can say, flags can say as well.
 func TestEveryOptionIsAFlag(t *testing.T) {
-	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660
+	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660 --programs=false --programs-socket /tmp/p.sock --programs-mode 0666 --programs-group rdma --programs-idle 1m
 		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --foreign-gids 2001:db8:1::/48 --perftest-payload /tmp/p.txt
 		--device interface=eth0,spin=5us,shards=3,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
 		--device 127.0.0.1,name=lo

@@ -51,6 +51,19 @@ var sections = []section{
 			return text(&c.Control.Group, "a group", nil)
 		}},
 	}},
+	{"programs", "the Unix socket through which 'gorxe run' runs programs on the devices; Linux only", []field[Config]{
+		{"enabled", "programs", "run programs of users who can open the socket", func(c *Config) Value { return switched(&c.Programs.Enabled) }},
+		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock", func(c *Config) Value {
+			return text(&c.Programs.Socket, "a path", nil)
+		}},
+		{"mode", "programs-mode", "`mode` of the socket: who may write may use the devices", func(c *Config) Value { return mode(&c.Programs.Mode) }},
+		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
+			return text(&c.Programs.Group, "a group", nil)
+		}},
+		{"idle", "programs-idle", "time without a 'gorxe run' after which the daemon stops (0s: never)", func(c *Config) Value {
+			return duration(&c.Programs.Idle, 0)
+		}},
+	}},
 	{"metrics", "metrics for Prometheus", []field[Config]{
 		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; empty is off", func(c *Config) Value {
 			return text(&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable)

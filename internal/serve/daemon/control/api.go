@@ -24,6 +24,17 @@ type Status struct {
 	Devices  []Device  `json:"devices"`
 	Services []Service `json:"services"`
 	Regions  []Region  `json:"regions"`
+
+	ProgramsSocket string    `json:"programs_socket"` // where 'gorxe run' connects, "" for nowhere
+	Programs       []Program `json:"programs"`
+}
+
+// Program is a process that 'gorxe run' runs on a device.
+type Program struct {
+	Program  string `json:"program"` // its PID, as its own 'gorxe run' numbers processes, and the name of its executable
+	User     uint32 `json:"uid"`
+	Device   string `json:"device"`
+	Contexts int    `json:"contexts"` // device files that it has open
 }
 
 // Device describes a device and its port.
@@ -102,6 +113,7 @@ type QP struct {
 	SRQ       uint64            `json:"srq"` // 0 for none
 	SendCQ    uint64            `json:"send_cq"`
 	RecvCQ    uint64            `json:"recv_cq"`
+	Program   string            `json:"program"`  // that it belongs to: see [Program]; "" for the daemon's own
 	Counters  map[string]uint64 `json:"counters"` // those that are not 0
 }
 
@@ -119,6 +131,7 @@ type MR struct {
 	Windows int    `json:"windows"`    // bound to it
 	Parent  string `json:"parent_key"` // of a bound window
 	QPN     uint32 `json:"qpn"`        // of a bound window of type 2
+	Program string `json:"program"`    // as that of a QP
 }
 
 // CQ is one of what GET /v1/cqs returns as {"cqs": [...]}.

@@ -46,6 +46,11 @@ func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 
 // each goes through what of finds in every chosen device; what tell drops is left out.
 func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(string, *I) (T, bool)) error {
+	return eachOf(s, w, r, name, of, func(d *verbs.Device, i *I) (T, bool) { return tell(d.Name(), i) })
+}
+
+// eachOf is each for items of which more is told than their device's name.
+func eachOf[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(*verbs.Device, *I) (T, bool)) error {
 	devices, err := s.chosen(r)
 	if err != nil {
 		return err
@@ -53,7 +58,7 @@ func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name stri
 	return list(w, name, func(yield func(T) bool) {
 		for _, d := range devices {
 			for i := range of(d) {
-				if t, ok := tell(d.Name(), &i); ok && !yield(t) {
+				if t, ok := tell(d, &i); ok && !yield(t) {
 					return
 				}
 			}
@@ -71,11 +76,13 @@ func (s *Server) qps(w http.ResponseWriter, r *http.Request) error {
 			return refuse(http.StatusBadRequest, "%s: %q is none: there are %s", c.key, c.value, strings.Join(c.of, ", "))
 		}
 	}
-	return each(s, w, r, "qps", (*verbs.Device).QPs, func(device string, i *verbs.QPInfo) (QP, bool) {
+	return eachOf(s, w, r, "qps", (*verbs.Device).QPs, func(d *verbs.Device, i *verbs.QPInfo) (QP, bool) {
 		if typ != "" && i.Type.String() != typ || state != "" && i.State.String() != state {
 			return QP{}, false
 		}
-		return qpOf(device, i), true
+		q := qpOf(d.Name(), i)
+		q.Program = d.Owner(i.PD)
+		return q, true
 	})
 }
 
@@ -102,9 +109,9 @@ func qpOf(device string, i *verbs.QPInfo) QP {
 }
 
 func (s *Server) mrs(w http.ResponseWriter, r *http.Request) error {
-	return each(s, w, r, "mrs", (*verbs.Device).MRs, func(device string, i *verbs.MRInfo) (MR, bool) {
+	return eachOf(s, w, r, "mrs", (*verbs.Device).MRs, func(d *verbs.Device, i *verbs.MRInfo) (MR, bool) {
 		m := MR{
-			Device: device, Number: i.Number, Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, Opens: i.Opens,
+			Device: d.Name(), Program: d.Owner(i.PD), Number: i.Number, Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, Opens: i.Opens,
 			Address: fmt.Sprintf("%#x", i.IOVA), Length: i.Length, Access: accessText(i.Access), Windows: i.Windows, QPN: i.QPN,
 		}
 		if i.Parent != 0 {

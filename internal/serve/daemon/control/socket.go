@@ -31,7 +31,7 @@ func DefaultSocket() string {
 }
 
 // FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else
-// at root's, where there is one. An error says that others can write where this user's would be, as
+// at one that 'gorxe run' has started, or at root's, where there is one. An error says that there are several, or that others can write where this user's would be, as
 // in a directory of theirs under /tmp.
 func FindSocket() (string, error) {
 	own := DefaultSocket()
@@ -42,11 +42,35 @@ func FindSocket() (string, error) {
 		}
 	}
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		switch started := answering(StartedSocket("*")); len(started) {
+		case 0:
+		case 1:
+			return started[0], nil
+		default:
+			return own, fmt.Errorf("'gorxe run' has started several daemons: name one with --socket: %s", strings.Join(started, ", "))
+		}
 		if _, err := os.Stat(systemSocket); err == nil {
 			return systemSocket, nil
 		}
 	}
 	return own, nil
+}
+
+// StartedSocket returns the control socket of the daemon that 'gorxe run' starts for a device.
+func StartedSocket(device string) string {
+	return filepath.Join(filepath.Dir(DefaultSocket()), "control-"+device+".sock")
+}
+
+// answering returns the sockets of a pattern at which somebody answers.
+func answering(pattern string) (out []string) {
+	all, _ := filepath.Glob(pattern) // the pattern is not malformed
+	for _, path := range all {
+		if c, err := net.Dial("unix", path); err == nil {
+			_ = c.Close()
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // ErrInUse says that somebody answers at a socket.
@@ -56,41 +80,83 @@ var ErrInUse = errors.New("somebody answers there")
 // on Linux, 104 on others.
 const maxSocketPath = 100
 
+// A socketKind is what sets the sockets of a daemon apart.
+type socketKind struct {
+	network string
+	name    string // for people
+	flag    string // that chooses the path
+}
+
+var (
+	controlSocket  = socketKind{"unix", "control socket", "--control-socket"}
+	programsSocket = socketKind{"unixpacket", "programs socket", "--programs-socket"}
+)
+
+// ListenPrograms is [Listen] for the socket at which 'gorxe run' connects. It keeps the bounds of messages
+// (SOCK_SEQPACKET).
+func ListenPrograms(path string, mode fs.FileMode, gid int) (net.Listener, error) {
+	return programsSocket.listen(path, mode, gid)
+}
+
 // Listen makes the socket at path, with the given mode and, unless gid is negative, group. It
 // appears with both: nobody else gets in before. A socket file that nobody answers at, left
 // by a process that was killed, is replaced; otherwise the error is [ErrInUse]. A directory
 // that is missing is made: /run/gorxe open to all, others for this user only. Closing the
 // listener removes the file. Meanwhile a file beside it, with .lock behind its name, is locked: see lock.
 func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
+	return controlSocket.listen(path, mode, gid)
+}
+
+func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("control socket %s: its path has %d bytes, sockets can have %d: choose a shorter one", path, len(path), maxSocketPath)
+		return nil, fmt.Errorf("%s %s: its path has %d bytes, sockets can have %d: choose a shorter one with %s", k.name, path, len(path), maxSocketPath, k.flag)
 	}
 	dir := filepath.Dir(path)
-	if err := makeDir(dir); err != nil {
-		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	if err := k.makeDir(dir); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
 	unlock, err := lock(path)
 	if err != nil {
-		return nil, fmt.Errorf("control socket %s: %w", path, err)
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
 	defer unlock()
-	if err := vacant(path); err != nil {
-		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	if err := k.vacant(path); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
-	l, err := place(path, mode, gid)
+	l, err := k.place(path, mode, gid)
 	if err != nil {
-		return nil, fmt.Errorf("control socket %s: %w", path, err)
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
 	return l, nil
 }
 
-func makeDir(dir string) error {
+// OwnDir returns the directory in which the sockets of this user's daemons are, and makes it. An error says that others can
+// write there.
+func OwnDir() (string, error) {
+	dir := filepath.Dir(DefaultSocket())
+	return dir, controlSocket.makeDir(dir)
+}
+
+// SystemPrograms is the programs socket of the daemon of root.
+const SystemPrograms = "/run/gorxe/programs.sock"
+
+// ProgramsSocket returns the programs socket of a daemon with a control socket: programs.sock beside control.sock, and so on;
+// the name of any other control socket gets the ending .programs.
+func ProgramsSocket(control string) string {
+	dir, name := filepath.Split(control)
+	if rest, ok := strings.CutPrefix(name, "control"); ok && strings.HasSuffix(name, ".sock") {
+		return dir + "programs" + rest
+	}
+	return control + ".programs"
+}
+
+func (k *socketKind) makeDir(dir string) error {
 	perm := fs.FileMode(0o700)
 	if dir == filepath.Dir(systemSocket) {
 		perm = 0o755
 	}
 	if err := os.MkdirAll(dir, perm); err != nil {
-		return fmt.Errorf("%w: choose another place with --control-socket", err)
+		return fmt.Errorf("%w: choose another place with %s", err, k.flag)
 	}
 	if dir == filepath.Dir(DefaultSocket()) {
 		return private(dir)
@@ -99,7 +165,7 @@ func makeDir(dir string) error {
 }
 
 // vacant removes a socket that nobody answers at.
-func vacant(path string) error {
+func (k *socketKind) vacant(path string) error {
 	i, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -107,9 +173,9 @@ func vacant(path string) error {
 	case err != nil:
 		return err
 	case i.Mode()&fs.ModeSocket == 0:
-		return errors.New("there is a file that is no socket: remove it or choose another place with --control-socket")
+		return fmt.Errorf("there is a file that is no socket: remove it or choose another place with %s", k.flag)
 	}
-	c, err := net.Dial("unix", path)
+	c, err := net.Dial(k.network, path)
 	if err == nil {
 		_ = c.Close()
 		return ErrInUse
@@ -121,14 +187,14 @@ func vacant(path string) error {
 }
 
 // place makes the socket in a directory of its own and moves it to where it belongs.
-func place(path string, mode fs.FileMode, gid int) (_ net.Listener, err error) {
+func (k *socketKind) place(path string, mode fs.FileMode, gid int) (_ net.Listener, err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(path), ".g")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
 	inside := filepath.Join(tmp, "s")
-	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: inside, Net: "unix"})
+	u, err := net.ListenUnix(k.network, &net.UnixAddr{Name: inside, Net: k.network})
 	if err != nil {
 		return nil, err
 	}

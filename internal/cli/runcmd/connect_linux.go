@@ -1,0 +1,198 @@
+//go:build linux && (amd64 || arm64)
+
+package runcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/serve/broker"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"golang.org/x/sys/unix"
+)
+
+// startPatience is how long a daemon may take to start, and another one to end before it.
+const startPatience = 30 * time.Second
+
+// retryInterval is the time between two tries while another process is starting or ending a daemon.
+const retryInterval = 10 * time.Millisecond
+
+// connect connects to the daemon that is to have the device.
+func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error) {
+	if path := cmp.Or(p.socket, os.Getenv(socketVariable)); path != "" {
+		c, err := broker.Dial(ctx, path, p.device.Interface)
+		if err != nil {
+			return nil, explain(path, err)
+		}
+		return c, nil
+	}
+	dir, dirErr := control.OwnDir()
+	for _, path := range sockets(dirErr == nil) {
+		c, err := broker.Dial(ctx, path, p.device.Interface)
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, fs.ErrPermission):
+			fmt.Fprintf(a.Stderr, "gorxe: the daemon at %s is not for this user (programs.mode and programs.group of its configuration): using another\n", path)
+		case !elsewhere(err):
+			return nil, explain(path, err)
+		}
+	}
+	if dirErr != nil {
+		return nil, fmt.Errorf("no place for the sockets of a daemon: %w", dirErr)
+	}
+	name, err := p.choose(a)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, _, err := a.Addrs(name); err != nil {
+		return nil, err // a daemon would wait for it
+	}
+	s := &starter{device: name, idle: p.idle, dir: dir, socket: control.StartedSocket(name)}
+	return s.connect(ctx)
+}
+
+// sockets are the programs sockets of daemons that somebody has started, of this user, unless others can write where that
+// would be, and of root.
+func sockets(own bool) []string {
+	mine := control.ProgramsSocket(control.DefaultSocket())
+	if !own || mine == control.SystemPrograms {
+		return []string{control.SystemPrograms}
+	}
+	return []string{mine, control.SystemPrograms}
+}
+
+// elsewhere reports whether an error says that there is no daemon, or that it has another device.
+func elsewhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) || errors.Is(err, unix.ENODEV)
+}
+
+// explain says what to do about a daemon that cannot be used.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or leave --socket and $%s out to have one started", path, socketVariable)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration", path)
+	case errors.Is(err, unix.EPROTOTYPE):
+		return fmt.Errorf("%s is not a programs socket; 'gorxe status' names that of a daemon", path)
+	}
+	return fmt.Errorf("the daemon at %s: %w", path, err)
+}
+
+// A starter connects to the daemon for one device of this user, which it starts if there is none.
+type starter struct {
+	device string
+	idle   time.Duration
+	dir    string // of this user alone
+	socket string // for control
+}
+
+func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	programs := control.ProgramsSocket(s.socket)
+	c, err := broker.Dial(ctx, programs, s.device)
+	if err == nil || !elsewhere(err) {
+		return c, err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for failed := false; ; {
+		c, err := broker.Dial(ctx, programs, s.device)
+		switch {
+		case err == nil:
+			return c, nil
+		case !elsewhere(err):
+			return nil, explain(programs, err)
+		case s.ending():
+			// The one before has not given the device up yet.
+		default:
+			if err = s.start(ctx); err == nil {
+				continue
+			}
+			// The one before may have ended just now: the second failure counts.
+			if !s.ending() && failed {
+				return nil, err
+			}
+			failed = true
+		}
+		select {
+		case <-time.After(retryInterval):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the daemon at %s does not serve programs, and does not end: %w", s.socket, err)
+		}
+	}
+}
+
+// ending reports whether a daemon still has the control socket.
+func (s *starter) ending() bool {
+	c, err := net.Dial("unix", s.socket)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err == nil
+}
+
+// lock keeps two gorxe run from starting a daemon at the same time. The directory is of this user alone.
+func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(s.file("start", ".lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", f.Name(), err), f.Close())
+		}
+		select {
+		case <-time.After(retryInterval):
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("another gorxe run has been starting a daemon for %v (%s)", startPatience, f.Name()), f.Close())
+		}
+	}
+}
+
+// file returns the path of a file of this device.
+func (s *starter) file(name, ending string) string {
+	return filepath.Join(s.dir, name+"-"+s.device+ending)
+}
+
+// start starts the daemon and waits until it is ready.
+func (s *starter) start(ctx context.Context) error {
+	log := s.file("daemon", ".log")
+	c := exec.CommandContext(ctx, "/proc/self/exe", "daemonize", "--log", log, "--",
+		"--control-socket", s.socket, "--device", s.device, "--rping=false", "--perftest=false", "--pingpong=false",
+		"--programs-idle", s.idle.String())
+	c.Args[0] = "gorxe"
+	var said strings.Builder
+	c.Stderr = &said
+	err := c.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("a daemon for %s is not ready after %v (its log is %s; --no-daemon does without one)", s.device, startPatience, log)
+	}
+	why := strings.TrimPrefix(strings.TrimSpace(said.String()), "gorxe: ")
+	if why == "" {
+		why = err.Error()
+	}
+	return fmt.Errorf("a daemon for %s cannot be started: %s (its log is %s; --no-daemon does without one)", s.device, why, log)
+}

@@ -1,0 +1,403 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"golang.org/x/sys/unix"
+)
+
+func TestTheDescriptionOfTheDeviceComesFirst(t *testing.T) {
+	r := newRig(t, nil)
+	for _, name := range []string{"", "roce0", "eth0"} {
+		c, err := Dial(t.Context(), r.socket, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := c.Description(); d.DeviceName != "roce0" || d.Attr().NodeGUID != 7 {
+			t.Errorf("%+v", d)
+		}
+		c.Close()
+	}
+	var refused *RefusedError
+	if _, err := Dial(t.Context(), r.socket, "eth1"); !errors.As(err, &refused) || !errors.Is(err, unix.ENODEV) {
+		t.Errorf("a device that is not there: %v", err)
+	}
+}
+
+func TestACallReachesItsObjectAndItsResultComesBack(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	first, second := r.open(c, 1), r.open(c, 1)
+	r.service.answers(func(_ context.Context, o *file, _ Caller, c Call) (int64, error) {
+		n := int64(1)
+		if o == r.service.files()[1] {
+			n = 2
+		}
+		if c.Write {
+			return n + int64(len(c.Data))*10, nil
+		}
+		return 0, fmt.Errorf("%d %d: %w", c.Cmd, c.Arg, uapi.Errno(c.Arg))
+	})
+	for _, x := range []struct {
+		object uint32
+		what   Call
+		want   answer
+	}{
+		{first, Call{Write: true, Data: []byte("abc"), Size: 3}, answer{31, 0}},
+		{second, Call{Write: true, Data: make([]byte, MaxWrite), Size: MaxWrite + 5}, answer{2 + MaxWrite*10, 0}},
+		{second, Call{Cmd: 3, Arg: uint64(unix.ENOMEM)}, answer{0, unix.ENOMEM}},
+		{first, Call{Cmd: 3}, answer{0, 0}},
+		{77, Call{}, answer{0, unix.EBADF}},
+	} {
+		if got := callOf(c, x.object, x.what, newThread()); got != x.want {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestAnObjectUsesTheMemoryOfTheProgram(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	object := r.open(c, 1)
+	text := []byte("before")
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.answers(func(_ context.Context, o *file, _ Caller, c Call) (int64, error) {
+		b := make([]byte, 6)
+		if err := o.space.Read(b, c.Arg); err != nil || string(b) != "before" {
+			t.Errorf("%q, %v", b, err)
+		}
+		if err := o.space.Write([]byte("after!"), c.Arg); err != nil {
+			t.Error(err)
+		}
+		if err := o.space.Read(b, 8); err == nil {
+			t.Error("memory that is not mapped was read")
+		}
+		if m, err := o.space.Register(c.Arg, 6, 0); err != nil || m.Size() != 6 {
+			t.Errorf("registered: %v, %v", m, err)
+		}
+		if want := fmt.Sprintf("%d %s", os.Getpid(), bytes.TrimSpace(comm)); o.space.Owner() != want {
+			t.Errorf("the owner is %q, want %q", o.space.Owner(), want)
+		}
+		return 0, nil
+	})
+	if got := callOf(c, object, Call{Arg: uint64(uintptr(unsafe.Pointer(&text[0])))}, newThread()); got != (answer{}) {
+		t.Errorf("%+v", got)
+	}
+	if string(text) != "after!" {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestContextsOfAProcessShareItsMemoryAndNoOthers(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	for _, process := range []uint32{1, 1, 2} {
+		r.open(c, process)
+	}
+	of := func(i int) *memory { return r.service.files()[i].space.(*space).memory }
+	if of(0) != of(1) || of(0) == of(2) {
+		t.Error("memory is shared otherwise")
+	}
+	if u := r.server.quota.used(); u[Processes] != 2 || u[Contexts] != 3 {
+		t.Errorf("in use: %v", u)
+	}
+	if all := r.server.Programs(); len(all) != 2 || all[0].Contexts+all[1].Contexts != 3 {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestWhatIsInstalledIsFoundAgainByItsOwnClientOnly(t *testing.T) {
+	r := newRig(t, nil)
+	c, other := r.dial(), r.dial()
+	object, theirs := r.open(c, 1), r.open(other, 1)
+	found := make(chan any, 1)
+	given := new(int)
+	r.service.answers(func(_ context.Context, _ *file, from Caller, c Call) (int64, error) {
+		if c.Cmd == 1 {
+			fd, err := from.Install(os.Stdin, given)
+			return int64(fd), err
+		}
+		found <- from.Object(int32(c.Arg))
+		return 0, nil
+	})
+	th := newThread()
+	var number atomic.Uint32
+	th.install = func(f *os.File, object uint32, closeOnExec bool) (int, error) {
+		var a, b unix.Stat_t
+		if err := errors.Join(unix.Fstat(int(f.Fd()), &a), unix.Fstat(0, &b)); err != nil || a.Ino != b.Ino || !closeOnExec {
+			t.Errorf("another file was installed: %v", err)
+		}
+		number.Store(object)
+		return 42, nil
+	}
+	if got := callOf(c, object, Call{Cmd: 1}, th); got != (answer{42, 0}) {
+		t.Fatalf("%+v", got)
+	}
+	finder := newThread()
+	finder.find = func(fd int32) uint32 {
+		if fd == 42 {
+			return number.Load()
+		}
+		return 0
+	}
+	for _, x := range []struct {
+		client *Client
+		object uint32
+		fd     uint64
+		want   any
+	}{{c, object, 42, given}, {c, object, 41, nil}, {other, theirs, 42, nil}} {
+		if got := callOf(x.client, x.object, Call{Arg: x.fd}, finder); got != (answer{}) {
+			t.Errorf("descriptor %d: %+v", x.fd, got)
+		}
+		if o := <-found; o != x.want {
+			t.Errorf("descriptor %d is %v", x.fd, o)
+		}
+	}
+	full := newThread()
+	full.install = func(*os.File, uint32, bool) (int, error) { return 0, unix.EMFILE }
+	before := r.server.quota.used()
+	if got := callOf(c, object, Call{Cmd: 1}, full); got.errno != unix.EMFILE {
+		t.Errorf("%+v", got)
+	}
+	if after := r.server.quota.used(); after != before {
+		t.Errorf("what was not installed counts: %v, before %v", after, before)
+	}
+}
+
+func TestAnInterruptedCallEndsEarly(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	object := r.open(c, 1)
+	waiting := make(chan struct{})
+	r.service.answers(func(ctx context.Context, _ *file, _ Caller, _ Call) (int64, error) {
+		close(waiting)
+		<-ctx.Done()
+		return 0, uapi.EINTR
+	})
+	th := newThread()
+	interrupt := c.Call(object, 1, Call{}, th)
+	<-waiting
+	interrupt()
+	if got := <-th.answers; got.errno != unix.EINTR {
+		t.Errorf("%+v", got)
+	}
+	interrupt() // after the answer it does nothing
+	r.service.answers(func(context.Context, *file, Caller, Call) (int64, error) { return 5, nil })
+	if got := callOf(c, object, Call{}, th); got.result != 5 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAllEndsWithTheConnection(t *testing.T) {
+	empty := make(chan struct{}, 8)
+	r := newRig(t, func(c *Config) {
+		c.Idle, c.OnIdle = 1, func() {}
+		c.After = func(time.Duration, func()) func() bool { empty <- struct{}{}; return func() bool { return true } }
+	})
+	<-empty
+	before := countDescriptors(t)
+	c := r.dial()
+	object := r.open(c, 1)
+	r.open(c, 2)
+	waiting := make(chan struct{})
+	r.service.answers(func(ctx context.Context, _ *file, from Caller, c Call) (int64, error) {
+		if c.Cmd == 1 {
+			n, err := from.Install(os.Stdin, 1)
+			return int64(n), err
+		}
+		close(waiting)
+		<-ctx.Done()
+		return 0, uapi.EINTR
+	})
+	th := newThread()
+	th.install = func(*os.File, uint32, bool) (int, error) { return 3, nil }
+	callOf(c, object, Call{Cmd: 1}, th)
+	c.Call(object, 1, Call{}, th)
+	<-waiting
+	c.Close()
+	if got := <-th.answers; got.errno != unix.EIO {
+		t.Errorf("a call under way: %+v", got)
+	}
+	for _, o := range r.service.files() {
+		<-o.closed
+	}
+	<-empty
+	if left := r.server.quota.used(); left != (counts{}) {
+		t.Errorf("in use: %v", left)
+	}
+	if after := countDescriptors(t); after > before {
+		t.Errorf("%d descriptors are open, before there were %d", after, before)
+	}
+}
+
+func TestADeviceFileIsDroppedAfterItsProcess(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	r.open(c, 1)
+	r.open(c, 2)
+	c.Exit(1)
+	<-r.service.files()[0].dropped
+	select {
+	case <-r.service.files()[1].dropped:
+		t.Error("the file of another process was dropped")
+	default:
+	}
+}
+
+// ended hears of objects that ended.
+type ended chan uint32
+
+func (e ended) Ended(object uint32) { e <- object }
+func (ended) Changed(Description)   {}
+
+func TestTheClientHearsOfTheEndOfAnObject(t *testing.T) {
+	r := newRig(t, nil)
+	c, err := Dial(t.Context(), r.socket, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	e := make(ended, 1)
+	c.Start(e)
+	first := r.open(c, 1)
+	c.Release(first)
+	if got := <-e; got != first {
+		t.Errorf("object %d ended, want %d", got, first)
+	}
+	second := r.open(c, 1)
+	r.service.files()[1].Close()
+	if got := <-e; got != second {
+		t.Errorf("object %d ended, want %d", got, second)
+	}
+	if u := r.server.quota.used(); u[Contexts] != 0 {
+		t.Errorf("in use: %v", u)
+	}
+}
+
+func TestCallsFailAfterTheEndOfTheServer(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	object := r.open(c, 1)
+	r.stop()
+	<-c.Done()
+	if err := c.Err(); err == nil {
+		t.Error("the client does not know that the server has ended")
+	}
+	if got := callOf(c, object, Call{}, newThread()); got.errno != unix.EIO {
+		t.Errorf("%+v", got)
+	}
+	p := openSelf(t)
+	defer p.close()
+	if _, _, err := c.Open(1, Verbs, p[fileDir], p[fileMem], p[fileMaps]); !errors.Is(err, unix.EIO) {
+		t.Errorf("an open: %v", err)
+	}
+}
+
+func TestAnOpenThatFailsLeavesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	r.service.fails(uapi.ENOMEM)
+	p := openSelf(t)
+	defer p.close()
+	if _, _, err := c.Open(1, Verbs, p[fileDir], p[fileMem], p[fileMaps]); !errors.Is(err, unix.ENOMEM) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := c.Open(1, CM, p[fileDir], p[fileMem], p[fileMaps]); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if u := r.server.quota.used(); u[Contexts] != 0 {
+		t.Errorf("in use: %v", u)
+	}
+}
+
+func TestOnlyTheMemoryOfAProcessIsTaken(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	self := openSelf(t)
+	defer self.close()
+	open := func(path string, flags int) *os.File {
+		f, err := os.OpenFile(path, flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	dir := t.TempDir()
+	fake := filepath.Join(dir, "1")
+	if err := os.Mkdir(fake, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]uint32{"mem": unix.S_IFREG, "maps": unix.S_IFREG, "fifo": unix.S_IFIFO} {
+		if err := unix.Mknod(filepath.Join(fake, name), mode|0o600, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	comm := open("/proc/self/comm", os.O_RDWR)
+	fifo := open(filepath.Join(fake, "fifo"), os.O_RDWR)
+	for name, p := range map[string]proc{
+		"a pipe":                       {self[fileDir], fifo, self[fileMaps]},
+		"a file of /proc":              {self[fileDir], comm, self[fileMaps]},
+		"memory as maps":               {self[fileDir], self[fileMem], self[fileMem]},
+		"maps as memory":               {self[fileDir], self[fileMaps], self[fileMaps]},
+		"a directory outside of /proc": {open(fake, unix.O_PATH), open(filepath.Join(fake, "mem"), os.O_RDWR), open(filepath.Join(fake, "maps"), os.O_RDONLY)},
+		"the directory of another one": {open("/proc/1", unix.O_PATH), self[fileMem], self[fileMaps]},
+		"memory opened for reading":    {self[fileDir], open("/proc/self/mem", os.O_RDONLY), self[fileMaps]},
+		"no directory":                 {comm, self[fileMem], self[fileMaps]},
+	} {
+		if _, _, err := c.Open(1, Verbs, p[fileDir], p[fileMem], p[fileMaps]); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if len(r.service.files()) != 0 {
+		t.Error("a file was opened")
+	}
+	r.open(c, 1) // as it should be
+}
+
+// A file that is mounted at the right path is not the one that it should be.
+func TestAMountDoesNotDisguiseAFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a mount takes root")
+	}
+	dir := fmt.Sprintf("/proc/%d", os.Getpid())
+	at := filepath.Join(t.TempDir(), "1")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(dir, at, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("cannot mount: %v", err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	if err := unix.Mount("/proc/self/comm", at+"/mem", "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("cannot mount: %v", err)
+	}
+	defer unix.Unmount(at+"/mem", unix.MNT_DETACH)
+	var files [numOpenFiles]int
+	for i, x := range []struct {
+		path  string
+		flags int
+	}{{at, unix.O_PATH}, {at + "/mem", unix.O_RDWR}, {at + "/maps", unix.O_RDONLY}} {
+		fd, err := unix.Open(x.path, x.flags|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = fd
+	}
+	if _, err := verify(files[:], sender{}); err == nil {
+		t.Error("a file that is mounted at the path of memory was taken for it")
+	}
+}

@@ -1,0 +1,319 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// handshake is how long a server may take to answer the first message, and to read one.
+const handshake = 10 * time.Second
+
+// A Thread is a caller in a program whose call a [Client] has passed on. Its methods are called by goroutines of the client.
+type Thread interface {
+	// Install gives the program a duplicate of f, and returns its number there. Later it finds object by any duplicate.
+	Install(f *os.File, object uint32, closeOnExec bool) (fd int, err error)
+	// Find returns the object whose descriptor of the program is fd, 0 for none.
+	Find(fd int32) (object uint32)
+	// Answer ends the call, with the error number that is not 0 or else the result. It is called once, and must not block.
+	Answer(result int64, errno unix.Errno)
+}
+
+// Events are what a [Client] calls, in its goroutine: they must not block.
+type Events interface {
+	// Ended says that an object means nothing any more.
+	Ended(object uint32)
+	// Changed says that the description of the device has changed.
+	Changed(d Description)
+}
+
+// ErrGone is the error of a server that closes the connection before it has answered: it is about to end.
+var ErrGone = errors.New("the daemon is about to end")
+
+// A RefusedError is what a server said that does not serve the client.
+type RefusedError struct {
+	Reason string
+	Errno  unix.Errno
+}
+
+// Error returns the reason.
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Unwrap returns the error number.
+func (e *RefusedError) Unwrap() error { return e.Errno }
+
+// A Client passes calls of programs on to a [Server]. All methods are safe for concurrent use.
+type Client struct {
+	link        *link
+	description Description
+	done        chan struct{}
+	err         error // why done is closed; nil after Close
+
+	mu     sync.Mutex
+	calls  map[uint32]Thread      // under way, by number; nil once done is closed. Guarded by mu, as is the rest
+	opens  map[uint32]chan opened // likewise
+	last   uint32                 // number of a call
+	closed bool
+}
+
+// opened is the answer to an open.
+type opened struct {
+	object uint32
+	file   *os.File
+	err    error
+}
+
+// Dial connects to the server at a socket and asks for a device: by its name, its network interface or one of its
+// addresses, or for the first one. Nothing is answered before [Client.Start].
+func Dial(ctx context.Context, socket, device string) (*Client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, socket)
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(conn.(*net.UnixConn))
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	err = c.greet(device)
+	if !stop() {
+		err = cmp.Or(context.Cause(ctx), err)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func newClient(conn *net.UnixConn) *Client {
+	return &Client{
+		link: newLink(conn, false, handshake), done: make(chan struct{}), calls: map[uint32]Thread{}, opens: map[uint32]chan opened{},
+	}
+}
+
+func (c *Client) greet(device string) error {
+	// A server that refuses the client may have closed already, and has said why.
+	_ = c.link.send(&frame{kind: kindHello, data: encode(hello{version, device})})
+	if err := c.link.conn.SetReadDeadline(time.Now().Add(handshake)); err != nil {
+		return err
+	}
+	f, files, err := c.link.receive()
+	closeAll(files)
+	switch {
+	case errors.Is(err, io.EOF):
+		return ErrGone
+	case err != nil:
+		return err
+	case f.kind == kindRefused:
+		return &RefusedError{string(f.data), unix.Errno(f.errno)}
+	case f.kind != kindWelcome:
+		return fmt.Errorf("broker: the first answer is %v", f.kind)
+	}
+	if c.description, err = decode[Description](f.data); err != nil {
+		return err
+	}
+	return c.link.conn.SetReadDeadline(time.Time{})
+}
+
+// Description returns the description of the device as it was when the client connected.
+func (c *Client) Description() *Description { return &c.description }
+
+// Start begins to receive answers.
+func (c *Client) Start(e Events) { go c.run(e) }
+
+// Done is closed when the connection has ended.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err returns why the connection has ended: nil after [Client.Close], io.EOF if the server has closed it.
+func (c *Client) Err() error {
+	<-c.done
+	return c.err
+}
+
+// Close disconnects: the server ends all objects of the client.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	if err := c.link.close(); !isClosed(err) { // the connection may have ended
+		return err
+	}
+	return nil
+}
+
+// run receives until the connection ends. Then all calls under way fail.
+func (c *Client) run(e Events) {
+	var err error
+	for err == nil {
+		err = c.next(e)
+	}
+	_ = c.link.close() // it may be closed
+	c.mu.Lock()
+	if !c.closed {
+		c.err = err
+	}
+	calls, opens := c.calls, c.opens
+	c.calls, c.opens = nil, nil
+	close(c.done)
+	c.mu.Unlock()
+	for _, t := range calls {
+		t.Answer(0, unix.EIO)
+	}
+	for _, o := range opens {
+		o <- opened{err: unix.EIO}
+	}
+}
+
+// next takes the next message of the server.
+func (c *Client) next(e Events) error {
+	f, files, err := c.link.receive()
+	if err != nil {
+		return err
+	}
+	switch f.kind {
+	case kindReply:
+		return c.reply(&f, files)
+	case kindInstall, kindFind:
+		c.mu.Lock()
+		t := c.calls[f.call]
+		c.mu.Unlock()
+		if t == nil {
+			closeAll(files)
+			return fmt.Errorf("broker: %v of call %d, which is not under way", f.kind, f.call)
+		}
+		// It may take long, and the answers of others are behind it.
+		if f.kind == kindFind {
+			go c.find(t, f.call, f.arg)
+		} else {
+			go c.install(t, f, os.NewFile(uintptr(files[0]), "installed"))
+		}
+		return nil
+	case kindEnded:
+		e.Ended(f.object)
+		return nil
+	case kindChanged:
+		d, err := decode[Description](f.data)
+		if err == nil {
+			e.Changed(d)
+		}
+		return err
+	}
+	return fmt.Errorf("broker: %v comes only first", f.kind)
+}
+
+// reply ends a call or an open.
+func (c *Client) reply(f *frame, files []int) error {
+	c.mu.Lock()
+	t, o := c.calls[f.call], c.opens[f.call]
+	delete(c.calls, f.call)
+	delete(c.opens, f.call)
+	c.mu.Unlock()
+	switch {
+	case o != nil && f.errno == 0 && len(files) == 1:
+		o <- opened{object: f.object, file: os.NewFile(uintptr(files[0]), "device")}
+		return nil
+	case o != nil && f.errno != 0 && len(files) == 0:
+		o <- opened{err: unix.Errno(f.errno)}
+		return nil
+	case t != nil && len(files) == 0:
+		t.Answer(int64(f.arg), unix.Errno(f.errno))
+		return nil
+	}
+	closeAll(files)
+	if o != nil {
+		o <- opened{err: unix.EIO}
+	}
+	return fmt.Errorf("broker: REPLY to call %d with %d descriptors", f.call, len(files))
+}
+
+func (c *Client) find(t Thread, call uint32, fd uint64) {
+	var object uint32
+	if fd < 1<<31 {
+		object = t.Find(int32(fd))
+	}
+	c.send(&frame{kind: kindFound, call: call, object: object})
+}
+
+func (c *Client) install(t Thread, f frame, file *os.File) {
+	fd, err := t.Install(file, f.object, f.flags&flagCloseOnExec != 0)
+	_ = file.Close() // the program has its own
+	a := &frame{kind: kindInstalled, call: f.call, arg: uint64(fd)}
+	if err != nil {
+		a.arg, a.errno = 0, errnoOf(err)
+	}
+	c.send(a)
+}
+
+// send sends a message. If that fails the connection ends.
+func (c *Client) send(f *frame, files ...int) {
+	if err := c.link.send(f, files...); err != nil {
+		_ = c.link.close() // the receiver finds out
+	}
+}
+
+// number returns a number that no call has. The caller holds mu.
+func (c *Client) number() uint32 {
+	for {
+		c.last = max(1, c.last+1)
+		if c.calls[c.last] == nil && c.opens[c.last] == nil {
+			return c.last
+		}
+	}
+}
+
+// Open opens a device file for a process of the client's own numbering. dir is its directory in /proc, mem and maps are files
+// there, opened while the caller waited. The client keeps its descriptors. The file is the one to install in the program.
+func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
+	answer := make(chan opened, 1)
+	c.mu.Lock()
+	if c.opens == nil {
+		c.mu.Unlock()
+		return nil, 0, unix.EIO
+	}
+	n := c.number()
+	c.opens[n] = answer
+	c.mu.Unlock()
+	c.send(&frame{kind: kindOpen, call: n, process: process, cmd: uint32(file)}, int(dir.Fd()), int(mem.Fd()), int(maps.Fd()))
+	a := <-answer
+	return a.file, a.object, a.err
+}
+
+// Call passes a call of a process on. t hears the answer. interrupt asks the server to end the call soon; it does nothing
+// after the answer.
+func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt func()) {
+	c.mu.Lock()
+	if c.calls == nil {
+		c.mu.Unlock()
+		t.Answer(0, unix.EIO)
+		return func() {}
+	}
+	n := c.number()
+	c.calls[n] = t
+	c.mu.Unlock()
+	f := &frame{kind: kindCall, call: n, object: object, process: process, cmd: what.Cmd, arg: what.Arg, size: what.Size, data: what.Data}
+	if what.Write {
+		f.flags = flagWrite
+	}
+	c.send(f)
+	return func() {
+		c.mu.Lock()
+		mine := c.calls[n] == t
+		c.mu.Unlock()
+		if mine {
+			c.send(&frame{kind: kindCancel, call: n})
+		}
+	}
+}
+
+// Release says that a program did not get an object.
+func (c *Client) Release(object uint32) { c.send(&frame{kind: kindRelease, object: object}) }
+
+// Exit says that a process has ended.
+func (c *Client) Exit(process uint32) { c.send(&frame{kind: kindExit, process: process}) }

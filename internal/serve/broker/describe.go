@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// A Description is what programs can learn of a device without opening it. It has the methods of a [verbs.Device] that
+// tell the same.
+type Description struct {
+	DeviceName string
+	Interface  string
+	DeviceAttr verbs.DeviceAttr
+	Port       verbs.PortAttr
+	GIDTable   []verbs.GIDEntry
+}
+
+// Describe returns the description of a device as it is now.
+func Describe(d *verbs.Device) Description {
+	return Description{d.Name(), d.NetDev(), d.Attr(), d.PortAttr(), d.GIDs()}
+}
+
+// Attr returns the attributes of the device.
+func (d *Description) Attr() verbs.DeviceAttr { return d.DeviceAttr }
+
+// PortAttr returns the attributes of its port.
+func (d *Description) PortAttr() verbs.PortAttr { return d.Port }
+
+// GIDs returns the entries of its GID table.
+func (d *Description) GIDs() []verbs.GIDEntry { return d.GIDTable }
+
+// is reports whether the device is meant by a name: its own, that of its interface, or an address.
+func (d *Description) is(name string) bool {
+	return name == "" || name == d.DeviceName || name == d.Interface ||
+		slices.ContainsFunc(d.GIDTable, func(g verbs.GIDEntry) bool { return g.Addr.String() == name })
+}
+
+// hello is the data of HELLO.
+type hello struct {
+	Version int
+	Device  string // "" for the first one
+}
+
+// encode returns the data of a message. The types have nothing that JSON cannot express.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("broker: %T as JSON: %v", v, err))
+	}
+	return b
+}
+
+func decode[T any](data []byte) (v T, err error) {
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("broker: data of a message: %w", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,109 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A link is one end of a connection. One goroutine receives; any may send.
+type link struct {
+	conn     *net.UnixConn
+	server   bool          // this end is the server's
+	patience time.Duration // for one send
+
+	sending sync.Mutex
+	out     []byte // guarded by sending
+	in      []byte // of the goroutine that receives
+	oob     []byte // likewise
+}
+
+// network is that of the sockets: messages keep their bounds, and a connection has an end.
+const network = "unixpacket"
+
+func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
+	longest := maxFrame
+	if server {
+		longest = headerSize + MaxWrite
+	}
+	// A byte more than the longest message shows that one is longer.
+	return &link{conn: conn, server: server, patience: patience, in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles))}
+}
+
+// send sends a message with descriptors, of which the caller keeps its own. After an error the connection is of no use.
+func (l *link) send(f *frame, files ...int) error {
+	var oob []byte
+	if len(files) > 0 {
+		oob = unix.UnixRights(files...)
+	}
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	l.out = f.appendTo(l.out[:0])
+	if err := l.conn.SetWriteDeadline(time.Now().Add(l.patience)); err != nil {
+		return err
+	}
+	n, _, err := l.conn.WriteMsgUnix(l.out, oob, nil)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("broker: the other side has not read for %v", l.patience)
+	case err != nil:
+		return err
+	case n != len(l.out):
+		return fmt.Errorf("broker: %d of %d bytes of %v were sent", n, len(l.out), f.kind)
+	}
+	return nil
+}
+
+// receive waits for a message. Its data are valid until the next call; its descriptors are the caller's. After an error
+// there are none. io.EOF is the end of the connection.
+func (l *link) receive() (frame, []int, error) {
+	n, oobn, flags, _, err := l.conn.ReadMsgUnix(l.in, l.oob)
+	if errors.Is(err, unix.ECONNRESET) {
+		// The other side has closed without reading all. What it sent before comes after this error.
+		n, oobn, flags, _, err = l.conn.ReadMsgUnix(l.in, l.oob)
+	}
+	if err != nil {
+		return frame{}, nil, err
+	}
+	files, err := descriptors(l.oob[:oobn])
+	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = fmt.Errorf("broker: a message is longer than %d bytes or has more than %d descriptors", len(l.in)-1, maxFiles)
+	}
+	var f frame
+	if err == nil {
+		f, err = parse(l.in[:n], !l.server, len(files))
+	}
+	if err != nil {
+		closeAll(files)
+		return frame{}, nil, err
+	}
+	return f, files, nil
+}
+
+// descriptors returns those of the control messages in oob, also with an error.
+func descriptors(oob []byte) (files []int, err error) {
+	all, err := unix.ParseSocketControlMessage(oob)
+	for i := range all {
+		fds, e := unix.ParseUnixRights(&all[i])
+		files, err = append(files, fds...), errors.Join(err, e)
+	}
+	if err != nil {
+		return files, fmt.Errorf("broker: control messages: %w", err)
+	}
+	return files, nil
+}
+
+// closeAll closes descriptors that the other side has sent. Closing a file of a file system in user space, or a socket that
+// lingers, takes as long as the sender likes, so only a goroutine that works for the sender may do it.
+func closeAll(files []int) {
+	for _, fd := range files {
+		_ = unix.Close(fd) // what it was is not known
+	}
+}
+
+func (l *link) close() error { return l.conn.Close() }

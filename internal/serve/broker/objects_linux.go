@@ -1,0 +1,140 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"golang.org/x/sys/unix"
+)
+
+// An object is what a client can name: an open device file, or something that was installed by a call on one.
+type object struct {
+	value  any    // an Object of an open device file; what was installed
+	opened Object // nil of what was installed
+	// released says that RELEASE has come; guarded by the lock of the session.
+	released bool
+	owner    uint32 // object of the device file on which it was installed; 0 of device files
+	process  uint32 // that opened it
+	memory   *memory
+}
+
+// open answers OPEN. It does so in the goroutine that receives: an EXIT of the process comes after it.
+func (c *session) open(f *frame, files []int) {
+	number, o, err := c.openFile(f, files)
+	if err != nil {
+		c.server.cfg.Log.Debug("a program cannot open the device", "user", c.from.uid, "error", err)
+		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
+		return
+	}
+	own := -1 // a duplicate, because sending may take long and use holds a lock of the file
+	err = o.Program(func(fd int) (err error) {
+		own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		c.release(number)
+		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
+		return
+	}
+	c.send(&frame{kind: kindReply, call: f.call, object: number}, own)
+	_ = unix.Close(own) // it was open
+}
+
+func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err error) {
+	service := c.device.Files[File(f.cmd)]
+	if service == nil {
+		closeAll(files)
+		return 0, nil, fmt.Errorf("device file %d: %w", f.cmd, uapi.ENODEV)
+	}
+	m, err := c.memoryOf(f.process, files)
+	if err != nil {
+		return 0, nil, err
+	}
+	quota := c.server.quota
+	if err := quota.take(Contexts, c.from.uid, &c.counts); err != nil {
+		return 0, nil, errors.Join(err, m.release())
+	}
+	c.mu.Lock()
+	number = c.number()
+	c.mu.Unlock()
+	s := &space{memory: m, close: func() error {
+		quota.give(Contexts, c.from.uid, &c.counts) // before the client hears of the end, and may open another
+		c.forget(number)
+		return m.release()
+	}}
+	o, err := service.Open(s)
+	if err != nil {
+		return 0, nil, errors.Join(err, s.Close())
+	}
+	c.mu.Lock()
+	c.objects[number] = &object{value: o, opened: o, process: f.process, memory: m}
+	c.mu.Unlock()
+	return number, o, nil
+}
+
+// memoryOf returns the memory that the descriptors of OPEN lead to, for one more user. A process has one memory until it
+// executes another program.
+func (c *session) memoryOf(process uint32, files []int) (*memory, error) {
+	p, err := verify(files, c.from)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	have := c.processes[process]
+	c.mu.Unlock()
+	if have != nil && have.alive() {
+		have.use()
+		return have, p.files.Close()
+	}
+	quota := c.server.quota
+	if err := quota.take(Processes, c.from.uid, &c.counts); err != nil {
+		return nil, errors.Join(err, p.files.Close())
+	}
+	give := func() { quota.give(Processes, c.from.uid, &c.counts) }
+	m, err := newMemory(p, give)
+	if err != nil {
+		give()
+		return nil, err
+	}
+	m.use()
+	c.mu.Lock()
+	c.processes[process] = m
+	c.mu.Unlock()
+	if have != nil {
+		c.log("memory is released", have.release())
+	}
+	return m, nil
+}
+
+// number returns a number that no object has. The caller holds mu.
+func (c *session) number() uint32 {
+	for {
+		c.last = max(1, c.last+1)
+		if _, used := c.objects[c.last]; !used {
+			return c.last
+		}
+	}
+}
+
+// forget removes an object that has ended, with all that was installed on it, and tells the client.
+func (c *session) forget(number uint32) {
+	c.mu.Lock()
+	_, known := c.objects[number]
+	delete(c.objects, number)
+	var installed int
+	for n, o := range c.objects {
+		if o.owner == number {
+			delete(c.objects, n)
+			installed++
+		}
+	}
+	ended := c.ended
+	c.mu.Unlock()
+	for range installed {
+		c.server.quota.give(Installed, c.from.uid, &c.counts)
+	}
+	if known && !ended {
+		c.send(&frame{kind: kindEnded, object: number})
+	}
+}

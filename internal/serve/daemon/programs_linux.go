@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/serve/broker"
+	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/uverbs"
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// Programs executes the calls of programs under 'gorxe run' on all devices.
+type Programs struct {
+	now atomic.Pointer[programs] // nil while there is no socket
+}
+
+// programs are the parts of Programs while they run. They do not change.
+type programs struct {
+	socket   string
+	listener net.Listener
+	broker   *broker.Server
+	verbs    map[*verbs.Device]*uverbs.Server
+	serving  sync.WaitGroup
+}
+
+// Start makes the socket.
+func (p *Programs) Start(_ context.Context, d *Daemon) error {
+	c := &d.Plan().Programs
+	if !c.Enabled || d.opts.Programs == nil {
+		return nil
+	}
+	l, err := d.opts.Programs(c.Socket, c.Mode, d.Plan().ProgramsGID)
+	switch {
+	case errors.Is(err, control.ErrInUse):
+		return fmt.Errorf("%w: stop that program, or give this daemon another socket with --programs-socket", err)
+	case err != nil:
+		return err
+	}
+	now := &programs{socket: c.Socket, listener: l, verbs: map[*verbs.Device]*uverbs.Server{}}
+	var devices []broker.Device
+	for _, dev := range d.Devices() {
+		u, err := uverbs.New(dev)
+		if err != nil {
+			return errors.Join(err, l.Close(), now.closeVerbs())
+		}
+		now.verbs[dev] = u
+		devices = append(devices, broker.Device{
+			Describe: func() broker.Description { return broker.Describe(dev) },
+			Files:    map[broker.File]broker.Service{broker.Verbs: verbsService{u}},
+		})
+	}
+	now.broker = broker.NewServer(broker.Config{
+		Devices: devices, Log: d.PeerLog().With("service", "programs"), Idle: c.Idle,
+		OnIdle: func() {
+			d.Log().Info("no program is left", "idle", c.Idle.String())
+			d.stop()
+		},
+	})
+	p.now.Store(now)
+	now.serving.Go(func() { now.broker.Serve(l) })
+	return nil
+}
+
+// Drain ends all objects of programs: their calls fail from then on.
+func (p *Programs) Drain(ctx context.Context) error {
+	now := p.now.Load()
+	if now == nil {
+		return nil
+	}
+	err := now.listener.Close()
+	now.serving.Wait()
+	return errors.Join(err, now.broker.Close(ctx), now.closeVerbs())
+}
+
+func (p *programs) closeVerbs() error {
+	var errs []error
+	for _, u := range p.verbs {
+		errs = append(errs, u.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// event tells programs what has happened to a device.
+func (p *Programs) event(dev *verbs.Device, e verbs.AsyncEvent) {
+	now := p.now.Load()
+	if now == nil {
+		return
+	}
+	switch e.Type {
+	case verbs.EventPortActive, verbs.EventPortErr, verbs.EventGIDChange:
+		now.broker.Changed(dev.Name())
+	}
+}
+
+// describe adds the programs to a status.
+func (p *Programs) describe(s *control.Status) {
+	now := p.now.Load()
+	if now == nil {
+		return
+	}
+	s.ProgramsSocket = now.socket
+	for _, x := range now.broker.Programs() {
+		s.Programs = append(s.Programs, control.Program{Program: x.Owner, User: x.UID, Device: x.Device, Contexts: x.Contexts})
+	}
+	slices.SortFunc(s.Programs, func(a, b control.Program) int { return cmp.Compare(a.Program, b.Program) })
+}
+
+// verbsService lets programs open /dev/infiniband/uverbs0.
+type verbsService struct{ server *uverbs.Server }
+
+// Open implements [broker.Service].
+func (s verbsService) Open(space broker.Space) (broker.Object, error) {
+	c, err := s.server.Open(space)
+	if err != nil {
+		return nil, err
+	}
+	return &verbsFile{c}, nil
+}
+
+// verbsFile is an open /dev/infiniband/uverbs0.
+type verbsFile struct{ *uverbs.Context }
+
+// Program implements [broker.Object].
+func (f *verbsFile) Program(use func(fd int) error) error { return f.File().Program(use) }
+
+// Drop implements [broker.Object].
+func (f *verbsFile) Drop() error { return f.File().Drop() }
+
+// Call implements [broker.Object]. No call of verbs waits for long.
+func (f *verbsFile) Call(_ context.Context, from broker.Caller, c broker.Call) (int64, error) {
+	switch {
+	case c.Write: // doorbells are written natively
+		return 0, fmt.Errorf("a write to a device of verbs: %w", uapi.EINVAL)
+	case c.Cmd != uapi.VerbsIoctl:
+		return 0, fmt.Errorf("ioctl %#x: %w", c.Cmd, uapi.ENOTTY)
+	}
+	return 0, f.Ioctl(from, c.Arg)
+}

@@ -1,0 +1,243 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gorxe/gorxe/internal/host/procmem"
+	"github.com/gorxe/gorxe/internal/serve/broker"
+	"github.com/gorxe/gorxe/internal/trap"
+	"golang.org/x/sys/unix"
+)
+
+// remote answers the calls of programs by a daemon: it is the [trap.Handler] of a host whose device another process owns.
+type remote struct {
+	client *broker.Client
+	log    *slog.Logger
+	files  *rendering
+
+	mu        sync.Mutex
+	servers   []*trap.Server
+	processes map[trap.ProcID]uint32 // numbers that the daemon knows them by
+	last      uint32
+	// objects are the files that programs were given, by their inodes: a program names them by descriptors. An inode may
+	// have been that of an earlier file.
+	objects map[trap.Inode]uint32
+}
+
+// remoteObject is the daemon's number of an open device file.
+type remoteObject uint32
+
+// NewRemoteHost returns a host for the device of a daemon, which it disconnects from when it is closed. For name and log see
+// [NewHost].
+func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, error) {
+	tree, err := newTree(name)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	r := &remote{
+		client: c, log: log, files: &rendering{name: name, tree: tree, files: map[string]string{}},
+		processes: map[trap.ProcID]uint32{}, objects: map[trap.Inode]uint32{},
+	}
+	if err := r.files.update(c.Description()); err != nil {
+		return nil, errors.Join(err, c.Close(), tree.Close())
+	}
+	c.Start(r)
+	return &Host{log: log, remote: r, tree: tree}, nil
+}
+
+// close disconnects.
+func (r *remote) close() error {
+	err := r.client.Close()
+	<-r.client.Done()
+	return err
+}
+
+// serving remembers a server, which is told when objects end.
+func (r *remote) serving(s *trap.Server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.servers = append(r.servers, s)
+}
+
+// Ended implements [broker.Events].
+func (r *remote) Ended(object uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, o := range r.objects {
+		if o == object {
+			delete(r.objects, i)
+		}
+	}
+	for _, s := range r.servers {
+		s.Forget(remoteObject(object))
+	}
+}
+
+// Changed implements [broker.Events]: programs that look from now on see the device as it is.
+func (r *remote) Changed(d broker.Description) {
+	if err := r.files.update(&d); err != nil {
+		r.log.Warn("a change of the device is not shown to programs", "err", err)
+	}
+}
+
+// Open implements [trap.Handler]. It waits in a goroutine of its own: a daemon that does not answer must not keep the
+// threads of the server from other calls.
+func (r *remote) Open(c *trap.Call, d *trap.Device, _ int) {
+	go func() {
+		f, object, err := r.open(c, d)
+		if err != nil {
+			r.log.Debug("a program cannot open the device", "pid", c.Proc().PID, "err", err)
+			_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
+			return
+		}
+		err = r.know(f, object)
+		if err == nil {
+			err = c.ReplyFD(trap.FD{File: int(f.Fd()), Object: remoteObject(object)})
+		}
+		_ = f.Close() // the program has its own
+		if err != nil {
+			r.client.Release(object)
+		}
+	}()
+}
+
+// open opens a device file of the daemon for the caller. The files of its memory are those of one address space: the caller
+// cannot execute another program before it has an answer, and that it still waits is verified at last.
+func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
+	pid := c.Proc().PID
+	dir, err := os.OpenFile(fmt.Sprintf("/proc/%d", pid), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer dir.Close()
+	files, err := procmem.OpenFiles(pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer files.Close()
+	if !c.Valid() {
+		return nil, 0, trap.ErrGone
+	}
+	return r.client.Open(r.process(c.Proc()), fileOf(d), dir, files.Mem, files.Maps)
+}
+
+// fileOf returns the device file that a node of the tree stands for.
+func fileOf(d *trap.Device) broker.File {
+	if d.Slot == trap.SlotChannel {
+		return broker.CM
+	}
+	return broker.Verbs
+}
+
+// process returns the number of a process for the daemon.
+func (r *remote) process(id trap.ProcID) uint32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, known := r.processes[id]
+	if !known {
+		r.last++
+		n = r.last
+		r.processes[id] = n
+	}
+	return n
+}
+
+// know remembers what a program was given.
+func (r *remote) know(f *os.File, object uint32) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.objects[trap.Inode{Dev: st.Dev, Ino: st.Ino}] = object
+	return nil
+}
+
+// Ioctl implements [trap.Handler].
+func (r *remote) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
+	r.call(c, o, broker.Call{Cmd: cmd, Arg: arg})
+}
+
+// Write implements [trap.Handler].
+func (r *remote) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
+	r.call(c, o, broker.Call{Write: true, Arg: c.Arg(1), Data: data[:min(len(data), broker.MaxWrite)], Size: size})
+}
+
+func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {
+	object, ok := o.(remoteObject)
+	if !ok {
+		_ = c.ReplyErrno(unix.ENOTTY)
+		return
+	}
+	t := &thread{remote: r, call: c}
+	interrupt := r.client.Call(uint32(object), r.process(c.Proc()), what, t)
+	if what.Write { // only these block: a thread that waits for an event takes signals
+		c.OnInterrupt(func(error) {
+			t.interrupted.Store(true)
+			go interrupt()
+		})
+	}
+}
+
+// Stat implements [trap.Handler].
+func (r *remote) Stat(trap.Object, *trap.Attr) {}
+
+// Exit implements [trap.Handler]. What the process has opened may live on in a child.
+func (r *remote) Exit(id trap.ProcID) {
+	r.mu.Lock()
+	n, known := r.processes[id]
+	delete(r.processes, id)
+	r.mu.Unlock()
+	if known {
+		r.client.Exit(n)
+	}
+}
+
+// thread is a thread of a program, for package broker.
+type thread struct {
+	remote      *remote
+	call        *trap.Call
+	interrupted atomic.Bool
+}
+
+// Install implements [broker.Thread].
+func (t *thread) Install(f *os.File, object uint32, closeOnExec bool) (int, error) {
+	if err := t.remote.know(f, object); err != nil {
+		return 0, err
+	}
+	return t.call.InstallFD(trap.FD{File: int(f.Fd()), CloseOnExec: closeOnExec})
+}
+
+// Find implements [broker.Thread].
+func (t *thread) Find(fd int32) uint32 {
+	var st unix.Stat_t
+	if fd < 0 || unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", t.call.Proc().PID, fd), &st) != nil {
+		return 0
+	}
+	t.remote.mu.Lock()
+	defer t.remote.mu.Unlock()
+	return t.remote.objects[trap.Inode{Dev: st.Dev, Ino: st.Ino}]
+}
+
+// Answer implements [broker.Thread].
+func (t *thread) Answer(result int64, errno unix.Errno) {
+	c := t.call
+	switch {
+	case errno == unix.EINTR && t.interrupted.Load():
+		if c.ReplyInterrupted() == trap.ErrNotInterrupted {
+			_ = c.ReplyErrno(unix.EINTR)
+		}
+	case errno != 0:
+		_ = c.ReplyErrno(errno) // nobody is left to tell
+	default:
+		_ = c.Reply(result)
+	}
+}
