@@ -65,6 +65,19 @@ func TestACallReachesItsObjectAndItsResultComesBack(t *testing.T) {
 	}
 }
 
+func TestOnlyTheProcessThatOpenedAnObjectMakesCallsOnIt(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	object := r.open(c, 2)
+	r.service.answers(func(context.Context, *file, Caller, Call) (int64, error) {
+		t.Error("the call has reached the object")
+		return 0, nil
+	})
+	if got := callOf(c, object, Call{Cmd: 1}, newThread()); got != (answer{0, unix.EPERM}) { // of process 1
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAnObjectUsesTheMemoryOfTheProgram(t *testing.T) {
 	r := newRig(t, nil)
 	c := r.dial()

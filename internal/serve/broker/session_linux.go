@@ -288,6 +288,9 @@ func (c *session) enterCall(f *frame) (*call, *object, error) {
 	if o == nil || o.opened == nil { // it has just ended, or it never was
 		return nil, nil, fmt.Errorf("object %d: %w", f.object, uapi.EBADF)
 	}
+	if o.process != f.process { // the call would read and write the memory of another process
+		return nil, nil, fmt.Errorf("object %d is of another process: %w", f.object, uapi.EPERM)
+	}
 	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {
 		return nil, nil, err
 	}

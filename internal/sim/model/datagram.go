@@ -75,14 +75,18 @@ func (e *end) arrivedUD(p *bth.Packet, raw []byte, d *delivery) (st step, v tran
 	}
 	// The network header as it was on the wire, behind 20 zeros if it is that of IPv4.
 	data := make([]byte, transport.GRHLen, transport.GRHLen+len(p.Payload))
+	sl := uint8(qp.SLIPv6)
 	if raw[0]>>4 == 4 {
+		sl = qp.SLIPv4
 		copy(data[transport.GRHLen-bth.IPv4HeaderLen:], raw[:bth.IPv4HeaderLen])
 	} else {
 		copy(data, raw)
 	}
 	data = append(data, p.Payload...)
 	st.memory, _ = scattered(nil, e.held.sg, 0, data)
-	wc := qp.WC{Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0, Flags: qp.GRH, SrcQP: d.from.qp.Num}
+	wc := qp.WC{
+		Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0, Flags: qp.GRH, SrcQP: d.from.qp.Num, SL: sl,
+	}
 	if s.op == qp.WRSendImm {
 		wc.Flags, wc.Imm = wc.Flags|qp.WithImm, s.act.Imm
 	}
