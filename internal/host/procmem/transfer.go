@@ -24,6 +24,26 @@ const (
 	opAtomic   op = "atomic"
 )
 
+// Read fills p with the bytes at addr, or fails with an [*Error] of kind BadRange, Inaccessible, Gone, Closed or
+// System.
+func (s *AddressSpace) Read(p []byte, addr uint64) error { return s.access(opRead, false, p, addr) }
+
+// Write stores p at addr, or fails as Read does.
+func (s *AddressSpace) Write(p []byte, addr uint64) error { return s.access(opWrite, true, p, addr) }
+
+func (s *AddressSpace) access(o op, write bool, p []byte, addr uint64) error {
+	size := uint64(len(p))
+	if addr >= maxAddress || size > maxAddress-addr {
+		return s.error(o, BadRange, addr, size, addr, nil)
+	}
+	if s.closed.Load() || !s.acquire() {
+		return s.error(o, Closed, addr, size, addr, nil)
+	}
+	err := s.move(o, write, p, addr)
+	_ = s.release() // how closing ends says nothing of the access
+	return err
+}
+
 // move reads or writes all of p at addr for an access o.
 func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
 	size, done := uint64(len(p)), uint64(0)
