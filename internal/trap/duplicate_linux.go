@@ -4,9 +4,9 @@ package trap
 
 import "golang.org/x/sys/unix"
 
-// duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with another reserved number
-// that is at least least: fstat on it has to be trapped too, because ibv_import_device looks what a duplicate is. The kernel
-// answers where that is not possible.
+// duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with another reserved
+// number that is at least least: fstat on it has to be trapped too, because ibv_import_device looks what a duplicate
+// is. The kernel answers where that is not possible.
 func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 	fd := int(int32(c.Arg(0)))
 	var st unix.Stat_t
@@ -45,8 +45,7 @@ func (s *Server) fetch(c *Call, fd int, st *unix.Stat_t) (int, error) {
 		return -1, err
 	}
 	// The process may have another file there by now, or the thread a descriptor table of its own.
-	var got unix.Stat_t
-	if err := unix.Fstat(file, &got); err != nil || inodeOf(&got) != inodeOf(st) {
+	if got, err := InodeOf(file); err != nil || got != inodeOf(st) {
 		_ = unix.Close(file)
 		return -1, unix.EBADF
 	}

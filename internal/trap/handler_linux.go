@@ -47,3 +47,17 @@ type Inode struct {
 }
 
 func inodeOf(st *unix.Stat_t) Inode { return Inode{Dev: st.Dev, Ino: st.Ino} }
+
+// InodeOf returns what the descriptor fd of this process is open for.
+func InodeOf(fd int) (Inode, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	return inodeOf(&st), err
+}
+
+// Inode returns what the descriptor fd of the caller is open for, false if it is not open.
+func (c *Call) Inode(fd int) (Inode, bool) {
+	var st unix.Stat_t
+	_, err := c.s.procs.stat(c, fd, 0, &st)
+	return inodeOf(&st), err == nil
+}

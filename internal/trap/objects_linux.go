@@ -27,11 +27,10 @@ func (o *objects) add(fd int, obj Object, d *Device) (undo func(), err error) {
 	if obj == nil {
 		return func() {}, nil
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	key, err := InodeOf(fd)
+	if err != nil {
 		return nil, err
 	}
-	key := inodeOf(&st)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	old, replaced := o.m[key]

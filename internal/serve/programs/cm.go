@@ -34,14 +34,13 @@ func (h *handler) openChannel(c *trap.Call, flags int) {
 		return
 	}
 	err = ch.Program(func(fd int) error {
-		var st unix.Stat_t
-		err := errors.Join(unix.SetNonblock(fd, flags&unix.O_NONBLOCK != 0), unix.Fstat(fd, &st))
-		if err != nil {
+		i, err := trap.InodeOf(fd)
+		if err := errors.Join(err, unix.SetNonblock(fd, flags&unix.O_NONBLOCK != 0)); err != nil {
 			_ = c.ReplyErrno(errnoOf(err)) // likewise
 			return err
 		}
 		h.mu.Lock()
-		key = trap.Inode{Dev: st.Dev, Ino: st.Ino}
+		key = i
 		h.channels[key] = ch
 		h.mu.Unlock()
 		return c.ReplyFD(trap.FD{File: fd, Object: ch})
@@ -107,13 +106,13 @@ func (w *writer) NonBlocking() bool {
 
 // Channel implements [ucma.Caller].
 func (w *writer) Channel(fd int32) *ucma.Channel {
-	var st unix.Stat_t
-	if fd < 0 || unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", w.call.TID(), fd), &st) != nil {
+	i, open := w.call.Inode(int(fd))
+	if !open {
 		return nil
 	}
 	w.host.mu.Lock()
 	defer w.host.mu.Unlock()
-	return w.host.channels[trap.Inode{Dev: st.Dev, Ino: st.Ino}]
+	return w.host.channels[i]
 }
 
 // QP implements [ucma.Caller].

@@ -4,7 +4,6 @@ package programs
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -172,8 +171,8 @@ type caller struct {
 
 // Install implements [uverbs.Caller].
 func (c *caller) Install(f *os.File, o any) (int, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	i, err := trap.InodeOf(int(f.Fd()))
+	if err != nil {
 		return 0, err
 	}
 	fd, err := c.call.InstallFD(trap.FD{File: int(f.Fd()), CloseOnExec: true})
@@ -183,21 +182,21 @@ func (c *caller) Install(f *os.File, o any) (int, error) {
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
 	if p := c.host.opens[c.ctx]; p != nil {
-		p.add(trap.Inode{Dev: st.Dev, Ino: st.Ino}, o)
+		p.add(i, o)
 	}
 	return fd, nil
 }
 
 // Object implements [uverbs.Caller].
 func (c *caller) Object(fd int32) any {
-	var st unix.Stat_t
-	if fd < 0 || unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", c.call.Proc().PID, fd), &st) != nil {
+	i, open := c.call.Inode(int(fd))
+	if !open {
 		return nil
 	}
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
 	if p := c.host.opens[c.ctx]; p != nil {
-		return p.events[trap.Inode{Dev: st.Dev, Ino: st.Ino}]
+		return p.events[i]
 	}
 	return nil
 }

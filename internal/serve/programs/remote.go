@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remote answers the calls of programs by a daemon: it is the [trap.Handler] of a host whose device another process owns.
+// remote answers the calls of programs by a daemon: it is the [trap.Handler] of a host whose device another process
+// owns.
 type remote struct {
 	client *broker.Client
 	log    *slog.Logger
@@ -34,8 +35,8 @@ type remote struct {
 // remoteObject is the daemon's number of an open device file.
 type remoteObject uint32
 
-// NewRemoteHost returns a host for the device of a daemon, which it disconnects from when it is closed. For name and log see
-// [NewHost].
+// NewRemoteHost returns a host for the device of a daemon, which it disconnects from when it is closed. For name and
+// log see [NewHost].
 func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, error) {
 	tree, err := newTree(name)
 	if err != nil {
@@ -108,8 +109,8 @@ func (r *remote) Open(c *trap.Call, d *trap.Device, _ int) {
 	}()
 }
 
-// open opens a device file of the daemon for the caller. The files of its memory are those of one address space: the caller
-// cannot execute another program before it has an answer, and that it still waits is verified at last.
+// open opens a device file of the daemon for the caller. The files of its memory are those of one address space: the
+// caller cannot execute another program before it has an answer, and that it still waits is verified at last.
 func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	pid := c.Proc().PID
 	dir, err := os.OpenFile(fmt.Sprintf("/proc/%d", pid), unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -151,13 +152,13 @@ func (r *remote) process(id trap.ProcID) uint32 {
 
 // know remembers what a program was given.
 func (r *remote) know(f *os.File, object uint32) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	i, err := trap.InodeOf(int(f.Fd()))
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.objects[trap.Inode{Dev: st.Dev, Ino: st.Ino}] = object
+	r.objects[i] = object
 	return nil
 }
 
@@ -218,13 +219,13 @@ func (t *thread) Install(f *os.File, object uint32, closeOnExec bool) (int, erro
 
 // Find implements [broker.Thread].
 func (t *thread) Find(fd int32) uint32 {
-	var st unix.Stat_t
-	if fd < 0 || unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", t.call.Proc().PID, fd), &st) != nil {
+	i, open := t.call.Inode(int(fd))
+	if !open {
 		return 0
 	}
 	t.remote.mu.Lock()
 	defer t.remote.mu.Unlock()
-	return t.remote.objects[trap.Inode{Dev: st.Dev, Ino: st.Ino}]
+	return t.remote.objects[i]
 }
 
 // Answer implements [broker.Thread].
