@@ -17,7 +17,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
+.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -105,6 +105,9 @@ cover: ## branches of transport, qp and cm that their tests take
 
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
 	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
+
+frameworks: ## UCX, MPI and PyTorch (Debian: python3-torch) under gorxe run; what is not installed is skipped and named
+	go test -count=1 -v -run 'UCX|MPI|PyTorch' ./internal/serve/programs
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)

@@ -225,8 +225,8 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 	return r.early.invalidating > 0 && c.keptInvalidate(p)
 }
 
-// keptInvalidate reports whether a packet takes a key away among those kept that follow p without a gap. The first FLUSH
-// without a slot ends what is executed, p included; only an answer that leaves makes room for it.
+// keptInvalidate reports whether a packet takes a key away among those kept that follow p without a gap. The first
+// FLUSH without a slot ends what is executed, p included; only an answer that leaves makes room for it.
 func (c *RC) keptInvalidate(p *bth.Packet) bool {
 	reads := &c.rsp.reads
 	slots := -1 // of FLUSHes; counted when the first one is found

@@ -43,7 +43,8 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 		case err == nil:
 			return c, nil
 		case errors.Is(err, fs.ErrPermission):
-			fmt.Fprintf(a.Stderr, "gorxe: the daemon at %s is not for this user (programs.mode and programs.group of its configuration): using another\n", path)
+			fmt.Fprintf(a.Stderr, "gorxe: the daemon at %s is not for this user (programs.mode and programs.group of its "+
+				"configuration): using another\n", path)
 		case !elsewhere(err):
 			return nil, explain(path, err)
 		}
@@ -62,8 +63,8 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 	return s.connect(ctx)
 }
 
-// sockets are the programs sockets of daemons that somebody has started, of this user, unless others can write where that
-// would be, and of root.
+// sockets are the programs sockets of daemons that somebody has started, of this user, unless others can write where
+// that would be, and of root.
 func sockets(own bool) []string {
 	mine := control.ProgramsSocket(control.DefaultSocket())
 	if !own || mine == control.SystemPrograms {
@@ -74,14 +75,16 @@ func sockets(own bool) []string {
 
 // elsewhere reports whether an error says that there is no daemon, or that it has another device.
 func elsewhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) || errors.Is(err, unix.ENODEV)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) ||
+		errors.Is(err, unix.ENODEV)
 }
 
 // explain says what to do about a daemon that cannot be used.
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or leave --socket and $%s out to have one started", path, socketVariable)
+		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or have one started by --daemon "+
+			"in place of --socket and $%s", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration", path)
 	case errors.Is(err, unix.EPROTOTYPE):
@@ -164,7 +167,8 @@ func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
 		select {
 		case <-time.After(retryInterval):
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("another gorxe run has been starting a daemon for %v (%s)", startPatience, f.Name()), f.Close())
+			err := fmt.Errorf("another gorxe run has been starting a daemon for %v (%s)", startPatience, f.Name())
+			return nil, errors.Join(err, f.Close())
 		}
 	}
 }
@@ -188,11 +192,11 @@ func (s *starter) start(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("a daemon for %s is not ready after %v (its log is %s; --no-daemon does without one)", s.device, startPatience, log)
+		return fmt.Errorf("a daemon for %s is not ready after %v (its log is %s)", s.device, startPatience, log)
 	}
 	why := strings.TrimPrefix(strings.TrimSpace(said.String()), "gorxe: ")
 	if why == "" {
 		why = err.Error()
 	}
-	return fmt.Errorf("a daemon for %s cannot be started: %s (its log is %s; --no-daemon does without one)", s.device, why, log)
+	return fmt.Errorf("a daemon for %s cannot be started: %s (its log is %s)", s.device, why, log)
 }

@@ -62,7 +62,8 @@ device.`,
 			}
 			for _, name := range ownDevice {
 				if c.Flags().Changed(name) && p.usesDaemon() {
-					return app.Usagef("--%s is for a device that gorxe run opens itself, not for that of a daemon: choose it for the 'gorxe daemon'", name)
+					return app.Usagef("--%s is for a device that gorxe run opens itself, not for that of a daemon: "+
+						"choose it for the 'gorxe daemon'", name)
 				}
 			}
 			return run(c.Context(), a, p, args)
@@ -72,11 +73,14 @@ device.`,
 	fs.SortFlags = false
 	fs.SetInterspersed(false) // flags behind the program are the program's
 	p.device.Add(fs)
-	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name (default: the interface of the default route)"
+	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
+		"(default: the interface of the default route)"
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
-	fs.StringVar(&p.socket, "socket", "", "use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
+	fs.StringVar(&p.socket, "socket", "",
+		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
 	fs.BoolVar(&p.daemon, "daemon", false, "use the device of a daemon, which is started if there is none")
-	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second, "how `long` a daemon that is started goes on after its last program")
+	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
+		"how `long` a daemon that is started goes on after its last program")
 	return c
 }
 
@@ -96,8 +100,8 @@ func (p *params) choose(a *app.App) (string, error) {
 	return "", fmt.Errorf("no network interface suggests itself: name one, or an address, with -d")
 }
 
-// StartCommand makes the command with which gorxe run starts a daemon. It is a process of its own between the two, so that the
-// daemon is no child of gorxe run, which waits for all of its own.
+// StartCommand makes the command with which gorxe run starts a daemon. It is a process of its own between the two, so
+// that the daemon is no child of gorxe run, which waits for all of its own.
 func StartCommand(a *app.App) *cobra.Command {
 	var log string
 	c := &cobra.Command{

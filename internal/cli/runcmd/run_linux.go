@@ -59,7 +59,8 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 			case errors.Is(err, io.EOF):
 				fmt.Fprintln(a.Stderr, "gorxe: the daemon has ended: RDMA calls of the program fail from now on")
 			case err != nil:
-				fmt.Fprintf(a.Stderr, "gorxe: the daemon is lost, so RDMA calls of the program fail from now on: %s\n", app.OneLine(err))
+				fmt.Fprintf(a.Stderr, "gorxe: the daemon is lost, so RDMA calls of the program fail from now on: %s\n",
+					app.OneLine(err))
 			}
 		}()
 		return host, host.Close, nil

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startDaemon starts 'gorxe daemon' in a session of its own, with its log in a file, and returns when it is ready. The error is
-// what it has said if it ends before.
+// startDaemon starts 'gorxe daemon' in a session of its own, with its log in a file, and returns when it is ready. The
+// error is what it has said if it ends before.
 func startDaemon(ctx context.Context, log string, flags []string) error {
 	out, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -46,8 +46,8 @@ func New() (*Watcher, error) {
 	return w, nil
 }
 
-// Add calls hungUp once, in the goroutine of the watcher, when the read end of the pipe with the write end fd is closed,
-// until Remove; and room, which may be nil, when there is room after AwaitRoom.
+// Add calls hungUp once, in the goroutine of the watcher, when the read end of the pipe with the write end fd is
+// closed, until Remove; and room, which may be nil, when there is room after AwaitRoom.
 func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	w.mu.Lock()
 	w.last++

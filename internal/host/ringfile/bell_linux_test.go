@@ -143,8 +143,8 @@ func TestNoDoorbellOfSeveralThreadsIsLost(t *testing.T) {
 
 const threads, each = 4, 20_000
 
-// ringInThreads rings in several threads, each of which has up to a number of doorbells outstanding. It returns how many calls
-// were not complete.
+// ringInThreads rings in several threads, each of which has up to a number of doorbells outstanding. It returns how
+// many calls were not complete.
 func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 	f, w, h := newFile(t), newWatcher(t), newHeard()
 	program := programFD(t, f)

@@ -117,7 +117,8 @@ func (x *call) install(f *os.File, number uint32) (fd int, err error) {
 	}
 	var a frame
 	e := raw.Control(func(own uintptr) {
-		a, err = x.ask(&frame{kind: kindInstall, flags: flagCloseOnExec, call: x.number, object: number}, kindInstalled, int(own))
+		question := &frame{kind: kindInstall, flags: flagCloseOnExec, call: x.number, object: number}
+		a, err = x.ask(question, kindInstalled, int(own))
 	})
 	switch err = errors.Join(e, err); {
 	case err != nil:

@@ -17,7 +17,8 @@ import (
 // handshake is how long a server may take to answer the first message, and to read one.
 const handshake = 10 * time.Second
 
-// A Thread is a caller in a program whose call a [Client] has passed on. Its methods are called by goroutines of the client.
+// A Thread is a caller in a program whose call a [Client] has passed on. Its methods are called by goroutines of the
+// client.
 type Thread interface {
 	// Install gives the program a duplicate of f, and returns its number there. Later it finds object by any duplicate.
 	Install(f *os.File, object uint32, closeOnExec bool) (fd int, err error)
@@ -94,7 +95,8 @@ func Dial(ctx context.Context, socket, device string) (*Client, error) {
 
 func newClient(conn *net.UnixConn) *Client {
 	return &Client{
-		link: newLink(conn, false, handshake), done: make(chan struct{}), calls: map[uint32]Thread{}, opens: map[uint32]chan opened{},
+		link: newLink(conn, false, handshake), done: make(chan struct{}),
+		calls: map[uint32]Thread{}, opens: map[uint32]chan opened{},
 	}
 }
 
@@ -268,8 +270,9 @@ func (c *Client) number() uint32 {
 	}
 }
 
-// Open opens a device file for a process of the client's own numbering. dir is its directory in /proc, mem and maps are files
-// there, opened while the caller waited. The client keeps its descriptors. The file is the one to install in the program.
+// Open opens a device file for a process of the client's own numbering. dir is its directory in /proc, mem and maps are
+// files there, opened while the caller waited. The client keeps its descriptors. The file is the one to install in the
+// program.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()
@@ -280,13 +283,14 @@ func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.F
 	n := c.number()
 	c.opens[n] = answer
 	c.mu.Unlock()
-	c.send(&frame{kind: kindOpen, call: n, process: process, cmd: uint32(file)}, int(dir.Fd()), int(mem.Fd()), int(maps.Fd()))
+	f := &frame{kind: kindOpen, call: n, process: process, cmd: uint32(file)}
+	c.send(f, int(dir.Fd()), int(mem.Fd()), int(maps.Fd()))
 	a := <-answer
 	return a.file, a.object, a.err
 }
 
-// Call passes a call of a process on. t hears the answer. interrupt asks the server to end the call soon; it does nothing
-// after the answer.
+// Call passes a call of a process on. t hears the answer. interrupt asks the server to end the call soon; it does
+// nothing after the answer.
 func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt func()) {
 	c.mu.Lock()
 	if c.calls == nil {
@@ -297,7 +301,10 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 	n := c.number()
 	c.calls[n] = t
 	c.mu.Unlock()
-	f := &frame{kind: kindCall, call: n, object: object, process: process, cmd: what.Cmd, arg: what.Arg, size: what.Size, data: what.Data}
+	f := &frame{
+		kind: kindCall, call: n, object: object, process: process,
+		cmd: what.Cmd, arg: what.Arg, size: what.Size, data: what.Data,
+	}
 	if what.Write {
 		f.flags = flagWrite
 	}

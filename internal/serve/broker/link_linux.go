@@ -32,7 +32,10 @@ func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
 		longest = headerSize + MaxWrite
 	}
 	// A byte more than the longest message shows that one is longer.
-	return &link{conn: conn, server: server, patience: patience, in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles))}
+	return &link{
+		conn: conn, server: server, patience: patience,
+		in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles)),
+	}
 }
 
 // send sends a message with descriptors, of which the caller keeps its own. After an error the connection is of no use.
@@ -98,8 +101,8 @@ func descriptors(oob []byte) (files []int, err error) {
 	return files, nil
 }
 
-// closeAll closes descriptors that the other side has sent. Closing a file of a file system in user space, or a socket that
-// lingers, takes as long as the sender likes, so only a goroutine that works for the sender may do it.
+// closeAll closes descriptors that the other side has sent. Closing a file of a file system in user space, or a socket
+// that lingers, takes as long as the sender likes, so only a goroutine that works for the sender may do it.
 func closeAll(files []int) {
 	for _, fd := range files {
 		_ = unix.Close(fd) // what it was is not known

@@ -73,8 +73,8 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 	return number, o, nil
 }
 
-// memoryOf returns the memory that the descriptors of OPEN lead to, for one more user. A process has one memory until it
-// executes another program.
+// memoryOf returns the memory that the descriptors of OPEN lead to, for one more user. A process has one memory until
+// it executes another program.
 func (c *session) memoryOf(process uint32, files []int) (*memory, error) {
 	p, err := verify(files, c.from)
 	if err != nil {

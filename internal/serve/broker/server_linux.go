@@ -89,12 +89,13 @@ func (s *Server) Serve(l net.Listener) {
 	}
 }
 
-// accept serves a connection in a goroutine of its own. One that is too much is closed, with the reason if the socket takes
-// it at once.
+// accept serves a connection in a goroutine of its own. One that is too much is closed, with the reason if the socket
+// takes it at once.
 func (s *Server) accept(conn *net.UnixConn) {
 	from, err := senderOf(conn)
 	c := &session{
-		server: s, link: newLink(conn, true, s.cfg.Patience), from: from, over: make(chan struct{}), news: make(chan struct{}, 1),
+		server: s, link: newLink(conn, true, s.cfg.Patience), from: from,
+		over: make(chan struct{}), news: make(chan struct{}, 1),
 		processes: map[uint32]*memory{}, objects: map[uint32]*object{}, calls: map[uint32]*call{},
 	}
 	if err == nil {
@@ -122,7 +123,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 	}()
 }
 
-// senderOf asks the kernel who has connected.
+// senderOf asks the kernel for the user of a connection.
 func senderOf(conn *net.UnixConn) (from sender, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -184,8 +185,8 @@ func (s *Server) idle() {
 	})
 }
 
-// Close disconnects all clients and ends their objects. It returns when that is done, or ctx ends: a client can delay the
-// end of its own calls.
+// Close disconnects all clients and ends their objects. It returns when that is done, or ctx ends: a client can delay
+// the end of its own calls.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

@@ -33,7 +33,8 @@ type session struct {
 	calls     map[uint32]*call   // under way, by the client's numbers
 }
 
-// run serves the client until its connection ends, and ends all that it has. The error is of a client that broke a rule.
+// run serves the client until its connection ends, and ends all that it has. The error is of a client that broke a
+// rule.
 func (c *session) run() error {
 	err := c.greet()
 	for err == nil {
@@ -49,7 +50,8 @@ func (c *session) run() error {
 // refuse tells why a client is not served, if the socket takes it.
 func (c *session) refuse(why error) {
 	text := []byte(why.Error())
-	_ = c.link.send(&frame{kind: kindRefused, errno: errnoOf(why), data: text[:min(len(text), maxReason)]}) // it may have gone
+	f := &frame{kind: kindRefused, errno: errnoOf(why), data: text[:min(len(text), maxReason)]}
+	_ = c.link.send(f) // it may have gone
 }
 
 // greet answers the first message.
@@ -69,8 +71,8 @@ func (c *session) greet() error {
 		return err
 	}
 	if h.Version != version {
-		c.refuse(fmt.Errorf("the daemon speaks version %d of the protocol and gorxe run version %d: they must be of one release: %w",
-			version, h.Version, uapi.EPROTONOSUPPORT))
+		c.refuse(fmt.Errorf("the daemon speaks version %d of the protocol and gorxe run version %d: "+
+			"they must be of one release: %w", version, h.Version, uapi.EPROTONOSUPPORT))
 		return io.EOF
 	}
 	d, err := c.server.find(h.Device)
@@ -261,8 +263,8 @@ func (c *session) cancel(number uint32) {
 	}
 }
 
-// begin answers CALL in a goroutine of its own. A call that cannot begin is answered by the goroutine that receives, so that
-// a client that does not read the answers cannot make many of them wait.
+// begin answers CALL in a goroutine of its own. A call that cannot begin is answered by the goroutine that receives, so
+// that a client that does not read the answers cannot make many of them wait.
 func (c *session) begin(f *frame) error {
 	x, o, err := c.enterCall(f)
 	if err != nil {

@@ -34,18 +34,21 @@ type program struct {
 // verify checks the descriptors of OPEN, which it owns, and returns the program's memory.
 //
 // Reads and writes of the memory must end up in the address space of a process, and must not block for anything but its
-// pages. That a file is in a proc file system (fstatfs) is not enough: some files below /proc/sys and /proc/PID check the
-// rights of the process that writes, which is the server here. Its path tells nothing either, because a user can mount
-// any file at any path of a mount namespace of their own. So mem and maps are compared with what the names "mem" and
-// "maps" are below the directory, which must be in a proc file system; the lookup crosses no mount and follows no link.
-// Below /proc, only the directories of processes and threads have an entry "mem".
+// pages. That a file is in a proc file system (fstatfs) is not enough: some files below /proc/sys and /proc/PID check
+// the rights of the process that writes, which is the server here. Its path tells nothing either, because a user can
+// mount any file at any path of a mount namespace of their own. So mem and maps are compared with what the names "mem"
+// and "maps" are below the directory, which must be in a proc file system; the lookup crosses no mount and follows no
+// link. Below /proc, only the directories of processes and threads have an entry "mem".
 //
-// The owner must be the sender, unless that is root: the kernel has checked the right to open the file then, and this keeps
-// a user from passing on what another one has let out.
+// The owner must be the sender, unless that is root: the kernel has checked the right to open the file then, and this
+// keeps a user from passing on what another one has let out.
 //
-// Calls on files of a file system in user space may take as long as its owner likes: the caller works for this sender only.
+// Calls on files of a file system in user space may take as long as its owner likes: the caller works for this sender
+// only.
 func verify(files []int, from sender) (_ *program, err error) {
-	f := &procmem.Files{Mem: os.NewFile(uintptr(files[fileMem]), "mem"), Maps: os.NewFile(uintptr(files[fileMaps]), "maps")}
+	f := &procmem.Files{
+		Mem: os.NewFile(uintptr(files[fileMem]), "mem"), Maps: os.NewFile(uintptr(files[fileMaps]), "maps"),
+	}
 	dir := files[fileDir]
 	defer unix.Close(dir)
 	defer func() {
@@ -87,7 +90,8 @@ func isEntry(fd, dir int, name string, from sender) error {
 	case want.Mode&unix.S_IFMT != unix.S_IFREG || is.Dev != want.Dev || is.Ino != want.Ino:
 		return fmt.Errorf("broker: a descriptor is not %s of the process: %w", name, unix.EPERM)
 	case is.Uid != from.uid && from.uid != 0:
-		return fmt.Errorf("broker: %s is that of a process of user %d, the sender is user %d: %w", name, is.Uid, from.uid, unix.EPERM)
+		return fmt.Errorf("broker: %s is that of a process of user %d, the sender is user %d: %w",
+			name, is.Uid, from.uid, unix.EPERM)
 	}
 	return nil
 }

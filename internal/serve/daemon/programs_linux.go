@@ -108,7 +108,9 @@ func (p *Programs) describe(s *control.Status) {
 	}
 	s.ProgramsSocket = now.socket
 	for _, x := range now.broker.Programs() {
-		s.Programs = append(s.Programs, control.Program{Program: x.Owner, User: x.UID, Device: x.Device, Contexts: x.Contexts})
+		s.Programs = append(s.Programs, control.Program{
+			Program: x.Owner, User: x.UID, Device: x.Device, Contexts: x.Contexts,
+		})
 	}
 	slices.SortFunc(s.Programs, func(a, b control.Program) int { return cmp.Compare(a.Program, b.Program) })
 }

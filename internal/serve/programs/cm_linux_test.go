@@ -54,8 +54,8 @@ type tool struct {
 	stays          bool   // the server does not end with the client
 }
 
-// tooEarly is what a client of perftest says that was faster than its server: that ends its first listener, over which the
-// two agree on the test, and only then listens for the connection of the test.
+// tooEarly is what a client of perftest says that was faster than its server: that ends its first listener, over which
+// the two agree on the test, and only then listens for the connection of the test.
 const tooEarly = "RDMA_CM_EVENT_REJECTED; error: 8"
 
 // run runs a tool until its client has ended, and its server unless that stays.

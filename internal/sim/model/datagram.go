@@ -85,7 +85,8 @@ func (e *end) arrivedUD(p *bth.Packet, raw []byte, d *delivery) (st step, v tran
 	data = append(data, p.Payload...)
 	st.memory, _ = scattered(nil, e.held.sg, 0, data)
 	wc := qp.WC{
-		Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0, Flags: qp.GRH, SrcQP: d.from.qp.Num, SL: sl,
+		Opcode: qp.WCRecv, ByteLen: uint32(len(data)), Solicited: s.act.Flags&qp.Solicited != 0,
+		Flags: qp.GRH, SrcQP: d.from.qp.Num, SL: sl,
 	}
 	if s.op == qp.WRSendImm {
 		wc.Flags, wc.Imm = wc.Flags|qp.WithImm, s.act.Imm

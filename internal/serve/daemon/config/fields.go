@@ -46,17 +46,23 @@ var sections = []section{
 		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
 			return text(&c.Control.Socket, "a path", nil)
 		}},
-		{"mode", "control-mode", "`mode` of the socket: who may write may do everything", func(c *Config) Value { return mode(&c.Control.Mode) }},
+		{"mode", "control-mode", "`mode` of the socket: write permission lets a user do everything", func(c *Config) Value {
+			return mode(&c.Control.Mode)
+		}},
 		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
 			return text(&c.Control.Group, "a group", nil)
 		}},
 	}},
 	{"programs", "the Unix socket through which 'gorxe run' runs programs on the devices; Linux only", []field[Config]{
-		{"enabled", "programs", "run programs of users who can open the socket", func(c *Config) Value { return switched(&c.Programs.Enabled) }},
+		{"enabled", "programs", "serve 'gorxe run' of the users that can connect", func(c *Config) Value {
+			return switched(&c.Programs.Enabled)
+		}},
 		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock", func(c *Config) Value {
 			return text(&c.Programs.Socket, "a path", nil)
 		}},
-		{"mode", "programs-mode", "`mode` of the socket: who may write may use the devices", func(c *Config) Value { return mode(&c.Programs.Mode) }},
+		{"mode", "programs-mode", "`mode` of the socket: write permission lets a user use the devices", func(c *Config) Value {
+			return mode(&c.Programs.Mode)
+		}},
 		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
 			return text(&c.Programs.Group, "a group", nil)
 		}},

@@ -30,9 +30,9 @@ func DefaultSocket() string {
 	return filepath.Join(os.TempDir(), "gorxe-"+strconv.Itoa(os.Geteuid()), "control.sock")
 }
 
-// FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else
-// at one that 'gorxe run' has started, or at root's, where there is one. An error says that there are several, or that others can write where this user's would be, as
-// in a directory of theirs under /tmp.
+// FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else at one that 'gorxe
+// run' has started, or at root's, where there is one. An error says that there are several, or that others can write
+// where this user's would be, as in a directory of theirs under /tmp.
 func FindSocket() (string, error) {
 	own := DefaultSocket()
 	_, err := os.Lstat(filepath.Dir(own))
@@ -109,7 +109,8 @@ func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 
 func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("%s %s: its path has %d bytes, sockets can have %d: choose a shorter one with %s", k.name, path, len(path), maxSocketPath, k.flag)
+		return nil, fmt.Errorf("%s %s: its path has %d bytes, sockets can have %d: choose a shorter one with %s",
+			k.name, path, len(path), maxSocketPath, k.flag)
 	}
 	dir := filepath.Dir(path)
 	if err := k.makeDir(dir); err != nil {
@@ -130,8 +131,8 @@ func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listene
 	return l, nil
 }
 
-// OwnDir returns the directory in which the sockets of this user's daemons are, and makes it. An error says that others can
-// write there.
+// OwnDir returns the directory in which the sockets of this user's daemons are, and makes it. An error says that others
+// can write there.
 func OwnDir() (string, error) {
 	dir := filepath.Dir(DefaultSocket())
 	return dir, controlSocket.makeDir(dir)
@@ -140,8 +141,8 @@ func OwnDir() (string, error) {
 // SystemPrograms is the programs socket of the daemon of root.
 const SystemPrograms = "/run/gorxe/programs.sock"
 
-// ProgramsSocket returns the programs socket of a daemon with a control socket: programs.sock beside control.sock, and so on;
-// the name of any other control socket gets the ending .programs.
+// ProgramsSocket returns the programs socket of a daemon with a control socket: programs.sock beside control.sock, and
+// so on; the name of any other control socket gets the ending .programs.
 func ProgramsSocket(control string) string {
 	dir, name := filepath.Split(control)
 	if rest, ok := strings.CutPrefix(name, "control"); ok && strings.HasSuffix(name, ".sock") {
