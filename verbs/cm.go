@@ -224,8 +224,8 @@ func (c *connections) withdraw(id func() mad.CommID) error {
 	})
 }
 
-// ephemeral returns a port for a side that needs any (RFC 6335: 49152 to 65535).
-func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
+// EphemeralPort returns a port for an end that needs any (RFC 6335: 49152 to 65535).
+func EphemeralPort() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
 // ResolveAddr finds the entry of the GID table from which a peer is reached, and sees to it that the
 // host knows the way there, as rdma_resolve_addr. It has the address from if that is valid. Where packets

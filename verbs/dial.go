@@ -57,7 +57,7 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 	}
 	c := &Conn{
 		cm: m, qp: q, index: g.Index, attr: p.ConnAttr, psn: RandomPSN(),
-		local: netip.AddrPortFrom(g.Addr, ephemeral()), remote: remote,
+		local: netip.AddrPortFrom(g.Addr, EphemeralPort()), remote: remote,
 		ready: make(chan struct{}), over: make(chan struct{}),
 	}
 	c.attr.PathMTU = commonMTU(p.PathMTU, g.MTU)

@@ -52,7 +52,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	req, err := newSIDRREQ(netip.AddrPortFrom(g.Addr, ephemeral()), remote, private)
+	req, err := newSIDRREQ(netip.AddrPortFrom(g.Addr, EphemeralPort()), remote, private)
 	if err != nil {
 		return nil, err
 	}

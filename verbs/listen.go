@@ -77,7 +77,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 	err = m.gsi.Do(func(_ cm.Time, man *cm.Manager) (err error) {
 		for range 100 {
 			if local.Port() == 0 {
-				port = ephemeral()
+				port = EphemeralPort()
 			}
 			if l.id, err = man.Listen(mad.IPServiceID(ps, port), index, backlog); err == nil || local.Port() != 0 {
 				break

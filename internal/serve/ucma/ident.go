@@ -5,7 +5,6 @@ package ucma
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -180,6 +179,3 @@ func (i *ident) in(states ...state) error {
 	}
 	return fmt.Errorf("identifier %d is in state %v: %w", i.num, i.state, uapi.EINVAL)
 }
-
-// ephemeral returns a port that a program has not named (RFC 6335: 49152 to 65535).
-func ephemeral() uint16 { return uint16(49152 + rand.IntN(1<<14)) }

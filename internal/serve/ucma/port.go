@@ -29,7 +29,7 @@ func (i *ident) place(at netip.AddrPort) error {
 	} else {
 		free := false
 		for range 1 << 10 {
-			at = netip.AddrPortFrom(at.Addr(), ephemeral())
+			at = netip.AddrPortFrom(at.Addr(), verbs.EphemeralPort())
 			if free = len(s.ports[portKey{i.ps, at.Port()}]) == 0; free {
 				break
 			}
