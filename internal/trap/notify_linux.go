@@ -4,6 +4,7 @@ package trap
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -74,33 +75,44 @@ func (l *listener) close() {
 	}
 }
 
-// receive waits for a notification. ENOENT: its caller was killed meanwhile.
+// receive takes a notification. ENOENT: its caller was killed meanwhile. EINTR: a signal came; there may be no
+// notification any more, and the call would wait for the next one with the lock held.
 func (l *listener) receive(n *notification) error {
 	*n = notification{} // the kernel refuses a buffer that is not zeroed
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 	return err
 }
 
-// respond answers a notification.
+// respond answers a notification. A signal can interrupt it, and the caller would wait for ever.
 func (l *listener) respond(r *response) error {
-	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+	_, err := retry(func() (int, error) { return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r)) })
 	return goneError(err)
 }
 
 // valid reports whether the caller of a notification still waits for its answer.
 func (l *listener) valid(id uint64) bool {
-	_, err := l.ioctl(ioctlValid, unsafe.Pointer(&id))
+	_, err := retry(func() (int, error) { return l.ioctl(ioctlValid, unsafe.Pointer(&id)) })
 	return err == nil
 }
 
 // addFD installs a descriptor in the caller and returns its number.
+//
+// The thread takes no signals meanwhile, such as those with which the runtime preempts goroutines. A signal makes the
+// kernel give the installation up, but with SECCOMP_ADDFD_FLAG_SEND the call counts as answered then, and returns 0
+// (seccomp_notify_addfd, Linux 6.18). The caller installs the descriptor itself and at once, so this does not take long.
 func (l *listener) addFD(a *addFD) (int, error) {
-	for {
-		n, err := l.ioctl(ioctlAddFD, unsafe.Pointer(a))
-		if err != unix.EINTR {
-			return n, goneError(err)
-		}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
 	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		return 0, err
+	}
+	n, err := l.ioctl(ioctlAddFD, unsafe.Pointer(a))
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // the arguments are valid
+	return n, goneError(err)
 }
 
 // setSyncWakeUp asks for wake-ups on the same processor, Linux 6.6 or newer.

@@ -37,6 +37,7 @@ func init() {
 		"abandon":     abandonProgram,
 		"exec":        execProgram,
 		"limit":       limitProgram,
+		"open":        openProgram,
 		"storm":       stormProgram,
 		"mutate":      mutateProgram,
 	}
