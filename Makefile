@@ -17,7 +17,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
+.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,7 +40,7 @@ cross: ## build for every supported platform
 	GOOS=darwin GOARCH=arm64 go vet ./...
 	GOOS=windows GOARCH=amd64 go vet ./...
 
-interop: interop-core interop-verbs interop-cm interop-daemon interop-links ## Linux rxe in QEMU against gorxe; interop-core and so on for one group, with RUN for the cells it matches; LEVEL=full takes hours and writes the pages in docs/
+interop: interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs ## Linux rxe in QEMU against gorxe; interop-core and so on for one group, with RUN for the cells it matches; LEVEL=full takes hours and writes the pages in docs/
 
 interop-core:
 	go run ./conformance/rxelab/cmd/rxelab -group core -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
@@ -56,6 +56,9 @@ interop-daemon:
 
 interop-links:
 	go run ./conformance/rxelab/cmd/rxelab -group links -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
+
+interop-programs:
+	go run ./conformance/rxelab/cmd/rxelab -group programs -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
 
 interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of the packets is lost and some clients are killed
 	go run ./conformance/rxelab/cmd/rxelab -soak $(DURATION) -round $(ROUND) -kernel trixie

@@ -97,7 +97,8 @@ func (l cellLane) serve(ctx context.Context, c cell.Cell, server *machine.Progra
 // held reports whether the lab has to end the server, as nothing else does.
 func held(c cell.Cell, server *machine.Program) bool {
 	t := c.Workload.Tool.Talk
-	return t != nil && (t.Outcome != cell.Connected || t.Daemon || t.Endless && server.In == "")
+	stock := server.In == "" || c.Workload.Tool.UnderRun
+	return t != nil && (t.Outcome != cell.Connected || t.Daemon || t.Endless && stock)
 }
 
 // attempt is converse without a server, or with one that does not end by itself.

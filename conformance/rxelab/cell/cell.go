@@ -130,6 +130,11 @@ func (c Cell) stock(e End, port int, host string) []string {
 // gorxe is the command line of gorxe's end.
 func (c Cell) gorxe(e End, port int, host string) []string {
 	t := c.Workload.Tool
+	if t.UnderRun {
+		argv := append([]string{GorxePath}, strings.Fields(strings.ReplaceAll(runPrefix, "{self}", e.Addr[c.Family].String()))...)
+		inside := End{Device: runDevice, GID: map[Family]int{}}
+		return c.arguments(append(argv, t.program()), inside, port, host)
+	}
 	if t.Gorxe == nil {
 		return c.arguments([]string{VerbsPath}, e, port, host)
 	}
@@ -162,7 +167,7 @@ func (c Cell) foreignGIDs(peer End) []string {
 // host is the address under which the client reaches the server, for the tool's TCP exchange or with the connection manager.
 func (c Cell) host(server End) string {
 	f := IPv4
-	if t := c.Workload.Tool; c.Family == IPv6 && (t.CM || c.Role == Server && t.IPv6TCP) {
+	if t := c.Workload.Tool; c.Family == IPv6 && (t.CM || c.Role == Server && t.IPv6TCP && !t.UnderRun) {
 		f = IPv6
 	}
 	return server.Addr[f].String()

@@ -7,11 +7,12 @@ type Group string
 
 // The groups.
 const (
-	Core  Group = "core"   // SEND, WRITE and READ over reliable connections
-	Verbs Group = "verbs"  // the other services and operations
-	CM    Group = "cm"     // connections that rdma_cm makes
-	Alone Group = "daemon" // clients of a host that runs nothing but gorxe daemon
-	Links Group = "links"  // what Core is about, with gorxe's other links
+	Core     Group = "core"     // SEND, WRITE and READ over reliable connections
+	Verbs    Group = "verbs"    // the other services and operations
+	CM       Group = "cm"       // connections that rdma_cm makes
+	Alone    Group = "daemon"   // clients of a host that runs nothing but gorxe daemon
+	Links    Group = "links"    // what Core is about, with gorxe's other links
+	Programs Group = "programs" // what Core, Verbs and CM are about, with unmodified programs under gorxe run
 )
 
 // groups are all groups and what their reports are about.
@@ -45,12 +46,16 @@ var groups = map[Group]struct {
 			"virtual machine. It passed when both ends reported success and the whole run, `ibv_rc_pingpong` validated the data (`-c`), and\n" +
 			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
 			"than a page, and so no path MTU of 4096.\n\n"},
+	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run", "docs/interop-programs.md",
+		"Every cell is one run of an unmodified program at both ends, of the Debian release of the kernel where the release is named: one end\n" +
+			"uses rxe, the other one gorxe, by `gorxe run`. It passed when both ends reported success and the whole run, the pingpongs (`-c`) and\n" +
+			"verbs_peer.py validated the data, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
 }
 
 // Check refuses a group that does not exist.
 func (g Group) Check() error {
 	if _, ok := groups[g]; !ok {
-		return fmt.Errorf("group %q: want %s, %s, %s, %s or %s", g, Core, Verbs, CM, Alone, Links)
+		return fmt.Errorf("group %q: want %s, %s, %s, %s, %s or %s", g, Core, Verbs, CM, Alone, Links, Programs)
 	}
 	return nil
 }
@@ -66,6 +71,9 @@ func (g Group) Page() string { return groups[g].page }
 
 // Tools are the programs of the group.
 func (g Group) Tools() []Tool { return groups[g].tools }
+
+// Operations reports whether operations of package verbspeer, or services that nobody repairs, are among the tools.
+func (g Group) Operations() bool { return g == Verbs || g == Programs }
 
 // Workloads are the group's tools with all their parameters.
 func (g Group) Workloads() []Workload {

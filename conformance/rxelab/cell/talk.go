@@ -72,10 +72,16 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	fill := func(text, local, remote string) []string {
 		return strings.Fields(c.words(local, remote, port).Replace(text))
 	}
+	ours := func(text, local, remote string) []string {
+		if c.Workload.Tool.UnderRun {
+			text = strings.ReplaceAll(runPrefix, "{self}", "{local}") + " " + text
+		}
+		return append([]string{GorxePath}, fill(text, local, remote)...)
+	}
 	rxeAddr, gorxeAddr := l.Rxe.Addr[c.Family].String(), l.Gorxe.Addr[c.Family].String()
 	if c.Role == Server {
 		client := strings.NewReplacer("{device}", l.Rxe.Device, "{gid}", strconv.Itoa(l.Rxe.GID[c.Family]), "{tcp}", l.Gorxe.Addr[IPv4].String())
-		gorxe = append([]string{GorxePath}, fill(t.GorxeServer, gorxeAddr, "")...)
+		gorxe = ours(t.GorxeServer, gorxeAddr, "")
 		if t.Daemon && c.Family == IPv6 { // {tcp} is of IPv4
 			gorxe = append(gorxe, "--foreign-gids", rxeAddr)
 		}
@@ -85,7 +91,7 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	if t.Outcome == Unreachable {
 		remote = l.Dead[c.Family].String()
 	}
-	gorxe = append([]string{GorxePath}, fill(t.GorxeClient, gorxeAddr, remote)...)
+	gorxe = ours(t.GorxeClient, gorxeAddr, remote)
 	if t.Outcome != Connected {
 		return nil, gorxe
 	}
@@ -95,7 +101,7 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 // Heard says what is wrong with the end of a program whose end is a Talk's; ended is false for a server that the lab had to end.
 func (c Cell) Heard(code int, how, log string, client, ended bool) error {
 	t := c.talk()
-	gorxe := client == (c.Role == Client)
+	gorxe := client == (c.Role == Client) && !c.Workload.Tool.UnderRun
 	says := t.ServerSays
 	if client {
 		says = t.ClientSays

@@ -9,26 +9,27 @@ import (
 
 // Tool is a program of rdma-core or perftest and its counterpart in gorxe; both take the same flags.
 type Tool struct {
-	Name    string   // the unmodified program, with flags that make it another test
-	Program string   // the program; empty: Name
-	Release string   // the Debian release that the program is of; empty: what the host has
-	Native  bool     // without a Release, the program is of the kernel's
-	Gorxe   []string // gorxe's command; nil: the other end is rxelab-verbs
-	Suites  []string // the kernels that have what the tool does; nil: all
-	GIDFlag string   // chooses the GID index
-	Fixed   []string // flags of every run
-	Kind    Kind
-	Runs    []Params // what it is run with; nil: what its kind is run with
-	Reads   bool     // the client sends READ requests
-	IPv6TCP bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
-	CM      bool     // the connection manager connects the ends, not TCP
-	Talk    *Talk    // command lines and output of a tool of rdma_cm; nil: those that all others have
-	Loses   bool     // nobody sends again what the network loses
-	OneWay  bool     // the client is content with having sent
-	Fragile bool     // rxe cannot make good every loss
-	Still   bool     // it runs on an undisturbed network only
-	Few     bool     // it runs on an undisturbed network and with few packets lost
-	Unsized bool     // there is one message size, and no flag for it
+	Name     string   // the unmodified program, with flags that make it another test
+	Program  string   // the program; empty: Name
+	Release  string   // the Debian release that the program is of; empty: what the host has
+	Native   bool     // without a Release, the program is of the kernel's
+	Gorxe    []string // gorxe's command; nil: the other end is rxelab-verbs
+	UnderRun bool     // gorxe's end is the unmodified program too, under gorxe run
+	Suites   []string // the kernels that have what the tool does; nil: all
+	GIDFlag  string   // chooses the GID index
+	Fixed    []string // flags of every run
+	Kind     Kind
+	Runs     []Params // what it is run with; nil: what its kind is run with
+	Reads    bool     // the client sends READ requests
+	IPv6TCP  bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
+	CM       bool     // the connection manager connects the ends, not TCP
+	Talk     *Talk    // command lines and output of a tool of rdma_cm; nil: those that all others have
+	Loses    bool     // nobody sends again what the network loses
+	OneWay   bool     // the client is content with having sent
+	Fragile  bool     // rxe cannot make good every loss
+	Still    bool     // it runs on an undisturbed network only
+	Few      bool     // it runs on an undisturbed network and with few packets lost
+	Unsized  bool     // there is one message size, and no flag for it
 
 	IPv6Flag   string   // of runs over IPv6
 	IPv6Suites []string // the kernels on which it runs over IPv6; nil: all

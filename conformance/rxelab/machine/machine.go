@@ -77,7 +77,7 @@ func (m *Machine) equip(ctx context.Context, o *Options) error {
 		if err := l.setup(ctx, o.MTU); err != nil {
 			return fmt.Errorf("lane %d: %w", i, err)
 		}
-		if o.Group == cell.Verbs {
+		if o.Group.Operations() {
 			if err := l.keepOrder(ctx); err != nil {
 				return fmt.Errorf("lane %d: %w", i, err)
 			}
@@ -103,7 +103,7 @@ func (m *Machine) bring(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
-	if o.Group != cell.Verbs {
+	if !o.Group.Operations() {
 		return nil
 	}
 	return errors.Join(

@@ -43,7 +43,7 @@ func (o *Options) Prepare(ctx context.Context, work string) error {
 	if err := host.Build(ctx, host.GuestPackage, o.guest); err != nil {
 		return err
 	}
-	if o.Group == cell.Verbs {
+	if o.Group.Operations() {
 		o.Step("building the end of the operations")
 		o.verbs = filepath.Join(work, "verbs")
 		if err := host.Build(ctx, host.VerbsPackage, o.verbs); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +87,9 @@ func (l *Lane) Programs(c cell.Cell, port int) (server, client *Program) {
 	}
 	if p := l.ProgramsOf[c.Release()]; p != nil {
 		stock.Argv = p.Command(stock.Argv)
+		if i := slices.Index(gorxe.Argv, "--") + 1; i > 0 { // a program under gorxe run
+			gorxe.Argv = append(gorxe.Argv[:i:i], p.Command(gorxe.Argv[i:])...)
+		}
 	}
 	return server, client
 }

@@ -59,7 +59,7 @@ func parse(args []string) (*flags, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
 	}
-	fs.StringVar(&f.group, "group", string(cell.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon) or links (as core, with links raw and xdp)")
+	fs.StringVar(&f.group, "group", string(cell.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon), links (as core, with links raw and xdp) or programs (unmodified programs under gorxe run)")
 	fs.StringVar(&f.level, "level", string(cell.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
 	fs.StringVar(&f.suites, "kernel", strings.Join(cell.Suites, ","), "`kernels` by Debian release, separated by commas")
 	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
