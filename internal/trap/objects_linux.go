@@ -92,11 +92,10 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 }
 
 // installReserved installs a descriptor on a free number from lo to hi. The check and the installation
-// are one step for all our descriptors; a program that calls dup2 with a reserved number in
-// between loses that descriptor.
+// are one step for all our descriptors of a process; a program that calls dup2 with a reserved number in
+// between loses that descriptor, and may keep the step from its end: the caller closes what it loses.
 func (s *Server) installReserved(c *Call, a *addFD, lo, hi int) (int, error) {
-	s.installing.Lock()
-	defer s.installing.Unlock()
+	defer s.installs.lock(c.group)()
 	for n := lo; n <= hi; n++ {
 		var st unix.Stat_t
 		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
