@@ -91,9 +91,10 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number from lo to hi. The check and the installation
-// are one step for all our descriptors of a process; a program that calls dup2 with a reserved number in
-// between loses that descriptor, and may keep the step from its end: the caller closes what it loses.
+// installReserved installs a descriptor on a free number from lo to hi. The check and the installation are one
+// step for all our descriptors of a process. A program that puts a file on the number in between, by dup2,
+// loses that file. The kernel closes it during the installation, which may take long, so processes have locks
+// of their own.
 func (s *Server) installReserved(c *Call, a *addFD, lo, hi int) (int, error) {
 	defer s.installs.lock(c.group)()
 	for n := lo; n <= hi; n++ {

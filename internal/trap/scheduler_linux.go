@@ -9,14 +9,13 @@ import (
 
 // A scheduler decides which calls are answered now, and how many workers there are.
 //
-// An answer takes as long as an access to the memory of the program does, or a method of the handler. So that
-// no program keeps others waiting, each call that is answered has a worker of its own, one more worker takes
-// notifications, and one process never has all workers: it has each of them at most, and only one once half
-// of all are busy. Its further calls wait in a queue. Processes with queued calls take turns where only room
-// among all workers is lacking. Processes as many as half of all workers, each of which delays a call, still
-// keep all others waiting.
+// An answer takes as long as an access to memory of the program, or a method of the handler. So that no
+// program keeps others waiting, each call that is answered has a worker of its own, and one more worker takes
+// notifications. One process has scheduler.each workers at most, and one while half of all are busy; its
+// further calls wait in a queue. Processes whose queued calls lack only room among all workers take turns.
+// Processes whose calls keep all workers busy still keep the others waiting, but one process cannot.
 //
-// Calls wait here and not in the kernel, which would end them with EINTR at a signal whose handler lacks SA_RESTART.
+// Calls wait here and not in the kernel, where a signal whose handler lacks SA_RESTART would end them with EINTR.
 type scheduler struct {
 	all, each int // most calls answered at a time, of all processes and of one
 

@@ -2,7 +2,11 @@
 
 package trap
 
-import "testing"
+import (
+	"os"
+	"strconv"
+	"testing"
+)
 
 // A timetable makes calls of processes for a scheduler without a server.
 type timetable struct {
@@ -136,5 +140,45 @@ func TestTheEndWaitsForCallsExceptAccessesToMemory(t *testing.T) {
 	x.finish(a, nil)
 	if now, _ := x.s.begin(&Call{}); now {
 		t.Error("a call begins after the end")
+	}
+}
+
+func TestAnInstallationInOneProcessDoesNotWaitForThatInAnother(t *testing.T) {
+	var locks processLocks
+	first := locks.lock(1)
+	second := locks.lock(2)
+	second()
+	next := make(chan struct{})
+	go func() {
+		defer close(next)
+		locks.lock(1)()
+	}()
+	first()
+	<-next
+	if len(locks.held) != 0 {
+		t.Errorf("%d locks that are not held are kept", len(locks.held))
+	}
+}
+
+func TestTheThreadGroupOfEachThreadIsKnown(t *testing.T) {
+	var groups threadGroups
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time from what is known
+		for _, task := range tasks {
+			tid, err := strconv.Atoi(task.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := groups.of(tid); got != os.Getpid() && inGroup(os.Getpid(), tid) {
+				t.Errorf("thread %d: group %d, want %d", tid, got, os.Getpid())
+			}
+		}
+	}
+	groups.known[os.Getpid()] = 1 // of an earlier thread of that number
+	if got := groups.of(os.Getpid()); got != os.Getpid() {
+		t.Errorf("a number that was used again: group %d, want %d", got, os.Getpid())
 	}
 }
