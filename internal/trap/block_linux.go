@@ -18,6 +18,7 @@ import (
 // A parked call waits for something that may take long.
 type parked struct {
 	call        *Call
+	queued      bool // it was not begun: it can be made again, but not fail; interrupted is unused
 	interrupted func(error)
 }
 
@@ -93,7 +94,7 @@ func (w *waiting) look(p *parked) {
 		w.notify(p, ErrGone)
 		return
 	}
-	if v := interruption("/proc", p.call.TID()); v != mayWait {
+	if v := interruption("/proc", p.call.TID()); v != mayWait && !(p.queued && v == mayFail) {
 		p.call.verdict.Store(v)
 		w.notify(p, ErrInterrupted)
 	}
@@ -105,7 +106,11 @@ func (w *waiting) notify(p *parked, cause error) {
 	_, there := w.calls[p]
 	delete(w.calls, p)
 	w.mu.Unlock()
-	if there && !p.call.answered.Load() {
+	switch {
+	case !there || p.call.answered.Load():
+	case p.queued:
+		p.call.s.unqueue(p.call, cause)
+	default:
 		p.interrupted(cause)
 	}
 }

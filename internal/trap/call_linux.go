@@ -13,15 +13,22 @@ import (
 // the signal's handler says. It reaches the program as an errno if no signal is pending.
 const erestartsys = 512
 
+// erestartnointr is ERESTARTNOINTR: the kernel repeats the call after the signal's handler in any case.
+// Otherwise it is as erestartsys.
+const erestartnointr = 513
+
 // A Call is a system call of a program that waits for an answer. All methods are safe for
 // concurrent use. The first answer counts; further ones return [ErrAnswered]. An answer returns
 // [ErrGone] if the caller was killed: nobody saw it.
 type Call struct {
-	s    *Server
-	n    notification
-	proc ProcID
-	open *Device // device of an open, for ReplyFD
-	exec bool    // the open has O_CLOEXEC
+	s      *Server
+	n      notification
+	group  int // process of the caller, for the scheduler
+	proc   ProcID
+	open   *Device // device of an open, for ReplyFD
+	exec   bool    // the open has O_CLOEXEC
+	queued bool    // guarded by the lock of the scheduler
+	wait   *parked // set if the call was queued
 
 	answered atomic.Bool
 	parked   atomic.Pointer[parked] // of OnInterrupt

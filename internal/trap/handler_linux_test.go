@@ -18,6 +18,7 @@ const (
 	opCount              // only counts
 	opPark               // waits for testHandler.released or a signal
 	opForget             // ends the connection of the object with its file
+	opBlock              // keeps its thread of the server until testHandler.released
 	opInstall            // installs the read end of a pipe that has "x" in it and writes its number
 )
 
@@ -44,7 +45,7 @@ type memory struct {
 
 func newHandler() *testHandler {
 	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000),
-		parked: make(chan *Call, 10), ended: make(chan error, 10), released: make(chan struct{})}
+		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{})}
 }
 
 type testObject struct{ path string }
@@ -98,6 +99,10 @@ func (h *testHandler) Ioctl(c *Call, o Object, _ uint32, arg uint64) {
 			<-h.released
 			_ = c.Reply(0)
 		}()
+	case opBlock:
+		h.parked <- c
+		<-h.released
+		_ = c.Reply(0)
 	case opForget:
 		c.s.Forget(o)
 		_ = c.Reply(0)

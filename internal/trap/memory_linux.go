@@ -74,6 +74,18 @@ func readPath(tid int, addr uint64, buf *[maxPath]byte) ([]byte, error) {
 	return nil, unix.ENAMETOOLONG
 }
 
+// access calls f, which accesses memory of the caller, for a worker that is in no method of the handler. That
+// takes as long as the program likes, so the end of the server does not wait for it; the result is ErrGone
+// then.
+func (c *Call) access(f func() error) error {
+	c.s.sched.leave()
+	err := f()
+	if !c.s.sched.comeBack() {
+		return ErrGone
+	}
+	return err
+}
+
 // Read copies memory of the caller at addr into p. It returns EFAULT for memory that the caller
 // cannot read and [ErrGone] if the caller was killed, in which case p is not to be trusted.
 func (c *Call) Read(addr uint64, p []byte) error {

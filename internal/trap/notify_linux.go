@@ -99,7 +99,8 @@ func (l *listener) valid(id uint64) bool {
 //
 // The thread takes no signals meanwhile, such as those with which the runtime preempts goroutines. A signal makes the
 // kernel give the installation up, but with SECCOMP_ADDFD_FLAG_SEND the call counts as answered then, and returns 0
-// (seccomp_notify_addfd, Linux 6.18). The caller installs the descriptor itself and at once, so this does not take long.
+// (seccomp_notify_addfd, Linux 6.18). The caller installs the descriptor itself and at once, so this mostly does not
+// take long.
 func (l *listener) addFD(a *addFD) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -93,8 +93,7 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 
 // installReserved installs a descriptor on a free number of a slot that is at least least.
 func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, error) {
-	s.installing.Lock()
-	defer s.installing.Unlock()
+	defer s.installs.lock(c.group)()
 	for w := range s.cfg.Descriptors.windows() {
 		lo, hi := w.slot(slot)
 		n, err := s.installWithin(c, a, max(lo, least), hi)
@@ -110,9 +109,10 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, 
 }
 
 // installWithin installs a descriptor on a free number from lo to hi; EMFILE if there is none, EBADF if it is above the
-// limit of the program. The check and the installation are one step for all our descriptors; a program that opens or
-// duplicates a descriptor in between, and gets that number, loses it. So the numbers that a program would get last are
-// used first where it may have others around.
+// limit of the program. The check and the installation are one step for all our descriptors of a process; a program that
+// opens or duplicates a descriptor in between, and gets that number, loses it. So the numbers that a program would get
+// last are used first where it may have others around. The kernel closes what is lost during the installation, which may
+// take long, so processes have locks of their own.
 func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
 	for i := range max(hi-lo+1, 0) {
 		n := hi - i

@@ -20,7 +20,15 @@ type scratch struct {
 // continues in the kernel, which also finds the right errno for arguments that cannot be read.
 func (s *Server) path(c *Call, k call, buf *scratch) {
 	row := &callTable[k]
-	p, err := readPath(c.TID(), c.Arg(row.path), &buf.path)
+	var p []byte
+	err := c.access(func() (err error) {
+		p, err = readPath(c.TID(), c.Arg(row.path), &buf.path)
+		return err
+	})
+	if err == ErrGone {
+		_ = c.Continue()
+		return
+	}
 	if len(p) == 0 || err != nil {
 		s.emptyPath(c, k, err == nil)
 		return
@@ -91,7 +99,7 @@ func outside(c *Call, k call) bool {
 		return false
 	}
 	var how [24]byte
-	if c.Arg(3) < uint64(len(how)) || c.Read(c.Arg(2), how[:]) != nil {
+	if c.Arg(3) < uint64(len(how)) || c.access(func() error { return c.Read(c.Arg(2), how[:]) }) != nil {
 		return true // the kernel fails with the right errno
 	}
 	resolve := binary.LittleEndian.Uint64(how[16:])
@@ -108,7 +116,7 @@ func (s *Server) node(c *Call, k call, n *node) {
 		s.open(c, n, c.Arg(2))
 	case callOpenat2:
 		var flags [8]byte
-		if err := c.Read(c.Arg(2), flags[:]); err != nil {
+		if err := c.access(func() error { return c.Read(c.Arg(2), flags[:]) }); err != nil {
 			c.fail(err)
 			return
 		}

@@ -40,6 +40,11 @@ func init() {
 		"open":        openProgram,
 		"storm":       stormProgram,
 		"mutate":      mutateProgram,
+		"slow":        slowProgram,
+		"other":       otherMain,
+		"block":       blockProgram,
+		"stuck":       stuckProgram,
+		"beside":      besideProgram,
 	}
 }
 

@@ -18,9 +18,12 @@ type Config struct {
 	Handler     Handler
 	Tree        *Tree
 	Descriptors Descriptors // those of Process.Descriptors
-	// Workers is the number of threads that take calls, 0: 2. A method of Handler that takes
-	// long keeps one of them from other calls.
+	// Workers is the most calls that are answered at a time, 0: 256. Each has a thread while its arguments are
+	// read and while a method of Handler is called for it.
 	Workers int
+	// PerProcess is how many of them one process has at most, 0: 8. It has one while half of Workers are busy. Further
+	// calls wait.
+	PerProcess int
 	// SignalPoll is the interval of the looks for signals of callers that called OnInterrupt,
 	// 0: 20 ms.
 	SignalPoll time.Duration
@@ -37,11 +40,11 @@ type Server struct {
 	objects  objects
 	procs    procs
 	waiting  waiting
+	sched    scheduler
+	groups   threadGroups
+	installs processLocks // one installation on a reserved number at a time in each process
 
-	installing sync.Mutex // one installation on a reserved number at a time
-
-	epoll, stop int // stop is an eventfd that ends the workers
-	workers     sync.WaitGroup
+	epoll, stop int           // stop is an eventfd that ends the workers
 	ended       chan struct{} // closed when no task has the filter any more
 	end         sync.Once
 	done        chan struct{} // closed when everything is released
@@ -55,7 +58,10 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 			"the descriptors are %+v", cfg.Descriptors)
 	}
 	if cfg.Workers <= 0 {
-		cfg.Workers = 2
+		cfg.Workers = 256
+	}
+	if cfg.PerProcess <= 0 {
+		cfg.PerProcess = 8
 	}
 	if cfg.SignalPoll <= 0 {
 		cfg.SignalPoll = 20 * time.Millisecond
@@ -76,8 +82,9 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	if cfg.SyncWakeUp {
 		s.listener.setSyncWakeUp()
 	}
-	for range cfg.Workers {
-		s.workers.Add(1)
+	const workers = 2
+	s.sched.init(cfg.Workers, cfg.PerProcess, workers)
+	for range workers {
 		go s.work()
 	}
 	go s.waiting.run(s.done)
@@ -125,37 +132,87 @@ func (s *Server) closeDescriptors() {
 	}
 }
 
-// work takes notifications and answers them, until the end.
+// work takes notifications and answers them, until the end or until there are too many idle workers.
 func (s *Server) work() {
-	defer s.workers.Done()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var events [1]unix.EpollEvent
 	buf := new(scratch)
 	for {
-		n, err := retry(func() (int, error) { return unix.EpollWait(s.epoll, events[:], -1) })
-		if err != nil || n == 0 || events[0].Fd == int32(s.stop) {
+		c, ok := s.receive()
+		if !ok {
+			s.sched.retire()
 			return
 		}
-		if events[0].Events&unix.EPOLLIN == 0 { // EPOLLHUP alone: no task has the filter
-			s.end.Do(func() { close(s.ended) })
-			s.wake()
-			return
+		if c == nil {
+			continue
 		}
-		c := &Call{s: s}
-		err = s.listener.receive(&c.n)
-		if e := s.arm(unix.EPOLL_CTL_MOD); e != nil {
-			return
+		now, more := s.sched.begin(c)
+		if more {
+			go s.work()
 		}
-		if err == nil {
+		if !now {
+			if c.wait != nil {
+				s.queue(c)
+			}
+			continue
+		}
+		for idle := false; !idle; {
 			s.dispatch(c, buf)
+			next, rest := s.sched.finish(c)
+			if next == nil && !rest {
+				return
+			}
+			if c, idle = next, rest; c != nil {
+				s.waiting.remove(c.wait)
+			}
 		}
 	}
 }
 
-// wake ends all workers.
+// receive waits for a call. It returns nil if its caller is gone, and false at the end.
+func (s *Server) receive() (*Call, bool) {
+	var events [1]unix.EpollEvent
+	n, err := retry(func() (int, error) { return unix.EpollWait(s.epoll, events[:], -1) })
+	if err != nil || n == 0 || events[0].Fd == int32(s.stop) {
+		return nil, false
+	}
+	if events[0].Events&unix.EPOLLIN == 0 { // EPOLLHUP alone: no task has the filter
+		s.end.Do(func() { close(s.ended) })
+		s.wake()
+		return nil, false
+	}
+	c := &Call{s: s}
+	err = s.listener.receive(&c.n)
+	if e := s.arm(unix.EPOLL_CTL_MOD); e != nil {
+		return nil, false
+	}
+	if err != nil {
+		return nil, true
+	}
+	c.group = s.groups.of(c.TID())
+	return c, true
+}
+
+// queue watches the caller of a call that was queued.
+func (s *Server) queue(c *Call) {
+	s.waiting.add(c.wait)
+	if !s.sched.waits(c) {
+		s.waiting.remove(c.wait)
+	}
+}
+
+// unqueue answers a queued call whose caller has a signal. Nothing was done for the call, so the kernel makes
+// it again after the signal's handler, whether that has SA_RESTART or not.
+func (s *Server) unqueue(c *Call, cause error) {
+	if s.sched.withdraw(c) && cause == ErrInterrupted {
+		_ = c.respond(&response{err: -erestartnointr})
+	}
+}
+
+// wake ends all workers that wait for a call, and the others after their call.
 func (s *Server) wake() {
-	_, _ = unix.Write(s.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	_, _ = unix.Write(s.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // first: finish closes it after the end
+	s.sched.end()
 }
 
 // dispatch answers one call.
@@ -196,7 +253,7 @@ func (s *Server) write(c *Call) {
 		return
 	}
 	data := make([]byte, min(c.Arg(2), uint64(s.cfg.MaxWrite)))
-	if err := c.Read(c.Arg(1), data); err != nil {
+	if err := c.access(func() error { return c.Read(c.Arg(1), data) }); err != nil {
 		c.fail(err)
 		return
 	}
@@ -207,7 +264,7 @@ func (s *Server) exit(p ProcID) { s.cfg.Handler.Exit(p) }
 
 // finish waits for the workers and releases everything.
 func (s *Server) finish() {
-	s.workers.Wait()
+	<-s.sched.quiet
 	select {
 	case <-s.ended:
 		s.procs.ends.Wait() // each tracked process has ended: Exit for all of them
@@ -219,8 +276,9 @@ func (s *Server) finish() {
 	close(s.done)
 }
 
-// Done is closed when no process has the filter any more and Exit was called for each process,
-// or after Close. Only then may this process end without harm to the programs.
+// Done is closed when no process has the filter any more and Exit was called for each process, or after
+// Close. Only then may this process end without harm to the programs. No method of the handler is called from
+// then on.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Close stops the server; trapped calls fail with ENOSYS from then on, once the caller of Serve

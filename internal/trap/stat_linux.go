@@ -58,7 +58,7 @@ func (c *Call) replyStatx(real string, flags, mask int, a Attr, out uint64) {
 
 // replyOut answers 0 after p was written to the caller.
 func (c *Call) replyOut(addr uint64, p []byte) {
-	if err := c.Write(addr, p); err != nil {
+	if err := c.access(func() error { return c.Write(addr, p) }); err != nil {
 		c.fail(err)
 		return
 	}

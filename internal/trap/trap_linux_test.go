@@ -106,7 +106,7 @@ func TestAddressSpacesCanBeReadWhileTheProgramLives(t *testing.T) {
 }
 
 func TestThreadsOfAProgramAreServedAtOnce(t *testing.T) {
-	for _, cfg := range []Config{{}, {Workers: 1}, {Workers: 5, SyncWakeUp: true}} {
+	for _, cfg := range []Config{{}, {Workers: 1}, {PerProcess: 1}, {Workers: 5, SyncWakeUp: true}} {
 		c := Command{Path: "/proc/self/exe", Args: []string{"threads"}, Env: programEnv("threads")}
 		startWith(t, c, cfg).mustSucceed()
 	}

@@ -1,0 +1,81 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxThreadGroups bounds threadGroups.known.
+const maxThreadGroups = 4096
+
+// threadGroups finds the thread group ids of callers, mostly with one short system call.
+type threadGroups struct {
+	mu    sync.Mutex
+	known map[int]int // by thread ids, except those of leaders; a thread may have ended
+}
+
+// of returns the thread group id of a thread, 0 if it has ended.
+func (t *threadGroups) of(tid int) int {
+	t.mu.Lock()
+	id, known := t.known[tid]
+	t.mu.Unlock()
+	if !known {
+		id = tid
+	}
+	if inGroup(id, tid) {
+		return id
+	}
+	st, ok := signalState(fmt.Sprintf("/proc/%d/status", tid))
+	if !ok {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil || len(t.known) >= maxThreadGroups {
+		t.known = map[int]int{}
+	}
+	t.known[tid] = st.tgid
+	return st.tgid
+}
+
+// inGroup reports whether a thread is in the thread group id: tgkill verifies that before anything else.
+func inGroup(id, tid int) bool { return unix.Tgkill(id, tid, 0) != unix.ESRCH }
+
+// processLocks are locks of processes, by their thread group ids.
+type processLocks struct {
+	mu   sync.Mutex
+	held map[int]*processLock
+}
+
+type processLock struct {
+	sync.Mutex
+	users int // guarded by processLocks.mu
+}
+
+// lock takes the lock of a process. unlock gives it back.
+func (p *processLocks) lock(id int) (unlock func()) {
+	p.mu.Lock()
+	if p.held == nil {
+		p.held = map[int]*processLock{}
+	}
+	l := p.held[id]
+	if l == nil {
+		l = &processLock{}
+		p.held[id] = l
+	}
+	l.users++
+	p.mu.Unlock()
+	l.Lock()
+	return func() {
+		l.Unlock()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(p.held, id)
+		}
+	}
+}
