@@ -25,8 +25,9 @@ type Context struct {
 	file   *ringfile.File
 	verbs  *verbs.Context
 	bell   chan struct{} // has room for one; closed never
-	done   chan struct{} // closed by Close
+	done   chan struct{} // closed when Close begins
 	bells  bells
+	events *eventWriter
 
 	closing  sync.Once
 	closeErr error // of Close
@@ -59,6 +60,7 @@ func newContext(s *Server, space Space, f *ringfile.File) *Context {
 	if o, ok := space.(interface{ Owner() string }); ok {
 		c.verbs.SetOwner(o.Owner())
 	}
+	c.events = newEventWriter(c.done)
 	// Nobody waits for it: the program can hold it up by a write that does not end (see ringfile.File.Doorbells),
 	// and queue pairs that are closed fetch nothing.
 	go c.answerDoorbells()
@@ -113,11 +115,11 @@ func (c *Context) Close() error {
 
 func (c *Context) close() error {
 	defer c.server.forget(c)
+	close(c.done) // first: a call that waits for the program ends
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.server.watcher.Remove(c.file)
-	close(c.done)
 	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings go
 	c.mu.Lock()
 	f := c.onClose
@@ -149,10 +151,11 @@ func (c *Context) closeObjects() error {
 		errs = append(errs, r.closeMemory())
 	}
 	for ch := range c.channels {
-		errs = append(errs, ch.close())
+		ch.close()
 	}
 	if e := c.async.Load(); e != nil {
-		errs = append(errs, e.close())
+		e.close()
 	}
+	c.events.stop() // its end is not waited for: the program can delay it
 	return errors.Join(errs...)
 }

@@ -18,7 +18,8 @@ var (
 )
 
 func (c *command) createCompChannel() (any, error) {
-	e, theirs, err := newEventFile(compRecord)
+	ctx := c.ctx
+	e, theirs, err := newEventFile(ctx.events, compRecord)
 	if err != nil {
 		return nil, errnoFor(err, uapi.EMFILE)
 	}
@@ -27,9 +28,9 @@ func (c *command) createCompChannel() (any, error) {
 		return nil, err
 	}
 	// The channel ends with its last descriptor; completion queues may outlive it.
-	ctx := c.ctx
 	if err := e.onHangup(ctx.server.hangups, func() { go ctx.dropChannel(e) }); err != nil {
-		return nil, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		e.close()
+		return nil, errnoFor(err, uapi.EMFILE)
 	}
 	ctx.channels[e] = struct{}{}
 	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
@@ -39,7 +40,8 @@ func (c *command) createCompChannel() (any, error) {
 func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 	fd, err := r.caller.Install(theirs, e)
 	if err = errors.Join(err, theirs.Close()); err != nil {
-		return 0, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		e.close()
+		return 0, errnoFor(err, uapi.EMFILE)
 	}
 	return fd, nil
 }
@@ -49,14 +51,14 @@ func (c *Context) dropChannel(e *eventFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.channels, e)
-	_ = e.close() // it was open
+	e.close()
 }
 
 func allocAsyncEvents(r *request) error {
 	if r.ctx.async.Load() != nil {
 		return fmt.Errorf("the context has its asynchronous events: %w", uapi.EINVAL)
 	}
-	e, theirs, err := newEventFile(asyncRecord)
+	e, theirs, err := newEventFile(r.ctx.events, asyncRecord)
 	if err != nil {
 		return errnoFor(err, uapi.EMFILE)
 	}
@@ -67,7 +69,8 @@ func allocAsyncEvents(r *request) error {
 	// A program that has closed this file closes the device, or has ended.
 	file := r.ctx.file
 	if err := e.onHangup(r.ctx.server.hangups, func() { _ = file.Drop() }); err != nil {
-		return errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		e.close()
+		return errnoFor(err, uapi.EMFILE)
 	}
 	r.ctx.async.Store(e)
 	return r.handle(uapi.AttrAsyncEventAllocFDHandle, uint32(fd))
@@ -76,7 +79,7 @@ func allocAsyncEvents(r *request) error {
 // push hands an event of an object to the program. It does not block.
 func (c *Context) push(from *source, e qp.EventType) {
 	if f := c.async.Load(); f != nil {
-		f.push(record{from, uint32(e)})
+		f.push(record{from, e})
 	}
 }
 
