@@ -103,6 +103,15 @@ func (f *File) dropped() bool {
 	return f.program == nil
 }
 
+// Capacity returns the size in bytes of the file system that the file is on.
+func (f *File) Capacity() (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(f.own.Fd()), &s); err != nil {
+		return 0, fmt.Errorf("ringfile: the size of the file system: %w", err)
+	}
+	return s.Blocks * uint64(s.Bsize), nil
+}
+
 // Close closes the file; rings that are in use stay mapped until they are closed.
 func (f *File) Close() error {
 	err := f.Drop()

@@ -51,7 +51,7 @@ type eventFile struct {
 	ready    bool          // in the list of the writer
 	next     *eventFile    // in that list
 
-	// Of the writer's goroutine.
+	// Of the writer's goroutine. fd does not change before close.
 	fd     int  // write end, not blocking, -1 once closed; the program has the only read end
 	unread fifo // written to the pipe and perhaps read meanwhile
 }

@@ -32,7 +32,7 @@ func newFile(t testing.TB, size int) (*eventFile, *os.File) {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	w := newEventWriter(done)
+	w := newEventWriter(done, func() {})
 	e, theirs, err := newEventFile(w, size)
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,13 @@ type eventWriter struct {
 	over        bool // nothing is entered any more
 }
 
-// newEventWriter starts a writer, which stop ends.
-func newEventWriter(done chan struct{}) *eventWriter {
+// newEventWriter starts a writer, which stop ends. Then it calls ended.
+func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	w := &eventWriter{wake: make(chan struct{}, 1), done: done}
-	go w.run()
+	go func() {
+		w.run()
+		ended()
+	}()
 	return w
 }
 

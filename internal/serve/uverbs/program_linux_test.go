@@ -175,6 +175,12 @@ func (p *program) exit() {
 	p.cmd = -1
 }
 
+// closeFD closes a descriptor that was installed.
+func (p *program) closeFD(fd int) {
+	delete(p.objects, int32(fd))
+	unix.Close(fd)
+}
+
 // attr is an attribute of a call: an input, or room for an output.
 type attr struct {
 	id   uapi.AttrID
