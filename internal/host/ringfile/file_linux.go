@@ -30,6 +30,7 @@ type File struct {
 	program *os.File        // open file description of the program; nil once it was dropped
 	end     int64           // offset behind the rings
 	used    int64           // bytes of the rings that are in use
+	backed  int64           // of them, bytes that have memory unless the program has taken it
 	free    map[int][]int64 // offsets of parts that had a ring, by their length
 }
 

@@ -6,17 +6,9 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// accounted is the memory of a program of a user.
-type accounted struct {
-	*space
-	program, user any
-}
-
-func (a accounted) Account() (program, user any) { return a.program, a.user }
-
 // open opens a context of a program, without descriptors of the program.
 func open(s *Server, program, user any) (*Context, error) {
-	return s.Open(accounted{&space{bytes: make([]byte, 1<<16), next: base}, program, user})
+	return s.Open(&space{bytes: make([]byte, 1<<16), next: base, program: program, user: user})
 }
 
 // counted returns what the programs of a user have.

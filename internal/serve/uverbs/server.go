@@ -53,6 +53,7 @@ type Server struct {
 	mu       sync.Mutex
 	contexts map[*Context]struct{} // nil once closed
 	onPort   func()                // see OnPortEvent
+	guarded  bool                  // guard runs
 }
 
 // New returns a server for dev. Close ends it before the device.
@@ -111,6 +112,9 @@ func (s *Server) Open(space Space) (*Context, error) {
 		err = fmt.Errorf("uverbs: %w", verbs.ErrClosed)
 	} else {
 		s.contexts[c] = struct{}{}
+		if a.user.key != nil {
+			s.startGuard()
+		}
 	}
 	s.mu.Unlock()
 	if err == nil {
