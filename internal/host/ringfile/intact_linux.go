@@ -3,8 +3,7 @@ package ringfile
 import (
 	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // maxForeign is the most memory of a file, in bytes, that is not of rings. Doorbells take some if they are not answered for
@@ -24,11 +23,11 @@ var (
 func (f *File) Intact() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.own.Fd()), &st); err != nil {
+	info, err := f.own.Stat() // not by the descriptor: Close may come meanwhile
+	if err != nil {
 		return nil // it is closed
 	}
-	switch has := st.Blocks * 512; {
+	switch has := info.Sys().(*syscall.Stat_t).Blocks * 512; {
 	case has < f.backed:
 		return fmt.Errorf("%w: %d bytes of %d are left", ErrPunched, has, f.backed)
 	case has > f.used+maxForeign:
