@@ -19,6 +19,7 @@ const (
 	EEXIST          Errno = 17
 	ENODEV          Errno = 19
 	EINVAL          Errno = 22
+	ENFILE          Errno = 23
 	EMFILE          Errno = 24
 	ENOTTY          Errno = 25
 	ENOSPC          Errno = 28
@@ -54,6 +55,7 @@ var errnos = names[Errno]{headerErrno, []name[Errno]{
 	{"EEXIST", EEXIST},
 	{"ENODEV", ENODEV},
 	{"EINVAL", EINVAL},
+	{"ENFILE", ENFILE},
 	{"EMFILE", EMFILE},
 	{"ENOTTY", ENOTTY},
 	{"ENOSPC", ENOSPC},

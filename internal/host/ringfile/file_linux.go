@@ -30,6 +30,7 @@ type File struct {
 	program *os.File        // open file description of the program; nil once it was dropped
 	end     int64           // offset behind the rings
 	used    int64           // bytes of the rings that are in use
+	backed  int64           // of them, bytes that have memory unless the program has taken it
 	free    map[int][]int64 // offsets of parts that had a ring, by their length
 }
 
@@ -101,6 +102,15 @@ func (f *File) dropped() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.program == nil
+}
+
+// Capacity returns the size in bytes of the file system that the file is on.
+func (f *File) Capacity() (uint64, error) {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(f.own.Fd()), &s); err != nil {
+		return 0, fmt.Errorf("ringfile: the size of the file system: %w", err)
+	}
+	return s.Blocks * uint64(s.Bsize), nil
 }
 
 // Close closes the file; rings that are in use stay mapped until they are closed.

@@ -33,6 +33,9 @@ func (f *File) Map(size int) (*Ring, error) {
 		f.release(offset, size)
 		return nil, fmt.Errorf("ringfile: memory for a ring of %d bytes: %w", size, err)
 	}
+	f.mu.Lock()
+	f.backed += int64(size)
+	f.mu.Unlock()
 	return &Ring{Offset: uint64(offset), Bytes: b, file: f}, nil
 }
 
@@ -68,6 +71,9 @@ func (r *Ring) Close() error {
 	size := len(r.Bytes)
 	err := unix.Munmap(r.Bytes)
 	r.Bytes = nil
+	r.file.mu.Lock()
+	r.file.backed -= int64(size)
+	r.file.mu.Unlock()
 	r.file.release(int64(r.Offset), size)
 	return err
 }

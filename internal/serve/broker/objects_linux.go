@@ -58,7 +58,7 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 	c.mu.Lock()
 	number = c.number()
 	c.mu.Unlock()
-	s := &space{memory: m, close: func() error {
+	s := &space{memory: m, user: c.from.uid, close: func() error {
 		quota.give(Contexts, c.from.uid, &c.counts) // before the client hears of the end, and may open another
 		c.forget(number)
 		return m.release()

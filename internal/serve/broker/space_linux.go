@@ -54,6 +54,7 @@ func (m *memory) release() error {
 // space is the use of a memory by one object.
 type space struct {
 	*memory
+	user  uint32
 	close func() error // called once
 	once  sync.Once
 	err   error // of close
@@ -61,6 +62,9 @@ type space struct {
 
 // Owner implements [Space].
 func (s *space) Owner() string { return s.owner }
+
+// Account implements [uverbs.Accounted].
+func (s *space) Account() (program, user any) { return s.memory, s.user }
 
 // Close implements [Space].
 func (s *space) Close() error {

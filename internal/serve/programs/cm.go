@@ -23,12 +23,20 @@ import (
 func (h *handler) openChannel(c *trap.Call, flags int) {
 	var key trap.Inode // guarded by mu
 	server := c.Server()
-	ch, err := h.cm.Open(func(ch *ucma.Channel) {
-		h.mu.Lock()
-		delete(h.channels, key)
-		h.mu.Unlock()
-		server.Forget(ch)
-	})
+	p, err := (*Host)(h).takeChannel(c.Proc())
+	var ch *ucma.Channel
+	if err == nil {
+		ch, err = h.cm.Open(func(ch *ucma.Channel) {
+			h.mu.Lock()
+			delete(h.channels, key)
+			h.mu.Unlock()
+			server.Forget(ch)
+			(*Host)(h).giveChannel(p)
+		})
+		if err != nil {
+			(*Host)(h).giveChannel(p)
+		}
+	}
 	if err != nil {
 		_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
 		return

@@ -31,6 +31,7 @@ type Host struct {
 	opens     map[*uverbs.Context]*open    // until the context is closed
 	processes map[trap.ProcID]*process     // that have not ended and have opened the device, or are about to
 	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by their files
+	cmOpen    int                          // channels of rdma_cm, also those without a file yet
 }
 
 // NewHost returns a host for dev, which programs find under the given name. It must begin with "rxe": librxe recognizes its
@@ -92,21 +93,23 @@ func (h *handler) Open(c *trap.Call, d *trap.Device, flags int) {
 		h.openChannel(c, flags)
 		return
 	}
-	ctx, err := h.open(c)
-	if err != nil {
-		_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
-		return
-	}
-	err = ctx.File().Program(func(fd int) error { return c.ReplyFD(trap.FD{File: fd, Object: ctx}) })
-	if err != nil {
-		ctx.Released()
-	}
+	go func() { // it may wait, and must not keep the threads of the server from other calls
+		ctx, err := h.open(c)
+		if err != nil {
+			_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
+			return
+		}
+		err = ctx.File().Program(func(fd int) error { return c.ReplyFD(trap.FD{File: fd, Object: ctx}) })
+		if err != nil {
+			ctx.Released()
+		}
+	}()
 }
 
 // open makes a context for the caller's process.
 func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
 	p := (*Host)(h).hold(c.Proc())
-	space, err := openSpace(c, &p.atomics)
+	space, err := openSpace(c, p)
 	var ctx *uverbs.Context
 	if err == nil {
 		ctx, err = h.server.Open(space)

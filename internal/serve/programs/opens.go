@@ -42,6 +42,7 @@ type process struct {
 	id       trap.ProcID
 	uses     int // contexts, and opens under way
 	contexts map[*uverbs.Context]struct{}
+	channels int // of rdma_cm
 	// atomics make RDMA atomics through all contexts of the process atomic towards each other. After execve the
 	// process keeps them: its contexts are of another address space then, to which the lock does no harm.
 	atomics procmem.Atomics

@@ -11,26 +11,32 @@ import (
 )
 
 // space is the memory of a program for package uverbs.
-type space struct{ *procmem.AddressSpace }
+type space struct {
+	*procmem.AddressSpace
+	process *process
+}
 
 // openSpace opens the memory of a caller, whose atomics are those of its process. The files are those of one
 // address space: the caller cannot execute another program before it has an answer, and that it still waits is
 // verified at last.
-func openSpace(c *trap.Call, a *procmem.Atomics) (*space, error) {
+func openSpace(c *trap.Call, p *process) (*space, error) {
 	pid := c.Proc().PID
 	files, err := procmem.OpenFiles(pid)
 	if err != nil {
 		return nil, err
 	}
-	s, err := procmem.NewWith(pid, files, a)
+	s, err := procmem.NewWith(pid, files, &p.atomics)
 	switch {
 	case err != nil:
 		return nil, err
 	case !c.Valid():
 		return nil, errors.Join(trap.ErrGone, s.Close())
 	}
-	return &space{s}, nil
+	return &space{s, p}, nil
 }
+
+// Account implements [uverbs.Accounted]: all programs are of one user.
+func (s *space) Account() (program, user any) { return s.process, nil }
 
 // Register implements [uverbs.Space].
 func (s *space) Register(addr, length uint64, access mr.Access) (mr.Memory, error) {

@@ -48,10 +48,7 @@ func (c *command) createAH() (any, error) {
 	if err != nil {
 		return nil, errnoFor(err, uapi.EINVAL)
 	}
-	n, err := c.ctx.ahs.enter(ah)
-	if err != nil {
-		return nil, err
-	}
+	n := c.ctx.ahs.enter(ah)
 	// librxe puts this number into requests. With 0 it would look for the peer's MAC itself.
 	if err := c.driverOut(uapi.RXECreateAHResp{AHNum: n}); err != nil {
 		_ = c.ctx.ahs.destroy(n) // it is there
@@ -59,6 +56,8 @@ func (c *command) createAH() (any, error) {
 	}
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
+
+func (c *Context) destroyAH(handle uint32) error { return c.ahs.destroy(handle) }
 
 func (c *command) attachMcast() (any, error) {
 	q, err := uapi.DecodeAs[uapi.AttachMcast](c.in)

@@ -24,14 +24,14 @@ func init() {
 	commandHandlers = map[uapi.Command]func(*command) (any, error){
 		uapi.CmdQueryDevice:       (*command).queryDevice,
 		uapi.CmdExQueryDevice:     (*command).queryDeviceEx,
-		uapi.CmdAllocPD:           (*command).allocPD,
-		uapi.CmdDeallocPD:         destroys(func(q uapi.DeallocPD) uint32 { return q.PDHandle }, (*Context).deallocPD),
-		uapi.CmdRegMR:             (*command).regMR,
-		uapi.CmdDeregMR:           destroys(func(q uapi.DeregMR) uint32 { return q.MRHandle }, (*Context).deregMR),
-		uapi.CmdAllocMW:           (*command).allocMW,
-		uapi.CmdDeallocMW:         destroys(func(q uapi.DeallocMW) uint32 { return q.MWHandle }, (*Context).deallocMW),
-		uapi.CmdCreateAH:          (*command).createAH,
-		uapi.CmdDestroyAH:         destroys(func(q uapi.DestroyAH) uint32 { return q.AHHandle }, func(c *Context, h uint32) error { return c.ahs.destroy(h) }),
+		uapi.CmdAllocPD:           creates(numPDs, (*command).allocPD),
+		uapi.CmdDeallocPD:         destroys(numPDs, func(q uapi.DeallocPD) uint32 { return q.PDHandle }, (*Context).deallocPD),
+		uapi.CmdRegMR:             creates(numMRs, (*command).regMR),
+		uapi.CmdDeregMR:           destroys(numMRs, func(q uapi.DeregMR) uint32 { return q.MRHandle }, (*Context).deregMR),
+		uapi.CmdAllocMW:           creates(numMWs, (*command).allocMW),
+		uapi.CmdDeallocMW:         destroys(numMWs, func(q uapi.DeallocMW) uint32 { return q.MWHandle }, (*Context).deallocMW),
+		uapi.CmdCreateAH:          creates(numAHs, (*command).createAH),
+		uapi.CmdDestroyAH:         destroys(numAHs, func(q uapi.DestroyAH) uint32 { return q.AHHandle }, (*Context).destroyAH),
 		uapi.CmdCreateCompChannel: (*command).createCompChannel,
 		uapi.CmdReqNotifyCQ:       (*command).reqNotifyCQ,
 		uapi.CmdResizeCQ:          (*command).resizeCQ,
@@ -65,14 +65,32 @@ func invokeWrite(r *request) error {
 	return r.outputFit(uapi.AttrCoreOut, uapi.Encode(resp))
 }
 
+// creates is a command that creates an object of a limited kind.
+func creates(kind resource, create func(*command) (any, error)) func(*command) (any, error) {
+	return func(c *command) (any, error) {
+		if err := c.ctx.take(kind, 1); err != nil {
+			return nil, err
+		}
+		resp, err := create(c)
+		if err != nil {
+			c.ctx.give(kind, 1)
+		}
+		return resp, err
+	}
+}
+
 // destroys is a command that destroys the object whose handle is in its request.
-func destroys[Q any](handle func(Q) uint32, destroy func(*Context, uint32) error) func(*command) (any, error) {
+func destroys[Q any](kind resource, handle func(Q) uint32, destroy func(*Context, uint32) error) func(*command) (any, error) {
 	return func(c *command) (any, error) {
 		q, err := uapi.DecodeAs[Q](c.in)
 		if err != nil {
 			return nil, err
 		}
-		return nil, destroy(c.ctx, handle(q))
+		if err := destroy(c.ctx, handle(q)); err != nil {
+			return nil, err
+		}
+		c.ctx.give(kind, 1)
+		return nil, nil
 	}
 }
 

@@ -11,33 +11,34 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Limits of the objects of one context. They are far above what programs use, and far below the device's.
-var limits = verbs.ContextLimits{MaxPD: 1 << 10, MaxCQ: 1 << 14, MaxSRQ: 1 << 10, MaxQP: 1 << 14, MaxMR: 1 << 16, MaxMW: 1 << 14}
-
-// maxAH is the largest number of address handles of one context.
-const maxAH = 1 << 16
-
 // A Context is an open device file of a program (struct ib_ucontext). Its methods are safe for concurrent use; calls of
 // the program are executed one at a time.
 type Context struct {
-	server *Server
-	space  Space
-	file   *ringfile.File
-	verbs  *verbs.Context
-	bell   chan struct{} // has room for one; closed never
-	done   chan struct{} // closed by Close
-	bells  bells
+	server  *Server
+	space   Space
+	file    *ringfile.File
+	verbs   *verbs.Context
+	bell    chan struct{} // has room for one; closed never
+	done    chan struct{} // closed when Close begins
+	bells   bells
+	events  *eventWriter
+	account *account
 
 	closing  sync.Once
 	closeErr error // of Close
+
+	// uses are those of the account: the two goroutines and, until Close, the context. A program that holds a goroutine up
+	// does not get another context for it.
+	uses atomic.Int32
 
 	// ahs is read while a queue pair fetches requests, under the lock of its shard.
 	ahs ahTable
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
-	over     bool   // all objects have ended
-	onClose  func() // see OnClose
+	over     bool    // all objects have ended
+	taken    amounts // of the account
+	onClose  func()  // see OnClose
 	pds      table[*pd]
 	mrs      table[*region]
 	mws      table[*verbs.MW]
@@ -51,16 +52,18 @@ type Context struct {
 	ports, device source // of events of the port and of the device
 }
 
-func newContext(s *Server, space Space, f *ringfile.File) *Context {
+func newContext(s *Server, space Space, f *ringfile.File, a *account) *Context {
 	c := &Context{
-		server: s, space: space, file: f, verbs: s.dev.OpenContext(limits),
+		server: s, space: space, file: f, account: a, verbs: s.dev.OpenContext(contextLimits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
 	}
 	if o, ok := space.(interface{ Owner() string }); ok {
 		c.verbs.SetOwner(o.Owner())
 	}
-	// Nobody waits for it: the program can hold it up by a write that does not end (see ringfile.File.Doorbells),
-	// and queue pairs that are closed fetch nothing.
+	c.uses.Store(3)
+	c.events = newEventWriter(c.done, c.unuse)
+	// Nobody waits for the two goroutines: the program can hold them up, this one by a write that does not end (see
+	// ringfile.File.Doorbells), and queue pairs that are closed fetch nothing.
 	go c.answerDoorbells()
 	return c
 }
@@ -82,6 +85,7 @@ func (c *Context) Released() { go c.Close() } // the watcher's goroutine must no
 // answerDoorbells lets the queue pairs fetch what the program has posted. It has a goroutine of its own, so that no program
 // waits for another one.
 func (c *Context) answerDoorbells() {
+	defer c.unuse()
 	for {
 		select {
 		case <-c.bell:
@@ -113,11 +117,11 @@ func (c *Context) Close() error {
 
 func (c *Context) close() error {
 	defer c.server.forget(c)
+	close(c.done) // first: a call that waits for the program ends
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.server.watcher.Remove(c.file)
-	close(c.done)
 	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings go
 	c.mu.Lock()
 	f := c.onClose
@@ -126,7 +130,9 @@ func (c *Context) close() error {
 	if f != nil {
 		f()
 	}
-	return errors.Join(err, closeSpace(c.space), c.file.Close())
+	err = errors.Join(err, closeSpace(c.space), c.file.Close())
+	c.unuse()
+	return err
 }
 
 // closeObjects gives back what objects have besides those of the device.
@@ -149,10 +155,11 @@ func (c *Context) closeObjects() error {
 		errs = append(errs, r.closeMemory())
 	}
 	for ch := range c.channels {
-		errs = append(errs, ch.close())
+		ch.close()
 	}
 	if e := c.async.Load(); e != nil {
-		errs = append(errs, e.close())
+		e.close()
 	}
+	c.events.stop() // its end is not waited for: the program can delay it
 	return errors.Join(errs...)
 }

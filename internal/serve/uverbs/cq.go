@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gorxe/gorxe/internal/host/ringfile"
 	"github.com/gorxe/gorxe/internal/rings"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/verbs"
@@ -16,10 +15,10 @@ import (
 type cq struct {
 	cq      *verbs.CQ
 	store   *rings.CompletionRing
-	ring    *ringfile.Ring
-	next    *ringfile.Ring // for Resize
-	channel *eventFile     // nil for none
-	comp    source         // of completion events
+	ring    *ring
+	next    *ring      // for Resize
+	channel *eventFile // nil for none
+	comp    source     // of completion events
 	async   source
 	users   int // queue pairs
 }
@@ -31,20 +30,6 @@ func (q *cq) notify() {
 	if q.channel != nil {
 		q.channel.push(record{from: &q.comp})
 	}
-}
-
-// newRing maps a ring of a shape and returns what the program needs to map it too.
-func (c *Context) newRing(depth, elem int) (rings.Geometry, *ringfile.Ring, error) {
-	g, err := rings.NewGeometry(depth, elem, c.server.page)
-	if err != nil {
-		return g, nil, errnoFor(err, uapi.EINVAL)
-	}
-	r, err := c.file.Map(g.Size())
-	return g, r, errnoFor(err, uapi.ENOMEM)
-}
-
-func mapInfo(r *ringfile.Ring) uapi.MMInfo {
-	return uapi.MMInfo{Offset: r.Offset, Size: uint32(len(r.Bytes))}
 }
 
 func createCQ(r *request) error {
@@ -130,6 +115,7 @@ func destroyCQ(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.ctx.give(numCQs, 1)
 	return r.output(uapi.AttrDestroyCQResp, resp)
 }
 

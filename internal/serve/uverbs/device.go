@@ -43,18 +43,18 @@ func (c *command) queryDeviceEx() (any, error) {
 	return resp, nil
 }
 
-// deviceAttr returns the device's attributes, with the limits of a context where those are lower.
+// deviceAttr returns the device's attributes, with the limits of a program where those are lower.
 func (c *Context) deviceAttr() uapi.QueryDeviceResp {
 	a := c.server.dev.Attr()
 	r := uapi.QueryDeviceResp{
 		MaxMRSize: a.MaxMRSize, PageSizeCap: a.PageSizeCap, VendorID: a.VendorID, VendorPartID: a.VendorPartID, HWVer: a.HWVer,
-		MaxQP: uint32(min(a.MaxQP, limits.MaxQP)), MaxQPWR: uint32(a.MaxQPWR), DeviceCapFlags: a.DeviceCapFlags,
-		MaxSGE: uint32(a.MaxSGE), MaxSGERd: uint32(a.MaxSGERd), MaxCQ: uint32(min(a.MaxCQ, limits.MaxCQ)), MaxCQE: uint32(a.MaxCQE),
-		MaxMR: uint32(min(a.MaxMR, limits.MaxMR)), MaxPD: uint32(min(a.MaxPD, limits.MaxPD)),
+		MaxQP: uint32(min(a.MaxQP, programQPs)), MaxQPWR: uint32(a.MaxQPWR), DeviceCapFlags: a.DeviceCapFlags,
+		MaxSGE: uint32(a.MaxSGE), MaxSGERd: uint32(a.MaxSGERd), MaxCQ: uint32(min(a.MaxCQ, programCQs)), MaxCQE: uint32(a.MaxCQE),
+		MaxMR: uint32(min(a.MaxMR, programMRs)), MaxPD: uint32(min(a.MaxPD, programPDs)),
 		MaxQPRdAtom: uint32(a.MaxQPRdAtom), MaxResRdAtom: uint32(a.MaxResRdAtom), MaxQPInitRdAtom: uint32(a.MaxQPInitRdAtom),
-		AtomicCap: uint32(a.AtomicCap), MaxMW: uint32(min(a.MaxMW, limits.MaxMW)), MaxMcastGrp: uint32(a.MaxMcastGrp),
-		MaxMcastQPAttach: uint32(a.MaxMcastGrp), MaxTotalMcastQPAttach: uint32(a.MaxMcastGrp), MaxAH: uint32(min(a.MaxAH, maxAH)),
-		MaxSRQ: uint32(min(a.MaxSRQ, limits.MaxSRQ)), MaxSRQWR: uint32(a.MaxSRQWR), MaxSRQSGE: uint32(a.MaxSRQSGE),
+		AtomicCap: uint32(a.AtomicCap), MaxMW: uint32(min(a.MaxMW, programMWs)), MaxMcastGrp: uint32(a.MaxMcastGrp),
+		MaxMcastQPAttach: uint32(a.MaxMcastGrp), MaxTotalMcastQPAttach: uint32(a.MaxMcastGrp), MaxAH: uint32(min(a.MaxAH, programAHs)),
+		MaxSRQ: uint32(min(a.MaxSRQ, programSRQs)), MaxSRQWR: uint32(a.MaxSRQWR), MaxSRQSGE: uint32(a.MaxSRQSGE),
 		MaxPKeys: uint16(a.MaxPkeys), LocalCAAckDelay: uint8(a.LocalCAAckDelay), PhysPortCnt: uint8(a.PhysPortCnt),
 	}
 	binary.BigEndian.PutUint64(r.NodeGUID[:], a.NodeGUID)

@@ -90,7 +90,7 @@ func (t *routes) remove(queue any) {
 	delete(t.all, queue)
 }
 
-// push hands an event of a queue to its program. The lock is held until the record is written, which does not block.
+// push hands an event of a queue to its program. The lock is held until the record is queued.
 func (t *routes) push(queue any, e qp.EventType) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

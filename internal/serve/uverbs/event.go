@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/qp"
+	"golang.org/x/sys/unix"
 )
 
 // Sizes of the records that programs read.
@@ -18,28 +19,73 @@ var (
 )
 
 func (c *command) createCompChannel() (any, error) {
-	e, theirs, err := newEventFile(compRecord)
+	ctx := c.ctx
+	e, theirs, err := ctx.newEventFile(compRecord)
 	if err != nil {
-		return nil, errnoFor(err, uapi.EMFILE)
+		return nil, err
 	}
 	fd, err := c.install(e, theirs)
 	if err != nil {
 		return nil, err
 	}
 	// The channel ends with its last descriptor; completion queues may outlive it.
-	ctx := c.ctx
 	if err := e.onHangup(ctx.server.hangups, func() { go ctx.dropChannel(e) }); err != nil {
-		return nil, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		ctx.endEventFile(e)
+		return nil, errnoFor(err, uapi.EMFILE)
 	}
 	ctx.channels[e] = struct{}{}
 	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
+}
+
+// newEventFile makes an event file and the end for the program.
+func (c *Context) newEventFile(size int) (*eventFile, *os.File, error) {
+	err := c.take(eventFiles, 1)
+	if err != nil {
+		// The program may have closed some of which the report has not come yet.
+		c.dropClosed()
+		err = c.take(eventFiles, 1)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	e, theirs, err := newEventFile(c.events, size)
+	if err != nil {
+		c.give(eventFiles, 1)
+		return nil, nil, errnoFor(err, uapi.EMFILE)
+	}
+	return e, theirs, nil
+}
+
+// dropClosed ends the channels that the program has closed.
+func (c *Context) dropClosed() {
+	var files []*eventFile
+	var ends []unix.PollFd
+	for e := range c.channels {
+		files, ends = append(files, e), append(ends, unix.PollFd{Fd: int32(e.fd)})
+	}
+	if _, err := unix.Poll(ends, 0); err != nil {
+		return
+	}
+	for i, e := range files {
+		if ends[i].Revents&unix.POLLERR != 0 {
+			delete(c.channels, e)
+			c.endEventFile(e)
+		}
+	}
+}
+
+// endEventFile ends an event file that is open.
+func (c *Context) endEventFile(e *eventFile) {
+	e.close()
+	c.give(eventFiles, 1)
 }
 
 // install gives the program its end of an event file.
 func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 	fd, err := r.caller.Install(theirs, e)
 	if err = errors.Join(err, theirs.Close()); err != nil {
-		return 0, errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		r.ctx.endEventFile(e)
+		return 0, errnoFor(err, uapi.EMFILE)
 	}
 	return fd, nil
 }
@@ -48,17 +94,19 @@ func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 func (c *Context) dropChannel(e *eventFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.channels, e)
-	_ = e.close() // it was open
+	if _, open := c.channels[e]; open && !c.over {
+		delete(c.channels, e)
+		c.endEventFile(e)
+	}
 }
 
 func allocAsyncEvents(r *request) error {
 	if r.ctx.async.Load() != nil {
 		return fmt.Errorf("the context has its asynchronous events: %w", uapi.EINVAL)
 	}
-	e, theirs, err := newEventFile(asyncRecord)
+	e, theirs, err := r.ctx.newEventFile(asyncRecord)
 	if err != nil {
-		return errnoFor(err, uapi.EMFILE)
+		return err
 	}
 	fd, err := r.install(e, theirs)
 	if err != nil {
@@ -67,7 +115,8 @@ func allocAsyncEvents(r *request) error {
 	// A program that has closed this file closes the device, or has ended.
 	file := r.ctx.file
 	if err := e.onHangup(r.ctx.server.hangups, func() { _ = file.Drop() }); err != nil {
-		return errnoFor(errors.Join(err, e.close()), uapi.EMFILE)
+		r.ctx.endEventFile(e)
+		return errnoFor(err, uapi.EMFILE)
 	}
 	r.ctx.async.Store(e)
 	return r.handle(uapi.AttrAsyncEventAllocFDHandle, uint32(fd))
@@ -76,7 +125,7 @@ func allocAsyncEvents(r *request) error {
 // push hands an event of an object to the program. It does not block.
 func (c *Context) push(from *source, e qp.EventType) {
 	if f := c.async.Load(); f != nil {
-		f.push(record{from, uint32(e)})
+		f.push(record{from, e})
 	}
 }
 

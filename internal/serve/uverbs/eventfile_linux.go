@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/gorxe/gorxe/internal/host/hangup"
+	"github.com/gorxe/gorxe/qp"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,33 +15,49 @@ import (
 // the kernel reports to have handed out, so only events that were read count.
 type source struct {
 	handle uint64 // user_handle
-	read   uint32 // events that the program has read
+
+	queued [qp.NumEventTypes]uint32 // records by kind that are not in the pipe; guarded by the lock of the eventWriter
+	// Of the writer's goroutine.
+	unread [qp.NumEventTypes]uint32 // records by kind that are in the pipe, as far as that is known
+	read   uint32                   // events that the program has read
 }
 
-// eventFile is a file from which a program reads fixed records: a completion channel or the asynchronous events. It is a
-// pipe, so the program can poll it, and the unread records can be counted and withdrawn. The lock of the context guards it,
-// except pushes, which have one of their own.
-type eventFile struct {
-	size int
-	fd   int // write end, not blocking; the program has the only read end
-
-	watch *hangup.Watch // nil: none
-
-	lock    chan struct{} // holds one token; a channel, because pushes come under locks of the device
-	unread  []record      // written to the pipe and perhaps read meanwhile, oldest first
-	waiting []record      // for room in the pipe, each once: a program that reads none bounds them by its objects
-}
-
+// A record is an event. Its kind is that of an asynchronous event, and 0 in a completion channel.
 type record struct {
 	from *source
-	kind uint32 // of an asynchronous event
+	kind qp.EventType
 }
 
-// pipeRoom is the size of the pipe in bytes, where the system permits it.
-const pipeRoom = 1 << 20
+// maxUnread is the number of records that an event file keeps for a program that reads none, and as many may wait for
+// the pipe. Beyond it a record is dropped while the program has not read an equal one: reading that one tells it the same.
+// So the objects of a program bound what more there is. The kernel has no bound, but a completion queue has one event
+// for each request to be notified, and a program that makes a thousand of them without reading an event does not
+// count events.
+const maxUnread = 1024
+
+// eventFile is a file from which a program reads fixed records: a completion channel or the asynchronous events. It is a
+// pipe, so the program can poll it, and the unread records can be counted and withdrawn. Its eventWriter makes all system
+// calls on it.
+type eventFile struct {
+	writer *eventWriter
+	size   int
+
+	// Guarded by the lock of the writer.
+	queue    fifo // records that are not in the pipe
+	full     bool // there is no room in the pipe; resume is called when there is
+	reported bool // watch has reported that, and reports nothing until it is armed again
+	ended    bool
+	watch    *hangup.Watch // nil: none
+	ready    bool          // in the list of the writer
+	next     *eventFile    // in that list
+
+	// Of the writer's goroutine. fd does not change before close.
+	fd     int  // write end, not blocking, -1 once closed; the program has the only read end
+	unread fifo // written to the pipe and perhaps read meanwhile
+}
 
 // newEventFile returns a file with records of size bytes, and the end for the program.
-func newEventFile(size int) (*eventFile, *os.File, error) {
+func newEventFile(w *eventWriter, size int) (*eventFile, *os.File, error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, fmt.Errorf("uverbs: an event file: %w", err)
@@ -50,82 +66,209 @@ func newEventFile(size int) (*eventFile, *os.File, error) {
 	if err := unix.SetNonblock(p[1], true); err != nil {
 		return nil, nil, errors.Join(err, unix.Close(p[0]), unix.Close(p[1]))
 	}
-	// A smaller pipe does as well.
-	_, _ = unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, pipeRoom)
-	e := &eventFile{size: size, fd: p[1], lock: make(chan struct{}, 1)}
-	return e, os.NewFile(uintptr(p[0]), "events"), nil
+	return &eventFile{writer: w, size: size, fd: p[1]}, os.NewFile(uintptr(p[0]), "events"), nil
 }
 
-// push adds a record, for which an equal one that still waits for room stands too. It does not block.
+// push adds a record, to be written soon. It is called under locks of the device and makes no system call.
 func (e *eventFile) push(r record) {
-	e.lock <- struct{}{}
-	defer func() { <-e.lock }()
-	if e.fd < 0 || slices.Contains(e.waiting, r) {
+	w := e.writer
+	w.mu.Lock()
+	if e.ended || e.queue.len() >= maxUnread && r.from.queued[r.kind] > 0 {
+		w.mu.Unlock()
 		return
 	}
-	e.waiting = append(e.waiting, r)
-	e.flush()
+	e.queue.push(r)
+	r.from.queued[r.kind]++
+	w.enter(e)
+	w.mu.Unlock()
+	w.rouse()
 }
 
 // resume goes on when the pipe has room again.
 func (e *eventFile) resume() {
-	e.lock <- struct{}{}
-	defer func() { <-e.lock }()
-	if e.fd < 0 {
-		return
-	}
-	if e.flush(); len(e.waiting) == 0 {
-		// An error cannot be reported; the context then ends with its process.
-		_ = e.watch.AwaitEnd()
+	w := e.writer
+	w.mu.Lock()
+	e.full, e.reported = false, true
+	w.enter(e)
+	w.mu.Unlock()
+	w.rouse()
+}
+
+// onHangup calls f once, when the program has closed its end. f may close the file.
+func (e *eventFile) onHangup(h *hangup.Watcher, f func()) error {
+	watch, err := h.Add(e.fd, f, e.resume)
+	e.writer.mu.Lock()
+	defer e.writer.mu.Unlock()
+	e.watch = watch
+	return err
+}
+
+// close ends the file. Its descriptor is closed by the writer, when the program lets it.
+func (e *eventFile) close() {
+	w := e.writer
+	w.mu.Lock()
+	e.ended = true
+	w.enter(e)
+	w.mu.Unlock()
+	w.rouse()
+}
+
+// Ended reports whether the file is closed on this side: nothing comes from it any more. See [Caller.Install].
+func (e *eventFile) Ended() bool {
+	w := e.writer
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return e.ended
+}
+
+// withdraw removes the records of a source that the program has not read, and returns how many it has; 0 if the context
+// ends before that is known.
+func (e *eventFile) withdraw(s *source) uint32 {
+	read := make(chan uint32, 1)
+	e.writer.do(func() { read <- e.remove(s) })
+	select {
+	case n := <-read:
+		return n
+	case <-e.writer.done:
+		return 0
 	}
 }
 
-// flush writes what waits, as far as there is room, and asks for a call of resume for the rest.
-func (e *eventFile) flush() {
-	for len(e.waiting) > 0 {
-		r := e.waiting[0]
-		b := make([]byte, e.size)
-		binary.NativeEndian.PutUint64(b, r.from.handle)
+// What follows is called by the goroutine of the writer.
+
+// batch is the number of records that are written at once. They are fewer than PIPE_BUF bytes, so all or none are
+// written.
+const batch = 64
+
+// flush writes a batch of what is queued, in b, and reports whether there may be more to write now.
+func (e *eventFile) flush(b []byte) (more bool) {
+	w := e.writer
+	var all [batch]record
+	w.mu.Lock()
+	if e.ended {
+		w.mu.Unlock()
+		e.end()
+		return false
+	}
+	n := 0
+	for ; n < batch && !e.full && e.queue.len() > 0; n++ {
+		all[n] = e.queue.pop()
+		// From now on an equal one is not the same: this one may be read before what that one tells.
+		all[n].from.queued[all[n].kind]--
+	}
+	idle := n == 0 && e.reported
+	w.mu.Unlock()
+	switch {
+	case idle:
+		e.await(false)
+	case n > 0:
+		return e.write(b, e.keep(all[:n]))
+	}
+	return false
+}
+
+// keep returns those of the records that are to be written.
+func (e *eventFile) keep(all []record) []record {
+	if e.unread.len()+len(all) <= maxUnread {
+		return all
+	}
+	e.settle()
+	kept := all[:0]
+	for _, r := range all {
+		if e.unread.len()+len(kept) < maxUnread || r.from.unread[r.kind] == 0 {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// write writes records in b. It is false if there was no room; then they are queued again.
+func (e *eventFile) write(b []byte, all []record) bool {
+	if len(all) == 0 {
+		return true
+	}
+	b = b[:0]
+	for _, r := range all {
+		b = binary.NativeEndian.AppendUint64(b, r.from.handle)
 		if e.size > 8 {
-			binary.NativeEndian.PutUint32(b[8:], r.kind)
+			b = binary.NativeEndian.AppendUint64(b, uint64(r.kind)) // element, event_type, reserved
 		}
-		n, err := unix.Write(e.fd, b)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.EAGAIN):
-			if e.watch != nil {
-				_ = e.watch.AwaitRoom() // with an error the next record tries again
-			}
-			return
-		case err != nil || n != e.size: // the program has closed its end
-			e.waiting = nil
-			return
-		}
-		e.waiting = e.waiting[1:]
-		e.unread = append(e.unread, r)
+	}
+	n, err := unix.Write(e.fd, b)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Write(e.fd, b)
+	}
+	if errors.Is(err, unix.EAGAIN) {
+		e.unqueue(all)
+		e.await(true)
+		return false
+	}
+	// With another error the program has closed its end.
+	for _, r := range all[:max(n, 0)/e.size] {
+		e.unread.push(r)
+		r.from.unread[r.kind]++
+	}
+	return true
+}
+
+// unqueue puts records back that were the first ones of the queue.
+func (e *eventFile) unqueue(all []record) {
+	w := e.writer
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(all) - 1; i >= 0; i-- {
+		e.queue.pushFront(all[i])
+		all[i].from.queued[all[i].kind]++
+	}
+}
+
+// await asks for a call of resume when there is room, or for none.
+func (e *eventFile) await(room bool) {
+	w := e.writer
+	w.mu.Lock()
+	watch, ended := e.watch, e.ended
+	e.full, e.reported = room && watch != nil, false
+	w.mu.Unlock()
+	switch {
+	case watch == nil || ended:
+	case !room:
+		// An error cannot be reported; the context then ends with its process.
+		_ = watch.AwaitEnd()
+	case watch.AwaitRoom() != nil: // the next record tries again
+		w.mu.Lock()
+		e.full = false
+		w.mu.Unlock()
 	}
 }
 
 // settle counts what the program has read since the last call.
 func (e *eventFile) settle() {
-	n, err := unix.IoctlGetInt(e.fd, unix.TIOCINQ)
-	if err != nil {
-		return
-	}
-	for len(e.unread) > n/e.size {
-		e.unread[0].from.read++
-		e.unread = e.unread[1:]
+	if n, err := unix.IoctlGetInt(e.fd, unix.TIOCINQ); err == nil {
+		e.left(n / e.size)
 	}
 }
 
-// withdraw removes the records of a source that the program has not read, and returns how many it has.
-func (e *eventFile) withdraw(s *source) (read uint32) {
-	e.lock <- struct{}{}
-	defer func() { <-e.lock }()
-	e.waiting = without(e.waiting, s)
+// left counts all records as read but the newest n.
+func (e *eventFile) left(n int) {
+	for e.unread.len() > n {
+		r := e.unread.pop()
+		r.from.unread[r.kind]--
+		r.from.read++
+	}
+}
+
+// remove is withdraw.
+func (e *eventFile) remove(s *source) (read uint32) {
+	w := e.writer
+	w.mu.Lock()
+	e.queue.remove(s)
+	clear(s.queued[:])
+	w.mu.Unlock()
+	if e.fd < 0 {
+		return s.read
+	}
 	e.settle()
-	if len(without(e.unread, s)) == len(e.unread) {
+	if s.unread == [qp.NumEventTypes]uint32{} {
 		return s.read
 	}
 	// What is in the pipe is taken out, and the records of others are put back. A program that reads meanwhile gets a
@@ -134,23 +277,21 @@ func (e *eventFile) withdraw(s *source) (read uint32) {
 	if err != nil {
 		return s.read
 	}
-	for len(e.unread) > taken {
-		e.unread[0].from.read++
-		e.unread = e.unread[1:]
+	e.left(taken)
+	e.unread.remove(s)
+	clear(s.unread[:])
+	var others []record
+	for e.unread.len() > 0 {
+		r := e.unread.pop()
+		r.from.unread[r.kind]--
+		others = append(others, r)
 	}
-	e.waiting = append(without(e.unread, s), e.waiting...)
-	e.unread = nil
-	e.flush()
+	e.unqueue(others)
+	e.await(false) // there is room
+	w.mu.Lock()
+	w.enter(e)
+	w.mu.Unlock()
 	return s.read
-}
-
-func without(all []record, s *source) (out []record) {
-	for _, r := range all {
-		if r.from != s {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // drain empties the pipe and returns the number of records it had.
@@ -173,31 +314,19 @@ func (e *eventFile) drain() (n int, err error) {
 	}
 }
 
-func (e *eventFile) close() error {
-	e.lock <- struct{}{}
-	defer func() { <-e.lock }()
+// end closes the descriptor.
+func (e *eventFile) end() {
 	if e.fd < 0 {
-		return nil
+		return
 	}
-	if e.watch != nil {
-		e.watch.Remove()
+	w := e.writer
+	w.mu.Lock()
+	watch := e.watch
+	e.queue = fifo{}
+	w.mu.Unlock()
+	if watch != nil {
+		watch.Remove()
 	}
-	err := unix.Close(e.fd)
-	e.fd, e.waiting, e.unread = -1, nil, nil
-	return err
-}
-
-// Ended reports whether the file is closed on this side: nothing comes from it any more. See [Caller.Install].
-func (e *eventFile) Ended() bool {
-	e.lock <- struct{}{}
-	defer func() { <-e.lock }()
-	return e.fd < 0
-}
-
-// onHangup calls f once, when the program has closed its end. f may close the file.
-func (e *eventFile) onHangup(w *hangup.Watcher, f func()) (err error) {
-	e.lock <- struct{}{} // resume may be called at once
-	defer func() { <-e.lock }()
-	e.watch, err = w.Add(e.fd, f, e.resume)
-	return err
+	_ = unix.Close(e.fd) // it was open
+	e.fd, e.unread = -1, fifo{}
 }

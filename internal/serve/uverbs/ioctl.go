@@ -27,17 +27,17 @@ func init() {
 		uapi.MethodQueryContext:    queryContext,
 		uapi.MethodQueryGIDTable:   queryGIDTable,
 		uapi.MethodQueryGIDEntry:   queryGIDEntry,
-		uapi.MethodPDDestroy:       destroyer(uapi.AttrDestroyPDHandle, (*Context).deallocPD),
-		uapi.MethodAHDestroy:       destroyer(uapi.AttrDestroyAHHandle, func(c *Context, h uint32) error { return c.ahs.destroy(h) }),
-		uapi.MethodMRDestroy:       destroyer(uapi.AttrDestroyMRHandle, (*Context).deregMR),
-		uapi.MethodMWDestroy:       destroyer(uapi.AttrDestroyMWHandle, (*Context).deallocMW),
+		uapi.MethodPDDestroy:       destroyer(numPDs, uapi.AttrDestroyPDHandle, (*Context).deallocPD),
+		uapi.MethodAHDestroy:       destroyer(numAHs, uapi.AttrDestroyAHHandle, (*Context).destroyAH),
+		uapi.MethodMRDestroy:       destroyer(numMRs, uapi.AttrDestroyMRHandle, (*Context).deregMR),
+		uapi.MethodMWDestroy:       destroyer(numMWs, uapi.AttrDestroyMWHandle, (*Context).deallocMW),
 		uapi.MethodAdviseMR:        adviseMR,
 		uapi.MethodQueryMR:         queryMR,
-		uapi.MethodCQCreate:        createCQ,
+		uapi.MethodCQCreate:        creator(numCQs, createCQ),
 		uapi.MethodCQDestroy:       destroyCQ,
-		uapi.MethodQPCreate:        createQP,
+		uapi.MethodQPCreate:        creator(numQPs, createQP),
 		uapi.MethodQPDestroy:       destroyQP,
-		uapi.MethodSRQCreate:       createSRQ,
+		uapi.MethodSRQCreate:       creator(numSRQs, createSRQ),
 		uapi.MethodSRQDestroy:      destroySRQ,
 		uapi.MethodAsyncEventAlloc: allocAsyncEvents,
 	}
@@ -156,13 +156,31 @@ func (r *request) store(p uapi.Patch) error {
 	return r.ctx.write(p.Bytes, r.addr+uint64(p.Offset))
 }
 
+// creator is a method that creates an object of a limited kind.
+func creator(kind resource, create func(*request) error) func(*request) error {
+	return func(r *request) error {
+		if err := r.ctx.take(kind, 1); err != nil {
+			return err
+		}
+		err := create(r)
+		if err != nil {
+			r.ctx.give(kind, 1)
+		}
+		return err
+	}
+}
+
 // destroyer is a method that destroys the object with the handle in an attribute, and answers nothing.
-func destroyer(id uapi.AttrID, destroy func(*Context, uint32) error) func(*request) error {
+func destroyer(kind resource, id uapi.AttrID, destroy func(*Context, uint32) error) func(*request) error {
 	return func(r *request) error {
 		h, err := r.Handle(id)
 		if err != nil {
 			return err
 		}
-		return destroy(r.ctx, h)
+		if err := destroy(r.ctx, h); err != nil {
+			return err
+		}
+		r.ctx.give(kind, 1)
+		return nil
 	}
 }

@@ -26,7 +26,11 @@ type space struct {
 	next     uint64
 	readOnly uint64
 	closed   int // calls of Close; guarded by mu
+
+	program, user any
 }
+
+func (s *space) Account() (program, user any) { return s.program, s.user }
 
 func (s *space) Close() error {
 	s.mu.Lock()
@@ -144,7 +148,13 @@ func serverOn(t testing.TB, d *verbs.Device) *Server {
 // start opens the device for a new program.
 func start(t testing.TB, s *Server) *program {
 	t.Helper()
-	p := &program{TB: t, space: &space{bytes: make([]byte, 1<<22), next: base}, objects: map[int32]any{}}
+	return startFor(t, s, nil)
+}
+
+// startFor is start for a program of a user.
+func startFor(t testing.TB, s *Server, user any) *program {
+	t.Helper()
+	p := &program{TB: t, space: &space{bytes: make([]byte, 1<<22), next: base, user: user}, objects: map[int32]any{}}
 	var err error
 	if p.ctx, err = s.Open(p.space); err != nil {
 		t.Fatal(err)
@@ -173,6 +183,12 @@ func (p *program) exit() {
 	}
 	unix.Close(p.cmd)
 	p.cmd = -1
+}
+
+// closeFD closes a descriptor that was installed.
+func (p *program) closeFD(fd int) {
+	delete(p.objects, int32(fd))
+	unix.Close(fd)
 }
 
 // attr is an attribute of a call: an input, or room for an output.

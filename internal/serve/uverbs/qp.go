@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
-	"github.com/gorxe/gorxe/internal/host/ringfile"
 	"github.com/gorxe/gorxe/internal/rings"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/qp"
@@ -17,8 +16,8 @@ import (
 // queuePair is a queue pair of a program.
 type queuePair struct {
 	qp             *verbs.QP
-	sends          *ringfile.Ring
-	receives       *ringfile.Ring // nil with a shared receive queue
+	sends          *ring
+	receives       *ring // nil with a shared receive queue
 	sendCQ, recvCQ *cq
 	srq            *srq
 	cap            uapi.QPCap
@@ -225,6 +224,7 @@ func destroyQP(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.ctx.give(numQPs, 1)
 	return r.output(uapi.AttrDestroyQPResp, resp)
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // A Space is the memory of a program. Its methods are safe for concurrent use. A Space that is an io.Closer is closed with
-// its context. One with a method Owner() string names its program by it; see [verbs.Device.Owner].
+// its context. One with a method Owner() string names its program by it; see [verbs.Device.Owner]. See also [Accounted].
 type Space interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
@@ -41,17 +41,19 @@ type Caller interface {
 
 // A Server answers the verbs calls of any number of programs for one device.
 type Server struct {
-	dev     *verbs.Device
-	watcher *ringfile.Watcher
-	hangups *hangup.Watcher
-	page    int // bytes
-	events  *verbs.EventReader
-	reading sync.WaitGroup // of events
-	routes  routes
+	dev      *verbs.Device
+	watcher  *ringfile.Watcher
+	hangups  *hangup.Watcher
+	page     int // bytes
+	events   *verbs.EventReader
+	reading  sync.WaitGroup // of events
+	routes   routes
+	accounts accounts
 
 	mu       sync.Mutex
 	contexts map[*Context]struct{} // nil once closed
 	onPort   func()                // see OnPortEvent
+	guarded  bool                  // guard runs
 }
 
 // New returns a server for dev. Close ends it before the device.
@@ -92,18 +94,27 @@ func (s *Server) Close() error {
 }
 
 // Open answers an open of the device's file: it makes a context, whose file the program gets. It owns space, also when it
-// fails.
+// fails. It may wait for the end of contexts that the program has closed.
 func (s *Server) Open(space Space) (*Context, error) {
 	f, err := ringfile.New("")
 	if err != nil {
 		return nil, errors.Join(err, closeSpace(space))
 	}
-	c := newContext(s, space, f)
+	a := s.openAccount(space, f)
+	if err := s.accounts.takeContext(a); err != nil {
+		s.accounts.close(a)
+		return nil, errors.Join(err, f.Close(), closeSpace(space))
+	}
+	c := newContext(s, space, f, a)
+	c.taken[contexts] = 1
 	s.mu.Lock()
 	if s.contexts == nil {
 		err = fmt.Errorf("uverbs: %w", verbs.ErrClosed)
 	} else {
 		s.contexts[c] = struct{}{}
+		if a.user.key != nil {
+			s.startGuard()
+		}
 	}
 	s.mu.Unlock()
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/gorxe/gorxe/internal/host/ringfile"
 	"github.com/gorxe/gorxe/internal/rings"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/mr"
@@ -21,11 +20,11 @@ type srq struct {
 	pd    *pd
 	users int // queue pairs
 	async source
-	ring  *ringfile.Ring
+	ring  *ring
 
 	mu      sync.Mutex
 	receive *rings.RecvRing // guarded by mu
-	next    *ringfile.Ring  // for a resize; guarded by mu
+	next    *ring           // for a resize; guarded by mu
 }
 
 // Take implements [qp.RecvSource].
@@ -133,6 +132,7 @@ func destroySRQ(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.ctx.give(numSRQs, 1)
 	return r.output(uapi.AttrDestroySRQResp, resp)
 }
 

@@ -1,0 +1,54 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/internal/trap"
+	"golang.org/x/sys/unix"
+)
+
+// Limits of channels of rdma_cm, each of which has one descriptor of this process. For those of verbs see package uverbs.
+const (
+	// Each has one descriptor of the program too, most of which may open 1024. librdmacm opens one for each event channel,
+	// and one for each synchronous identifier (rdma_create_ep).
+	processChannels = 1 << 10
+	// All processes may have a part of the descriptors that this process may open.
+	channelDescriptors = 1.0 / 8
+)
+
+// takeChannel counts one more channel of a process, for giveChannel. The error is that of a limit.
+func (h *Host) takeChannel(id trap.ProcID) (*process, error) {
+	most := 128 // an eighth of the usual limit
+	var d unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &d) == nil {
+		most = int(channelDescriptors * float64(min(d.Cur, 1<<20)))
+	}
+	p := h.hold(id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var err error
+	switch {
+	case p.channels >= processChannels:
+		err = fmt.Errorf("the process has %d channels of rdma_cm: %w", p.channels, unix.EMFILE)
+	case h.cmOpen >= most:
+		err = fmt.Errorf("all processes have %d channels of rdma_cm: %w", h.cmOpen, unix.ENFILE)
+	}
+	if err != nil {
+		h.unuse(p)
+		return nil, err
+	}
+	p.channels++
+	h.cmOpen++
+	return p, nil
+}
+
+// giveChannel counts one less.
+func (h *Host) giveChannel(p *process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.channels--
+	h.cmOpen--
+	h.unuse(p)
+}

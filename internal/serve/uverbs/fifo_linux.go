@@ -1,0 +1,58 @@
+package uverbs
+
+// A fifo is a queue of records. It allocates when it gets longer than before only.
+type fifo struct {
+	buf  []record // its length is 0 or a power of two
+	head int      // index of the oldest record
+	n    int
+}
+
+// minFIFO is the least length of a buffer.
+const minFIFO = 16
+
+func (q *fifo) len() int { return q.n }
+
+func (q *fifo) at(i int) *record { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
+
+// grow makes room for one more record.
+func (q *fifo) grow() {
+	if q.n < len(q.buf) {
+		return
+	}
+	buf := make([]record, max(minFIFO, 2*len(q.buf)))
+	for i := range q.n {
+		buf[i] = *q.at(i)
+	}
+	q.buf, q.head = buf, 0
+}
+
+func (q *fifo) push(r record) {
+	q.grow()
+	q.n++
+	*q.at(q.n - 1) = r
+}
+
+func (q *fifo) pushFront(r record) {
+	q.grow()
+	q.head = (q.head - 1) & (len(q.buf) - 1)
+	q.n++
+	*q.at(0) = r
+}
+
+// pop takes the oldest record; there is one.
+func (q *fifo) pop() record {
+	r := *q.at(0)
+	*q.at(0) = record{}
+	q.head = (q.head + 1) & (len(q.buf) - 1)
+	q.n--
+	return r
+}
+
+// remove takes all records of a source out.
+func (q *fifo) remove(s *source) {
+	for range q.n {
+		if r := q.pop(); r.from != s {
+			q.push(r)
+		}
+	}
+}

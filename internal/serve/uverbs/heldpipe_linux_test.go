@@ -1,0 +1,145 @@
+package uverbs
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/uapi"
+	"golang.org/x/sys/unix"
+)
+
+// arm asks for a completion event.
+func (e *end) arm() {
+	e.Helper()
+	if _, _, err := e.tryCommand(uapi.CmdReqNotifyCQ, uapi.ReqNotifyCQ{CQHandle: e.cq}, 0); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// receive takes one message from the peer and waits for its completion.
+func (e *end) receive(from *end) {
+	e.Helper()
+	e.recv.post(recvWQE(1, e.addr, 64, e.mr.LKey))
+	from.send.post(sendWQE(2, from.addr, 8, from.mr.LKey))
+	from.ring()
+	e.poll(e.comp)
+	from.poll(from.comp)
+}
+
+// hold keeps the lock of a pipe with something to read, as a program can: it splices the pipe to a socket that is
+// full. The lock is held until free is called.
+func hold(t testing.TB, pipe int) (free func()) {
+	t.Helper()
+	s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = unix.SetNonblock(s[0], true)
+	for b := make([]byte, 1<<16); err == nil; _, err = unix.Write(s[0], b) {
+	}
+	if err != unix.EAGAIN {
+		t.Fatal(err)
+	}
+	if err := unix.SetNonblock(s[0], false); err != nil {
+		t.Fatal(err)
+	}
+	tid, ended := make(chan int, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // ends with the goroutine
+		tid <- unix.Gettid()
+		_, _ = unix.Splice(pipe, nil, s[0], nil, 4096, 0) // fails when free closes the socket
+		unix.Close(s[0])
+	}()
+	// The pipe is not empty, so the call waits for the socket only.
+	in := fmt.Sprintf("/proc/self/task/%d/syscall", <-tid)
+	for late := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		b, err := os.ReadFile(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(b), fmt.Sprint(unix.SYS_SPLICE, " ")) {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("the program does not hold the lock, it is in %s", b)
+		}
+	}
+	free = sync.OnceFunc(func() {
+		unix.Close(s[1])
+		<-ended
+	})
+	t.Cleanup(free)
+	return free
+}
+
+func TestAProgramThatHoldsItsChannelDelaysNoCompletion(t *testing.T) {
+	a, b := newPair(t)
+	b.arm()
+	b.receive(a)
+	fds := []unix.PollFd{{Fd: int32(b.channel), Events: unix.POLLIN}}
+	if _, err := unix.Poll(fds, 60_000); err != nil {
+		t.Fatal(err)
+	}
+	free := hold(t, b.channel)
+	for range 3 {
+		b.arm()
+		b.receive(a)
+	}
+	free()
+	nextRecord(t, b.channel, compRecord)
+}
+
+func TestAProgramThatHoldsItsEventsDelaysNoOther(t *testing.T) {
+	d, up := portDevice(t)
+	s := serverOn(t, d)
+	a, b := newEnd(t, s, uapi.QPTypeRC), newEnd(t, s, uapi.QPTypeRC)
+	up(false)
+	a.wantEvent(uapi.EventPortErr, 1)
+	b.wantEvent(uapi.EventPortErr, 1)
+	up(true)
+	b.wantEvent(uapi.EventPortActive, 1)
+	a.ctx.events.quiet()
+	free := hold(t, a.async)
+	for range 3 {
+		up(false)
+		b.wantEvent(uapi.EventPortErr, 1)
+		up(true)
+		b.wantEvent(uapi.EventPortActive, 1)
+	}
+	free()
+}
+
+func TestAContextEndsWhileItsProgramHoldsAPipe(t *testing.T) {
+	a, b := newPair(t)
+	b.arm()
+	b.receive(a)
+	b.ctx.events.quiet()
+	free := hold(t, b.channel)
+	// A call that waits for the pipe ends with the context.
+	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)}, out(uapi.AttrDestroyQPResp, 4)); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		_, _ = b.try(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(b.cq)}, out(uapi.AttrDestroyCQResp, 8))
+	}()
+	b.until("the call waits", func() bool { return !b.ctx.mu.TryLock() || unlock(&b.ctx.mu) })
+	if err := b.ctx.Close(); err != nil {
+		t.Error(err)
+	}
+	<-waits
+	free()
+}
+
+// unlock is false, after it has unlocked mu.
+func unlock(mu *sync.Mutex) bool {
+	mu.Unlock()
+	return false
+}

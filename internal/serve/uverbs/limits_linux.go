@@ -1,0 +1,116 @@
+package uverbs
+
+import (
+	"github.com/gorxe/gorxe/internal/host/ringfile"
+	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// A resource is something of which programs take a number from this process and its device.
+type resource int
+
+// Resources.
+const (
+	contexts resource = iota
+	eventFiles
+	ringBytes
+	numPDs
+	numCQs
+	numSRQs
+	numQPs
+	numMRs
+	numMWs
+	numAHs
+
+	numResources
+)
+
+// Limits of one program, which is a process. They are far above what programs use, and far below what the device has. A
+// rank of MPI has one context, one event file for each of a few completion queues, and one or two queue pairs for each
+// other rank.
+const (
+	// Each context has up to five descriptors of this process: its file twice, the events, and the program's memory.
+	// Programs have one for each device and library.
+	programContexts = 1 << 9
+	// Each has one descriptor of this process, and one of the program, most of which may open 1024.
+	programEventFiles = 1 << 10
+	// The rings of 16,384 queue pairs with 256 requests of 512 bytes each way. The kernel has no limit but memory.
+	programRingBytes = 4 << 30
+	programPDs       = 1 << 10
+	programCQs       = 1 << 14
+	programSRQs      = 1 << 10
+	programQPs       = 1 << 14
+	programMRs       = 1 << 16
+	programMWs       = 1 << 14
+	programAHs       = 1 << 16
+)
+
+// contextLimits are the same limits for one context, for the device: programs find them in its attributes.
+var contextLimits = verbs.ContextLimits{
+	MaxPD: programPDs, MaxCQ: programCQs, MaxSRQ: programSRQs, MaxQP: programQPs, MaxMR: programMRs, MaxMW: programMWs,
+}
+
+// Parts of what there is that the programs of one user may have, so that something is left for those of others.
+const (
+	userDevice     = 1.0 / 2  // of the device's objects
+	userRings      = 3.0 / 4  // of the file system on which the rings are, which is also that of other programs' memory
+	userContexts   = 1.0 / 16 // of the descriptors that this process may open (RLIMIT_NOFILE), and up to mostContexts
+	userEventFiles = 1.0 / 4  // likewise
+	unlimited      = 1 << 62
+
+	// A context may hold up two threads of this process, which has 10,000 (runtime/debug.SetMaxThreads).
+	mostContexts = 1 << 10
+)
+
+// kinds are the names of the resources, and the errors of their limits.
+var kinds = [numResources]struct {
+	name          string
+	program, user uapi.Errno
+}{
+	contexts:   {"contexts", uapi.EMFILE, uapi.ENFILE},
+	eventFiles: {"event files", uapi.EMFILE, uapi.ENFILE},
+	ringBytes:  {"bytes of rings", uapi.ENOMEM, uapi.ENOMEM},
+	numPDs:     {"protection domains", uapi.ENOMEM, uapi.ENOMEM},
+	numCQs:     {"completion queues", uapi.ENOMEM, uapi.ENOMEM},
+	numSRQs:    {"shared receive queues", uapi.ENOMEM, uapi.ENOMEM},
+	numQPs:     {"queue pairs", uapi.ENOMEM, uapi.ENOMEM},
+	numMRs:     {"memory regions", uapi.ENOMEM, uapi.ENOMEM},
+	numMWs:     {"memory windows", uapi.ENOMEM, uapi.ENOMEM},
+	numAHs:     {"address handles", uapi.ENOMEM, uapi.ENOMEM},
+}
+
+// amounts are numbers of all resources.
+type amounts [numResources]int64
+
+// programLimits are those of one program.
+var programLimits = amounts{
+	contexts: programContexts, eventFiles: programEventFiles, ringBytes: programRingBytes, numPDs: programPDs,
+	numCQs: programCQs, numSRQs: programSRQs, numQPs: programQPs, numMRs: programMRs, numMWs: programMWs, numAHs: programAHs,
+}
+
+// userLimits returns those of all programs of one user; known is false where all programs are of one. f is on the file
+// system of the rings.
+func (s *Server) userLimits(known bool, f *ringfile.File) amounts {
+	l := amounts{}
+	for r := range l {
+		l[r] = unlimited
+	}
+	part := func(of float64, all uint64) int64 { return max(1, int64(of*float64(min(all, unlimited)))) }
+	if known {
+		a := s.dev.Attr()
+		for r, all := range map[resource]int{
+			numPDs: a.MaxPD, numCQs: a.MaxCQ, numSRQs: a.MaxSRQ, numQPs: a.MaxQP, numMRs: a.MaxMR, numMWs: a.MaxMW,
+		} {
+			l[r] = part(userDevice, uint64(all))
+		}
+	}
+	var d unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &d) == nil {
+		l[contexts], l[eventFiles] = min(part(userContexts, d.Cur), mostContexts), part(userEventFiles, d.Cur)
+	}
+	if size, err := f.Capacity(); err == nil {
+		l[ringBytes] = part(userRings, size)
+	}
+	return l
+}
