@@ -74,6 +74,7 @@ var floors = []place{
 	{dir: "internal/cli/daemoncmd", floor: 11},
 	{dir: "internal/cli/demo", floor: 11},
 	{dir: "internal/cli/devinfo", floor: 11},
+	{dir: "internal/cli/doctor", floor: 11},
 	{dir: "internal/cli/perf", floor: 11},
 	{dir: "internal/cli/pingpong", floor: 11},
 	{dir: "internal/cli/regioncmd", floor: 11},

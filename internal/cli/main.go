@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/daemoncmd"
 	"github.com/gorxe/gorxe/internal/cli/demo"
 	"github.com/gorxe/gorxe/internal/cli/devinfo"
+	"github.com/gorxe/gorxe/internal/cli/doctor"
 	"github.com/gorxe/gorxe/internal/cli/perf"
 	"github.com/gorxe/gorxe/internal/cli/pingpong"
 	"github.com/gorxe/gorxe/internal/cli/regioncmd"
@@ -35,8 +36,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // commands are those of the program.
 var commands = append([]app.Command{
-	cmtool.Command, demo.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command, rpingcmd.Command, regioncmd.Command,
-	daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
+	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
+	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 }, daemoncmd.LookCommands...)
 
 // findControl returns a client of the daemon at a socket, that of this user or of root if it is empty.

@@ -1,10 +1,6 @@
 package nic
 
-import (
-	"errors"
-
-	"github.com/gorxe/gorxe/qp"
-)
+import "errors"
 
 var errSourced = errors.New("the queue pair takes its work requests from a source: put them there, and ring the doorbell")
 
@@ -23,32 +19,50 @@ func (q *QP) Doorbell() error {
 	return nil
 }
 
-// flushRounds bounds the send queues full of requests that one call of refill flushes. What the source
-// holds beyond that is flushed when its doorbell rings.
-const flushRounds = 4
+const (
+	// fetchCharge is what a request is charged that is fetched from a source, in bytes of frames: requests that need
+	// no frame, as binds do, take time as well.
+	fetchCharge = 256
+	// fetchedDepth is how many requests of a source wait in the send queue at most, which is one turn of them: more
+	// would be executed, or flushed, without releasing the lock. The others stay in the source, which the program
+	// has made as long as it likes.
+	fetchedDepth = turnBytes / fetchCharge
+)
 
 // refill fetches sends while the send queue has room, and reports whether there were any. The lock is
 // held.
 func (q *QP) refill() (got bool) {
-	if !q.attr.SQ.Sourced() {
+	sq := q.attr.SQ
+	if !sq.Sourced() {
 		return false
 	}
-	for range flushRounds {
-		if q.attr.SQ.Len() == 0 {
-			q.rekeys = false
-		}
-		n, local := q.attr.Fetch()
-		if n == 0 {
-			return got
-		}
-		got = true
-		q.rekeys = q.rekeys || local
-		q.machine.Posted()
-		if state := q.attr.State(); state == qp.RTS || state == qp.SQD {
-			return true
-		}
+	if sq.Len() == 0 {
+		q.rekeys = false
 	}
-	return got
+	n, local := q.attr.Fetch()
+	q.unfetched = sq.Len() == sq.Depth()
+	if n == 0 {
+		return false
+	}
+	q.rekeys = q.rekeys || local
+	q.credit -= n * fetchCharge
+	q.shard.fetched += n
+	q.machine.Posted()
+	return true
+}
+
+// fetches reports whether the source may have more requests, for which there is room now: no doorbell will ring for them.
+func (q *QP) fetches() bool { return q.unfetched && q.attr.SQ.Len() < q.attr.SQ.Depth() }
+
+// refillUnled gives the queue pairs a turn that only flush what their sources hold: they have no way, or no datagram
+// that would leave by one. It returns the charge in bytes. The lock is held.
+func (s *shard) refillUnled(most int) (bytes int) {
+	before := s.fetched
+	for n := s.unled.len; n > 0 && bytes < most; n-- {
+		s.ready(s.unled.pop())
+		bytes = (s.fetched - before) * fetchCharge
+	}
+	return bytes
 }
 
 // OnFirstPacket has f called once, when the first packet comes for q, with the lock of its shard held: f must not wait.

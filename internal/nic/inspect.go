@@ -81,7 +81,7 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 		Age: time.Duration(now - q.made), GIDIndex: -1, RemoteQPN: a.DestQPN, PathMTU: a.PathMTU,
 		SendPSN: p.SendPSN, AckPSN: p.AckPSN, RecvPSN: p.RecvPSN, Window: p.Window, Reads: p.Reads,
 		RetriesLeft: p.Retries, RNRLeft: p.RNRLeft, RNRWait: p.RNRWait, Early: p.Early,
-		SendQueue: q.attr.SQ.Len(), SendDepth: q.attr.SQ.Depth(),
+		SendQueue: q.attr.SQ.Len(), SendDepth: q.attr.Cap.MaxSendWR,
 		SendCQ: q.sendCQ.number, RecvCQ: q.recvCQ.number, Counters: *q.machine.Counters(),
 	}
 	i.RecvQueue, i.RecvDepth = q.attr.Recv.Len(), q.attr.Recv.Depth()

@@ -77,7 +77,8 @@ func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 // transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
 // returns its charge in bytes: at least leastCharge, so that every call uses some of a budget.
 func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
-	for stuck := false; !o.batch.Full() && !stuck; {
+	before := s.fetched
+	for stuck := false; !o.batch.Full() && !stuck && (s.fetched-before)*fetchCharge < turnBytes; {
 		q := o.pop(all)
 		if q == nil {
 			break
@@ -100,9 +101,9 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 		charged := o.charges(had)
 		q.credit -= charged
 		bytes += charged
-		if more {
-			// It took back a frame that turned out to be impossible: asking again at once
-			// must not become a loop.
+		if more || q.fetches() {
+			// It took back a frame that turned out to be impossible, or its requests needed none: asking again
+			// at once must not become a loop.
 			stuck = o.batch.Len() == had
 			o.again(q, stuck)
 		}
@@ -117,7 +118,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 		}
 	}
 	o.leaving = o.leaving[:0]
-	return max(bytes, leastCharge)
+	return max(bytes+(s.fetched-before)*fetchCharge, leastCharge)
 }
 
 // longest is how long a frame of the queue pair is at most, in bytes.

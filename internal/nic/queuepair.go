@@ -29,6 +29,7 @@ type QP struct {
 	srq       *SRQ          // nil if it has a receive queue of its own
 	closed    bool
 	rekeys    bool           // work requests are outstanding, perhaps, that change keys
+	unfetched bool           // the source has, perhaps, requests for which the send queue had no room
 	first     func()         // to be called when the first packet comes, nil then
 	failure   Failure        // see there
 	onFailure func()         // to be called when it is set; may be nil
@@ -42,7 +43,7 @@ type QP struct {
 	remote netip.Addr  // path.Dst without its zone
 	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
 
-	turn // in the outbox
+	turn // in the outbox, or in shard.unled
 
 	// Place in the shard's timers.
 	sooner, later *QP
@@ -67,6 +68,14 @@ type QPInit struct {
 	Receives qp.RecvSource
 }
 
+// sendDepth is how many requests the send queue holds; a source may hold others.
+func (i *QPInit) sendDepth() int {
+	if i.Sends == nil {
+		return i.Cap.MaxSendWR
+	}
+	return min(i.Cap.MaxSendWR, fetchedDepth)
+}
+
 // CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
 // that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
@@ -74,7 +83,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
-		SQ:     qp.NewSendQueue(init.Cap.MaxSendWR, init.Cap.MaxSendSGE, init.SigAll),
+		SQ:     qp.NewSendQueue(init.sendDepth(), init.Cap.MaxSendSGE, init.SigAll),
 		SendCQ: init.SendCQ, RecvCQ: init.RecvCQ, Events: (*qpSink)(q),
 	}
 	switch {
@@ -202,6 +211,9 @@ func (q *QP) close() {
 		c.Close()
 	}
 	q.lead(nil, packet.Path{})
+	if q.list != nil {
+		q.list.remove(q)
+	}
 	if s.several {
 		s.dev.senders.remove(q.attr.Num)
 	}

@@ -27,6 +27,8 @@ type shard struct {
 	inOrder roster.List[*QP] // those of qps, as they were made
 	numbers qpns
 	out     []*outbox // one for each entry of the GID table, same index; never empty
+	unled   readyList // queue pairs without a way, with more in their sources to flush
+	fetched int       // requests from sources, ever
 	timers  timers
 	count   counters
 	members map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
@@ -59,15 +61,21 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 // ready queues q for a turn to transmit. The lock is held.
 func (s *shard) ready(q *QP) {
 	q.refill()
-	if q.dgram != nil && q.list == nil {
-		link, ok := q.dgram.Link()
-		if !ok {
-			return
-		}
-		q.out = s.out[link]
+	if q.list != nil {
+		return
 	}
-	if q.out != nil {
+	leads := q.out != nil
+	if q.dgram != nil {
+		var link int
+		if link, leads = q.dgram.Link(); leads {
+			q.out = s.out[link]
+		}
+	}
+	switch {
+	case leads:
 		q.out.push(q)
+	case q.fetches():
+		s.unled.push(q)
 	}
 }
 
@@ -91,6 +99,12 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 				break
 			}
 		}
+	}
+	if all {
+		s.refillUnled(bytes)
+	}
+	if s.unled.head != nil {
+		s.wakePump()
 	}
 	// Datagrams move on from one outbox to another, also to one that had its turn.
 	for _, o := range s.out {
