@@ -19,12 +19,14 @@ import (
 
 // ownPrograms are programs for tests that call the kernel as libibverbs does.
 var ownPrograms = map[string]func() error{
-	"opens":    func() error { return reportDone(repeat(openAndClose)) },
-	"channels": programOfChannels,
-	"twice":    programThatOpensTwice,
-	"image":    programThatExecutes,
-	"parent":   programThatPassesItsDevice,
-	"child":    programWithADeviceOfItsParent,
+	"opens":       func() error { return reportDone(repeat(openAndClose)) },
+	"channels":    programOfChannels,
+	"listener":    programOfOneListener,
+	"connections": programOfConnections,
+	"twice":       programThatOpensTwice,
+	"image":       programThatExecutes,
+	"parent":      programThatPassesItsDevice,
+	"child":       programWithADeviceOfItsParent,
 }
 
 // times is how often programs do what they do.
