@@ -76,7 +76,8 @@ device.`,
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
 		"(default: the interface of the default route)"
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
-	fs.StringVar(&p.socket, "socket", "", "use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
+	fs.StringVar(&p.socket, "socket", "",
+		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
 	fs.BoolVar(&p.alone, "no-daemon", false, "open a device for this command alone")
 	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
 		"how `long` a daemon that is started goes on after its last program")
