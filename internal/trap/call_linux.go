@@ -125,8 +125,7 @@ func (c *Call) install(f FD, flags uint32) (int, error) {
 	if f.Slot == SlotLowest {
 		n, err = c.s.listener.addFD(&a)
 	} else {
-		lo, hi := c.s.cfg.Descriptors.slot(f.Slot)
-		n, err = c.s.installReserved(c, &a, lo, hi)
+		n, err = c.s.installReserved(c, &a, f.Slot, 0)
 	}
 	if err != nil {
 		undo()

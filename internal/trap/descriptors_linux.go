@@ -2,54 +2,113 @@
 
 package trap
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+	"math"
+)
 
 const (
 	// reservedDescriptors is how many descriptor numbers are reserved where the limit allows.
 	reservedDescriptors = 64
-	// selectLimit is FD_SETSIZE: programs that use select cannot handle numbers from it up.
+	// selectLimit is FD_SETSIZE: programs that use select cannot handle numbers from it up. It is a power of two.
 	selectLimit = 1024
+	// loweredLimit is the soft limit for which the lower spare numbers are.
+	loweredLimit = 256
+	// channelDescriptors is how many of the reserved numbers are of [SlotChannel].
+	channelDescriptors = reservedDescriptors * 3 / 8
 )
 
 // Descriptors are the descriptor numbers reserved for objects in the programs. They are part of
 // the filter, so [Serve] needs the same ones as [Start].
+//
+// A program that has other files there, or that has changed its limit, gets spare numbers: 192 to 255, and the last 64
+// of each 1024 numbers. The fewer numbers are spare, the fewer calls on files of a program with thousands are trapped.
 type Descriptors struct {
-	Lo, Hi int // first and last reserved number
+	Lo, Hi int // first and last of the numbers that are used first
 	// Channel is the first number of [SlotChannel]; the numbers below are those of [SlotControl].
 	Channel int
 	// WriteLo is the first number whose write is trapped: Channel, or Lo to trap the doorbells
-	// on control descriptors too.
+	// on control descriptors too. It is so of spare numbers as well.
 	WriteLo int
 }
 
-// DescriptorsFor returns the numbers to reserve in programs with this soft RLIMIT_NOFILE: the
-// highest 64 below 1024, or below the limit if that is lower; half of the numbers if the limit
-// is below 128. A limit below 32 is [ErrFewDescriptors].
+// DescriptorsFor returns the numbers to reserve in programs with this soft RLIMIT_NOFILE: the highest 64 below 1024,
+// 256 or 192, or below a limit that is lower than these; half of the numbers if the limit is below 128. A limit below
+// 32 is [ErrFewDescriptors].
 func DescriptorsFor(limit uint64) (Descriptors, error) {
 	if limit < 32 {
 		return Descriptors{}, fmt.Errorf("%w: it is %d", ErrFewDescriptors, limit)
 	}
 	top := int(min(limit, selectLimit))
+	for _, t := range []int{selectLimit, loweredLimit, loweredLimit - reservedDescriptors} { // a window is not cut in two
+		if top >= t {
+			top = t
+			break
+		}
+	}
 	n := min(reservedDescriptors, top/2)
-	d := Descriptors{Lo: top - n, Hi: top - 1, Channel: top - n*3/8}
+	d := Descriptors{Lo: top - n, Hi: top - 1, Channel: top - n*channelDescriptors/reservedDescriptors}
 	d.WriteLo = d.Channel
 	return d, nil
 }
 
-// Contains reports whether fd is reserved.
-func (d Descriptors) Contains(fd int) bool { return d.Lo <= fd && fd <= d.Hi }
+// A window is a range of reserved numbers: those from lo to below channel are of [SlotControl], those from channel to
+// hi of [SlotChannel].
+type window struct{ lo, channel, hi int }
+
+// windowBelow is that of spare numbers below top.
+func windowBelow(top int) window {
+	return window{top - reservedDescriptors, top - channelDescriptors, top - 1}
+}
 
 // slot returns the numbers of s, first and last.
-func (d Descriptors) slot(s Slot) (lo, hi int) {
+func (w window) slot(s Slot) (lo, hi int) {
 	if s == SlotControl {
-		return d.Lo, d.Channel - 1
+		return w.lo, w.channel - 1
 	}
-	return d.Channel, d.Hi
+	return w.channel, w.hi
+}
+
+func (w window) contains(fd int) bool { return w.lo <= fd && fd <= w.hi }
+
+// first is the window that is used first.
+func (d Descriptors) first() window { return window{d.Lo, d.Channel, d.Hi} }
+
+// windows returns the windows in the order in which they are used; the last ones have no end.
+func (d Descriptors) windows() iter.Seq[window] {
+	return func(yield func(window) bool) {
+		if !yield(d.first()) || !yield(windowBelow(loweredLimit)) {
+			return
+		}
+		for top := selectLimit; top <= math.MaxInt32; top += selectLimit {
+			if w := windowBelow(top); w != d.first() && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// windowOf returns the window of fd; false if it is not reserved.
+func (d Descriptors) windowOf(fd int) (window, bool) {
+	next := windowBelow(fd/selectLimit*selectLimit + selectLimit)
+	for _, w := range []window{d.first(), windowBelow(loweredLimit), next} {
+		if w.contains(fd) {
+			return w, true
+		}
+	}
+	return window{}, false
+}
+
+// Contains reports whether fd is reserved.
+func (d Descriptors) Contains(fd int) bool {
+	_, ok := d.windowOf(fd)
+	return ok
 }
 
 // slotOf returns the slot of a reserved number.
 func (d Descriptors) slotOf(fd int) Slot {
-	if fd < d.Channel {
+	if w, _ := d.windowOf(fd); fd < w.channel {
 		return SlotControl
 	}
 	return SlotChannel

@@ -42,7 +42,7 @@ func descriptorsProgram(args []string) error {
 	if err := want("the ioctl on a file of the program", err, unix.ENOTTY); err != nil {
 		return err
 	}
-	low := 200 // a number that is not reserved
+	low := 100 // a number that is not reserved
 	if err := unix.Dup3(dev, low, 0); err != nil {
 		return fmt.Errorf("dup3: %w", err)
 	}
@@ -73,6 +73,9 @@ func descriptorsProgram(args []string) error {
 func duplicatesProgram(args []string) error {
 	var lo, channel int
 	if _, err := fmt.Sscan(args[0]+" "+args[1], &lo, &channel); err != nil {
+		return err
+	}
+	if err := limitDescriptors(1024); err != nil {
 		return err
 	}
 	dev, err := unix.Open(devicePath, unix.O_RDWR, 0)
@@ -126,9 +129,22 @@ func duplicatesProgram(args []string) error {
 	return nil
 }
 
+// limitDescriptors sets the soft limit of this process.
+func limitDescriptors(n uint64) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return err
+	}
+	l.Cur = n
+	return unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
+}
+
 func exhaustProgram(args []string) error {
 	var slots int
 	if _, err := fmt.Sscan(args[0], &slots); err != nil {
+		return err
+	}
+	if err := limitDescriptors(64); err != nil {
 		return err
 	}
 	for i := range slots {

@@ -14,9 +14,8 @@ func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 		_ = c.Continue()
 		return
 	}
-	lo, hi := s.cfg.Descriptors.slot(s.cfg.Descriptors.slotOf(fd))
 	file, err := s.fetch(c, fd, &st)
-	if err != nil || max(lo, least) > hi {
+	if err != nil {
 		_ = c.Continue()
 		return
 	}
@@ -28,7 +27,7 @@ func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 	if closeOnExec {
 		a.newFDFlags = unix.O_CLOEXEC
 	}
-	if _, err := s.installReserved(c, &a, max(lo, least), hi); err != nil {
+	if _, err := s.installReserved(c, &a, s.cfg.Descriptors.slotOf(fd), least); err != nil {
 		_ = s.listener.respond(&response{id: c.n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 	}
 }

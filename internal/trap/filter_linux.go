@@ -3,6 +3,7 @@
 package trap
 
 import (
+	"math"
 	"slices"
 
 	"golang.org/x/net/bpf"
@@ -27,10 +28,12 @@ const (
 
 // A test is a condition on the low 32 bits of one argument. All arguments in rules are int or
 // unsigned int in the kernel, which ignores the high half too.
+// A test compares an argument, or the bits of it that mask has, with a value.
 type test struct {
 	arg  int
 	cond bpf.JumpTest
 	val  uint32
+	mask uint32 // 0 is all
 }
 
 // A rule gives a call an action if all tests hold. The first rule that applies decides; a call
@@ -44,43 +47,62 @@ type rule struct {
 // rules is the trap set. Flags of newfstatat and statx with AT_EMPTY_PATH make them an fstat,
 // which only matters for reserved descriptors; with AT_FDCWD the path is probably not empty.
 func rules(d Descriptors) []rule {
-	upTo := test{0, bpf.JumpLessOrEqual, uint32(d.Hi)}
-	reserved := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.Lo)}, upTo}
-	written := []test{{0, bpf.JumpGreaterOrEqual, uint32(d.WriteLo)}, upTo}
-	cwd := []test{{0, bpf.JumpEqual, fdcwd}}
-	rdmaSocket := []test{{0, bpf.JumpEqual, unix.AF_NETLINK}, {2, bpf.JumpEqual, netlinkRDMA}}
-	duplicates := func(cmd uint32) []test {
-		return append(slices.Clone(reserved), test{1, bpf.JumpEqual, cmd})
+	var (
+		cwd        = test{arg: 0, cond: bpf.JumpEqual, val: fdcwd}
+		statPath   = test{arg: 3, cond: bpf.JumpBitsNotSet, val: unix.AT_EMPTY_PATH}
+		statxPath  = test{arg: 2, cond: bpf.JumpBitsNotSet, val: unix.AT_EMPTY_PATH}
+		dup        = test{arg: 1, cond: bpf.JumpEqual, val: unix.F_DUPFD}
+		dupCloexec = test{arg: 1, cond: bpf.JumpEqual, val: unix.F_DUPFD_CLOEXEC}
+		verbs      = test{arg: 1, cond: bpf.JumpEqual, val: verbsIoctl}
+		netlink    = test{arg: 0, cond: bpf.JumpEqual, val: unix.AF_NETLINK}
+		ofRDMA     = test{arg: 2, cond: bpf.JumpEqual, val: netlinkRDMA}
+	)
+	return slices.Concat(
+		onWritten(d, callWrite),
+		on(callIoctl, verbs),
+		onReserved(d, callFstat),
+		on(callNewfstatat, statPath), onReserved(d, callNewfstatat), on(callNewfstatat, cwd),
+		on(callStatx, statxPath), onReserved(d, callStatx), on(callStatx, cwd),
+		on(callOpen), on(callOpenat), on(callOpenat2),
+		on(callStat), on(callLstat),
+		on(callAccess), on(callFaccessat), on(callFaccessat2),
+		on(callReadlink), on(callReadlinkat),
+		on(callGetxattr), on(callLgetxattr), on(callListxattr), on(callLlistxattr),
+		[]rule{{callSocket, []test{netlink, ofRDMA}, refuse}},
+		onReserved(d, callDup), onReserved(d, callFcntl, dup), onReserved(d, callFcntl, dupCloexec),
+	)
+}
+
+// on is the rule of a call that is trapped if tests hold.
+func on(c call, tests ...test) []rule { return []rule{{c, tests, notify}} }
+
+// onReserved are the rules of a call on a reserved descriptor.
+func onReserved(d Descriptors, c call, tests ...test) []rule {
+	return onWindows(d, func(w window) int { return w.lo }, c, tests...)
+}
+
+// onWritten are the rules of a call on a descriptor whose writes are trapped.
+func onWritten(d Descriptors, c call) []rule {
+	return onWindows(d, func(w window) int {
+		if d.WriteLo == d.Lo {
+			return w.lo
+		}
+		return w.channel
+	}, c)
+}
+
+// onWindows are the rules of a call on a descriptor in a window, of whose numbers those count that are from on.
+func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out []rule) {
+	add := func(first, last test) {
+		out = append(out, rule{c, append([]test{first, last}, tests...), notify})
 	}
-	return []rule{
-		{callWrite, written, notify},
-		{callIoctl, []test{{1, bpf.JumpEqual, verbsIoctl}}, notify},
-		{callFstat, reserved, notify},
-		{callNewfstatat, []test{{3, bpf.JumpBitsNotSet, unix.AT_EMPTY_PATH}}, notify},
-		{callNewfstatat, reserved, notify},
-		{callNewfstatat, cwd, notify},
-		{callStatx, []test{{2, bpf.JumpBitsNotSet, unix.AT_EMPTY_PATH}}, notify},
-		{callStatx, reserved, notify},
-		{callStatx, cwd, notify},
-		{callOpen, nil, notify},
-		{callOpenat, nil, notify},
-		{callOpenat2, nil, notify},
-		{callStat, nil, notify},
-		{callLstat, nil, notify},
-		{callAccess, nil, notify},
-		{callFaccessat, nil, notify},
-		{callFaccessat2, nil, notify},
-		{callReadlink, nil, notify},
-		{callReadlinkat, nil, notify},
-		{callGetxattr, nil, notify},
-		{callLgetxattr, nil, notify},
-		{callListxattr, nil, notify},
-		{callLlistxattr, nil, notify},
-		{callSocket, rdmaSocket, refuse},
-		{callDup, reserved, notify},
-		{callFcntl, duplicates(unix.F_DUPFD), notify},
-		{callFcntl, duplicates(unix.F_DUPFD_CLOEXEC), notify},
+	for _, w := range []window{d.first(), windowBelow(loweredLimit)} {
+		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(w))}, test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
 	}
+	const inBlock = selectLimit - 1
+	add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(windowBelow(selectLimit))), mask: inBlock},
+		test{cond: bpf.JumpLessOrEqual, val: math.MaxInt32})
+	return out
 }
 
 // Offsets in struct seccomp_data. Both architectures are little-endian, so the low half of an
@@ -120,11 +142,14 @@ func filter(a arch, rules []rule) []bpf.Instruction {
 // ruleBody returns the tests and the action of r. A test that fails skips the rest.
 func ruleBody(r rule) []bpf.Instruction {
 	var body []bpf.Instruction
-	for i, t := range r.tests {
-		left := 2*(len(r.tests)-i-1) + 1 // instructions after this test
-		body = append(body,
-			bpf.LoadAbsolute{Off: offArgs + 8*uint32(t.arg), Size: 4},
-			bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: uint8(left)})
+	for _, t := range slices.Backward(r.tests) {
+		left := len(body) + 1 // instructions after this test
+		code := []bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(t.arg), Size: 4}}
+		if t.mask != 0 {
+			code = append(code, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask})
+		}
+		code = append(code, bpf.JumpIf{Cond: t.cond, Val: t.val, SkipFalse: uint8(left)})
+		body = append(code, body...)
 	}
 	return append(body, bpf.RetConstant{Val: r.action})
 }

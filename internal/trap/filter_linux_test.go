@@ -12,27 +12,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// judge runs the filter of a over a system call. The machine of bpf.VM loads big-endian words
-// and the kernel native ones, so each word is stored the other way.
+// judge runs the filter of a over a system call.
 func judge(t *testing.T, a arch, audit, nr uint32, args ...uint64) uint32 {
 	t.Helper()
-	d := Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 1000}
+	return judgeFor(t, Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 1000}, a)(audit, nr, args...)
+}
+
+// judgeFor returns a function that runs the filter with some reserved descriptors over system calls. The machine of
+// bpf.VM loads big-endian words and the kernel native ones, so each word is stored the other way.
+func judgeFor(t *testing.T, d Descriptors, a arch) func(audit, nr uint32, args ...uint64) uint32 {
+	t.Helper()
 	vm, err := bpf.NewVM(filter(a, rules(d)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := make([]byte, 64)
-	binary.BigEndian.PutUint32(data[offNr:], nr)
-	binary.BigEndian.PutUint32(data[offArch:], audit)
-	for i, v := range args {
-		binary.BigEndian.PutUint32(data[offArgs+8*i:], uint32(v))
-		binary.BigEndian.PutUint32(data[offArgs+8*i+4:], uint32(v>>32))
+	return func(audit, nr uint32, args ...uint64) uint32 {
+		data := make([]byte, 64)
+		binary.BigEndian.PutUint32(data[offNr:], nr)
+		binary.BigEndian.PutUint32(data[offArch:], audit)
+		for i, v := range args {
+			binary.BigEndian.PutUint32(data[offArgs+8*i:], uint32(v))
+			binary.BigEndian.PutUint32(data[offArgs+8*i+4:], uint32(v>>32))
+		}
+		got, err := vm.Run(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(got)
 	}
-	got, err := vm.Run(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return uint32(got)
 }
 
 func TestFilterTrapsTheTrapSetOnly(t *testing.T) {
@@ -132,10 +139,44 @@ func TestFilterAllowsEveryOtherNumber(t *testing.T) {
 }
 
 func TestFilterTrapsDoorbellsWhereItIsTold(t *testing.T) {
-	d := Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 960}
-	for _, r := range rules(d) {
-		if r.call == callWrite && r.tests[0].val != 960 {
-			t.Errorf("writes are trapped from %d up, want 960", r.tests[0].val)
+	d, a := Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 960}, native()
+	for fd, want := range map[uint64]uint32{959: allow, 960: notify, 191: allow, 192: notify, 1983: allow, 1984: notify} {
+		if got := judgeFor(t, d, a)(a.audit, uint32(a.number(callWrite)), fd); got != want {
+			t.Errorf("a write to %d: %#x, want %#x", fd, got, want)
+		}
+	}
+}
+
+// What is said to be reserved and what the filter traps are the same numbers.
+func TestFilterTrapsEachReservedDescriptor(t *testing.T) {
+	a := native()
+	for _, limit := range []uint64{32, 64, 200, 256, 512, 1024, 1 << 20} {
+		d, err := DescriptorsFor(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, want := judgeFor(t, d, a), map[bool]uint32{true: notify, false: allow}
+		for fd := -1; fd < 3000; fd++ {
+			if got := run(a.audit, uint32(a.number(callFstat)), uint64(fd)); got != want[d.Contains(fd)] {
+				t.Fatalf("with a limit of %d fstat of %d is %#x; reserved: %v", limit, fd, got, d.Contains(fd))
+			}
+			channel := d.Contains(fd) && d.slotOf(fd) == SlotChannel
+			if got := run(a.audit, uint32(a.number(callWrite)), uint64(fd)); got != want[channel] {
+				t.Fatalf("with a limit of %d write to %d is %#x; of a channel: %v", limit, fd, got, channel)
+			}
+		}
+		n := 0
+		for w := range d.windows() {
+			for _, s := range []Slot{SlotControl, SlotChannel} {
+				for lo, hi := w.slot(s); lo <= hi; lo++ {
+					if !d.Contains(lo) || d.slotOf(lo) != s {
+						t.Fatalf("with a limit of %d the number %d is not one of slot %d", limit, lo, s)
+					}
+				}
+			}
+			if n++; n == 10 {
+				break
+			}
 		}
 	}
 }
@@ -155,7 +196,8 @@ func TestFilterAssemblesToWhatSeccompAccepts(t *testing.T) {
 		if load && (c.K%4 != 0 || c.K > 60) {
 			t.Errorf("instruction %d loads from %d", i, c.K)
 		}
-		if !load && c.Code&7 != unix.BPF_JMP && c.Code != unix.BPF_RET|unix.BPF_K {
+		and := c.Code == unix.BPF_ALU|unix.BPF_AND|unix.BPF_K
+		if !load && !and && c.Code&7 != unix.BPF_JMP && c.Code != unix.BPF_RET|unix.BPF_K {
 			t.Errorf("instruction %d has the code %#x", i, c.Code)
 		}
 	}
@@ -184,7 +226,9 @@ func TestEachSlotHasReservedNumbers(t *testing.T) {
 		{1 << 20, Descriptors{960, 1023, 1000, 1000}},
 		{^uint64(0), Descriptors{960, 1023, 1000, 1000}},
 		{1024, Descriptors{960, 1023, 1000, 1000}},
+		{1000, Descriptors{192, 255, 232, 232}},
 		{256, Descriptors{192, 255, 232, 232}},
+		{255, Descriptors{128, 191, 168, 168}},
 		{64, Descriptors{32, 63, 52, 52}},
 		{32, Descriptors{16, 31, 26, 26}},
 	} {

@@ -91,13 +91,34 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number from lo to hi. The check and the installation
-// are one step for all our descriptors; a program that calls dup2 with a reserved number in
-// between loses that descriptor.
-func (s *Server) installReserved(c *Call, a *addFD, lo, hi int) (int, error) {
+// installReserved installs a descriptor on a free number of a slot that is at least least.
+func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, error) {
 	s.installing.Lock()
 	defer s.installing.Unlock()
-	for n := lo; n <= hi; n++ {
+	for w := range s.cfg.Descriptors.windows() {
+		lo, hi := w.slot(slot)
+		n, err := s.installWithin(c, a, max(lo, least), hi)
+		switch {
+		case errors.Is(err, unix.EMFILE):
+		case !errors.Is(err, unix.EBADF):
+			return n, err
+		case hi >= selectLimit:
+			return 0, unix.EMFILE // further windows are above the limit of the program too
+		}
+	}
+	return 0, unix.EMFILE
+}
+
+// installWithin installs a descriptor on a free number from lo to hi; EMFILE if there is none, EBADF if it is above the
+// limit of the program. The check and the installation are one step for all our descriptors; a program that opens or
+// duplicates a descriptor in between, and gets that number, loses it. So the numbers that a program would get last are
+// used first where it may have others around.
+func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
+	for i := range max(hi-lo+1, 0) {
+		n := hi - i
+		if s.cfg.Descriptors.first().contains(n) {
+			n = lo + i
+		}
 		var st unix.Stat_t
 		switch _, err := s.procs.stat(c, n, unix.AT_SYMLINK_NOFOLLOW, &st); {
 		case err == nil:
@@ -109,11 +130,7 @@ func (s *Server) installReserved(c *Call, a *addFD, lo, hi int) (int, error) {
 		}
 		a.flags |= unix.SECCOMP_ADDFD_FLAG_SETFD
 		a.newFD = uint32(n)
-		got, err := s.listener.addFD(a)
-		if errors.Is(err, unix.EBADF) {
-			break // the program has lowered its limit
-		}
-		return got, err
+		return s.listener.addFD(a)
 	}
 	return 0, unix.EMFILE
 }

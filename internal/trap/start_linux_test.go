@@ -20,7 +20,7 @@ func TestReservedDescriptorsFitTheLimitThatGoHidesFromUs(t *testing.T) {
 	c := exec.Command("/bin/sh", "-c", "ulimit -Sn 200; exec "+os.Args[0])
 	c.Env = programEnv("limit")
 	out, err := c.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "200\n136 199" {
+	if got := strings.TrimSpace(string(out)); err != nil || got != "200\n128 191" {
 		t.Errorf("%v, output %q", err, got)
 	}
 }

@@ -59,7 +59,7 @@ func TestProgramsUseTheDeviceInTheirOwnWay(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.41")
 		path := build(t, "C")
-		for _, way := range []string{"threads", "fork", "exec", "closed", "dup"} {
+		for _, way := range []string{"threads", "fork", "exec", "closed", "dup", "files", "few"} {
 			t.Run(way, func(t *testing.T) { start(t, h, path+" "+way).wait() })
 		}
 	})

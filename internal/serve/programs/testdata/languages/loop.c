@@ -155,14 +155,26 @@ static void duplicated(void)
 	CHECK(!ibv_close_device(c));
 }
 
-static void manyFiles(void)
+static void limit(rlim_t n)
 {
 	struct rlimit l;
 	CHECK(!getrlimit(RLIMIT_NOFILE, &l));
-	l.rlim_cur = l.rlim_max < 6000 ? l.rlim_max : 6000;
+	l.rlim_cur = n;
 	CHECK(!setrlimit(RLIMIT_NOFILE, &l));
-	for (rlim_t i = 0; i + 300 < l.rlim_cur; i++)
+}
+
+static void manyFiles(void)
+{
+	limit(4096);
+	for (int i = 0; i < 2600; i++)
 		CHECK(open("/dev/null", O_RDONLY) >= 0);
+	once();
+}
+
+// The limit is lower than that with which the program was started.
+static void fewFiles(void)
+{
+	limit(256);
 	once();
 }
 
@@ -188,6 +200,8 @@ int main(int argc, char **argv)
 		duplicated();
 	else if (!strcmp(way, "files"))
 		manyFiles();
+	else if (!strcmp(way, "few"))
+		fewFiles();
 	else if (!strcmp(way, "closed"))
 		closedFiles();
 	else if (!strcmp(way, "exec")) {
