@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -33,20 +34,22 @@ func exitCode(err error) int {
 func TestAProgramFindsTheDeviceAndEndsWithItsOwnStatus(t *testing.T) {
 	needPrograms(t, "ibv_devinfo")
 	p := newPlace(t)
-	out, err := p.run("gorxe run -d 127.55.11.20 -- ibv_devinfo")
-	if err != nil || !strings.Contains(out, "hca_id:\trxe0") || !strings.Contains(out, "PORT_ACTIVE") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	for line, want := range map[string]int{
-		"gorxe run -d 127.55.11.20 -- sh -c 'exit 7'":                       7,
-		"gorxe run -d 127.55.11.20 -- sh -c 'kill -9 $$'":                   128 + int(syscall.SIGKILL),
-		"gorxe run -d 127.55.11.20 -- true":                                 0,
-		"gorxe run -d 127.55.11.20 -- sh -c '(sleep 0.1; exit 3) & exit 4'": 4,
-		"gorxe run -d 127.55.11.20 -- /nowhere/program":                     1,
-		"gorxe run": 2,
-	} {
-		if out, err := p.run(line); exitCode(err) != want {
-			t.Errorf("%s: %v, want status %d\n%s", line, err, want, out)
+	for _, run := range []string{"gorxe run -d 127.55.11.19", "gorxe run --no-daemon -d 127.55.11.20"} {
+		out, err := p.run(run + " -- ibv_devinfo")
+		if err != nil || !strings.Contains(out, "hca_id:\trxe0") || !strings.Contains(out, "PORT_ACTIVE") {
+			t.Errorf("%s: %v\n%s", run, err, out)
+		}
+		for program, want := range map[string]int{
+			" -- sh -c 'exit 7'":                       7,
+			" -- sh -c 'kill -9 $$'":                   128 + int(syscall.SIGKILL),
+			" -- true":                                 0,
+			" -- sh -c '(sleep 0.1; exit 3) & exit 4'": 4,
+			" -- /nowhere/program":                     1,
+			"":                                         2,
+		} {
+			if out, err := p.run(run + program); exitCode(err) != want {
+				t.Errorf("%s: %v, want status %d\n%s", run+program, err, want, out)
+			}
 		}
 	}
 }
@@ -58,7 +61,7 @@ func TestProgramsOfOneShellExchangeMessages(t *testing.T) {
 		"ibv_rc_pingpong -g 0 -p 21701 -n 20", "ib_write_bw -F -p 21702 -n 20", "ib_send_lat -F -e -p 21703 -n 20",
 	} {
 		script := line + " & until " + line + " 127.0.0.1 2>/dev/null; do sleep 0.05; done; wait"
-		out, err := p.run("gorxe run -d 127.55.11.21 -- sh -c '" + script + "'")
+		out, err := p.run("gorxe run --no-daemon -d 127.55.11.21 -- sh -c '" + script + "'")
 		if err != nil || !strings.Contains(out, "iters in") && !strings.Contains(out, "#bytes") {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
@@ -70,7 +73,7 @@ func TestProgramsOfOneShellConnectByRDMACM(t *testing.T) {
 	p := newPlace(t)
 	server, client := "rping -s -a 127.55.11.24 -p 21711 -C 5", "rping -c -a 127.55.11.24 -p 21711 -C 5"
 	script := server + " & until " + client + " 2>/dev/null; do sleep 0.05; done; wait"
-	if out, err := p.run("gorxe run -d 127.55.11.24 -- sh -c '" + script + "'"); err != nil {
+	if out, err := p.run("gorxe run --no-daemon -d 127.55.11.24 -- sh -c '" + script + "'"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -81,6 +84,19 @@ func TestOneCommandInsideOfAnotherUsesTheSameDevice(t *testing.T) {
 	out, err := p.run("gorxe run -d 127.55.11.22 -- gorxe run -- ibv_devices")
 	if err != nil || !strings.Contains(out, "rxe0") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// In a container gorxe run is process 1, which adopts the daemon.
+func TestProcessOneEndsWithItsProgram(t *testing.T) {
+	needPrograms(t, "unshare")
+	if os.Geteuid() != 0 {
+		t.Skip("a PID namespace takes root")
+	}
+	p := newPlace(t)
+	c := p.background("unshare -pf --kill-child --mount-proc gorxe run -d 127.55.11.34 --daemon-idle 1h -- sh -c 'exit 3'")
+	if err := c.Wait(); exitCode(err) != 3 {
+		t.Errorf("%v\n%s", err, &c.out)
 	}
 }
 

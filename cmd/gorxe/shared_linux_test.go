@@ -182,7 +182,7 @@ func TestTwoCommandsOnOneAddressExchangeMessages(t *testing.T) {
 			}
 			for i, line := range []string{"ib_write_bw -F -n 200", "ibv_rc_pingpong -g 0 -n 50", "ib_send_lat -F -e -n 50"} {
 				port := 21720 + 10*u + i
-				line = fmt.Sprintf("gorxe run --daemon -d 127.55.11.32 -- %s -p %d", line, port)
+				line = fmt.Sprintf("gorxe run -d 127.55.11.32 -- %s -p %d", line, port)
 				server := p.background(line)
 				awaitPort(t, port)
 				out, err := p.run(line + " 127.0.0.1")
@@ -197,6 +197,35 @@ func TestTwoCommandsOnOneAddressExchangeMessages(t *testing.T) {
 				t.Errorf("daemons: %v", all)
 			}
 		})
+	}
+}
+
+func TestTwoCommandsOnOneAddressConnectByRDMACM(t *testing.T) {
+	needPrograms(t, "rping", "ucmatose", "rdma_server", "rstream")
+	p := newPlace(t)
+	const address = "127.55.11.33"
+	for i, c := range []struct{ server, client, says string }{
+		{"rping -s -a " + address + " -p PORT -C 5", "rping -c -a " + address + " -p PORT -C 5 -v", "rdma-ping-4"},
+		{"ucmatose -b " + address + " -p PORT", "ucmatose -s " + address + " -p PORT", "return status 0"},
+		{"rdma_server -s " + address + " -p PORT", "rdma_client -s " + address + " -p PORT", "end 0"},
+		{"rstream -b " + address + " -p PORT -S 4096 -C 5", "rstream -s " + address + " -p PORT -S 4096 -C 5", "4k"},
+	} {
+		run := func(line string) string {
+			return "gorxe run -d " + address + " -- " + strings.ReplaceAll(line, "PORT", strconv.Itoa(22080+i))
+		}
+		server := p.background(run(c.server))
+		var out string
+		until(t, c.client+" does not get through", func() (over bool) {
+			var err error
+			out, err = p.run(run(c.client)) // fails before the server listens
+			return err == nil && strings.Contains(out, c.says)
+		})
+		if err := server.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s\n%s", c.server, err, &server.out, out)
+		}
+	}
+	if all := p.started(); len(all) != 1 {
+		t.Errorf("daemons: %v", all)
 	}
 }
 
@@ -317,18 +346,18 @@ func TestAProgramOutlivesItsDaemonWithErrors(t *testing.T) {
 func TestADaemonThatWasStartedEndsAfterItsLastProgram(t *testing.T) {
 	needPrograms(t)
 	p := newPlace(t)
-	if out, err := p.run("gorxe run --daemon -d 127.55.11.28 --daemon-idle 1ms -- true"); err != nil {
+	if out, err := p.run("gorxe run -d 127.55.11.28 --daemon-idle 1ms -- true"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	until(t, "the daemon still runs", func() bool { return len(p.started()) == 0 })
 	// It has ended, or is about to: the next one comes after it.
 	for range 3 {
-		if out, err := p.run("gorxe run --daemon -d 127.55.11.28 --daemon-idle 1ms -- true"); err != nil {
+		if out, err := p.run("gorxe run -d 127.55.11.28 --daemon-idle 1ms -- true"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	pid := func() int {
-		if out, err := p.run("gorxe run --daemon -d 127.55.11.28 --daemon-idle 1h -- true"); err != nil {
+		if out, err := p.run("gorxe run -d 127.55.11.28 --daemon-idle 1h -- true"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return ask[control.Status](p, "gorxe status --json").PID
@@ -344,7 +373,7 @@ func TestManyCommandsStartOneDaemon(t *testing.T) {
 	p := newPlace(t)
 	var all []*running
 	for range 4 {
-		all = append(all, p.background("gorxe run --daemon -d 127.55.11.29 -- true"))
+		all = append(all, p.background("gorxe run -d 127.55.11.29 -- true"))
 	}
 	for _, r := range all {
 		if err := r.Wait(); err != nil {
@@ -360,15 +389,21 @@ func TestWhyADaemonCannotStartIsToldByTheCommand(t *testing.T) {
 	needPrograms(t)
 	p := newPlace(t)
 	d := p.start("gorxe daemon --control-socket s --programs=false --rping=false --perftest=false --pingpong=false --device 127.55.11.30")
+	const own, daemons = " is for a device that gorxe run opens itself, ", " for that of a daemon: omit one of them"
 	for line, want := range map[string]string{
-		"gorxe run --daemon -d 127.55.11.30 -- true":  "127.55.11.30:4791 is in use",
-		"gorxe run --daemon -d nosuch0 -- true":       "nosuch0",
-		"gorxe run --socket nowhere -- true":          "no gorxe daemon answers at nowhere",
-		"gorxe run --socket s -- true":                "is not a programs socket",
-		"gorxe run --daemon --fault drop=1% -- true":  "choose it for the 'gorxe daemon'",
-		"gorxe run -d 127.55.11.30 -- true":           "127.55.11.30:4791 is in use",
-		"GORXE_SOCKET=elsewhere gorxe run -- true":    "no gorxe daemon answers at elsewhere",
-		"gorxe run -d 127.55.11.31 -- sh -c 'exit 0'": "",
+		"gorxe run -d 127.55.11.30 -- true":                                    "a daemon for 127.55.11.30 cannot be started: device gorxe0 on 127.55.11.30",
+		"gorxe run -d nosuch0 -- true":                                         "nosuch0",
+		"gorxe run --socket nowhere -- true":                                   "no gorxe daemon answers at nowhere",
+		"gorxe run --socket s -- true":                                         "is not a programs socket",
+		"gorxe run --socket s --fault drop=1% -- true":                         "--fault" + own + "--socket" + daemons,
+		"gorxe run --socket s --no-daemon -- true":                             "--no-daemon" + own + "--socket" + daemons,
+		"gorxe run --daemon-idle 1s --no-daemon -- true":                       "--no-daemon" + own + "--daemon-idle" + daemons,
+		"gorxe run --no-daemon -d 127.55.11.30 -- true":                        "127.55.11.30:4791 is in use",
+		"gorxe run --shards 2 -d 127.55.11.30 -- true":                         "127.55.11.30:4791 is in use",
+		"GORXE_SOCKET=elsewhere gorxe run -- true":                             "no gorxe daemon answers at elsewhere",
+		"gorxe run --no-daemon -d 127.55.11.31 -- true":                        "",
+		"gorxe run --link udp -d 127.55.11.31 -- true":                         "",
+		"GORXE_SOCKET=elsewhere gorxe run --no-daemon -d 127.55.11.31 -- true": "",
 	} {
 		if strings.HasPrefix(line, "GORXE_SOCKET") {
 			line = "env " + line

@@ -42,6 +42,12 @@ func (p *Process) finish(ws syscall.WaitStatus) {
 // Exited is closed when the program, not its descendants, has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
+// Status returns the exit status of the program, after Exited is closed.
+func (p *Process) Status() syscall.WaitStatus {
+	<-p.exited
+	return p.status
+}
+
 // Wait waits for the program and with Command.Subreaper for all its descendants. It returns the
 // exit status of the program.
 func (p *Process) Wait() syscall.WaitStatus {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,30 +38,48 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 		return c, nil
 	}
 	dir, dirErr := control.OwnDir()
+	var denied []error
 	for _, path := range sockets(dirErr == nil) {
 		c, err := broker.Dial(ctx, path, p.device.Interface)
 		switch {
 		case err == nil:
 			return c, nil
 		case errors.Is(err, fs.ErrPermission):
-			fmt.Fprintf(a.Stderr, "gorxe: the daemon at %s is not for this user (programs.mode and programs.group of its "+
-				"configuration): using another\n", path)
+			denied = append(denied, explain(path, err))
 		case !elsewhere(err):
 			return nil, explain(path, err)
 		}
 	}
 	if dirErr != nil {
-		return nil, fmt.Errorf("no place for the sockets of a daemon: %w", dirErr)
+		return nil, fmt.Errorf("no place for the sockets of a daemon, which --no-daemon does without: %w", dirErr)
 	}
 	name, err := p.choose(a)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, _, err := a.Addrs(name); err != nil {
+	if name, err = interfaceOf(a, name); err != nil {
 		return nil, err // a daemon would wait for it
 	}
 	s := &starter{device: name, idle: p.idle, dir: dir, socket: control.StartedSocket(name)}
-	return s.connect(ctx)
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(append([]error{err}, denied...)...)
+	}
+	return c, nil
+}
+
+// interfaceOf returns the interface that has an address, so that it has one daemon whichever of its addresses names
+// it. Loopback addresses that no interface has stay what they are.
+func interfaceOf(a *app.App, name string) (string, error) {
+	addrs, _, ifname, err := a.Addrs(name)
+	if err != nil || ifname == "" || ifname == name {
+		return name, err
+	}
+	all, _, _, err := a.Addrs(ifname)
+	if err == nil && slices.Contains(all, addrs[0]) {
+		return ifname, nil
+	}
+	return name, nil
 }
 
 // sockets are the programs sockets of daemons that somebody has started, of this user, unless others can write where
@@ -83,8 +102,8 @@ func elsewhere(err error) bool {
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or have one started by --daemon "+
-			"in place of --socket and $%s", path, socketVariable)
+		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon'; without --socket and $%s gorxe run "+
+			"starts one", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration", path)
 	case errors.Is(err, unix.EPROTOTYPE):

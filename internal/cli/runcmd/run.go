@@ -3,18 +3,19 @@ package runcmd
 
 import (
 	"fmt"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 type params struct {
 	device app.DeviceFlags
 	name   string
 	socket string
-	daemon bool
+	alone  bool
 	idle   time.Duration
 }
 
@@ -35,20 +36,22 @@ kernel module and no privileges are needed, but the rxe provider of rdma-core, w
 distributions install with libibverbs (Debian: ibverbs-providers).
 
 Everything that the program starts uses the same device: 'gorxe run -- bash' gives a shell in
-which every RDMA program finds it. A device has UDP port 4791 of its addresses, so two commands
-cannot use one address; start both programs from one shell instead, or give both --daemon: then
-the device is that of a daemon, of --socket, of this user, of root if this user may use it, or
-else of one that is started for this user and stops some time after its last program. Programs
-of librdmacm (rping, -R of perftest) name an address of the device; a daemon does not serve
-them yet.
+which every RDMA program finds it. Programs of librdmacm (rping, -R of perftest) name an address
+of the device.
+
+A daemon owns the device, so that several commands share it. It is the one of --socket or
+$GORXE_SOCKET, or else the 'gorxe daemon' of this user, that of root if this user may connect to
+it, or one that is started for this user and stops some time after its last program. With
+--no-daemon, or a flag of the device such as --link, the command opens a device of its own; UDP
+port 4791 of its addresses must be free.
 
 The exit status is the program's. setuid programs gain no rights, and 32-bit programs find no
 device.`,
 		Example: `  gorxe run -- ibv_devinfo -v
   gorxe run -d eth0 -- ib_write_bw                 server, on one host
   gorxe run -d eth0 -- ib_write_bw 192.0.2.7       client, on another; the server may be an RNIC or rxe
-  gorxe run --daemon -- ib_write_bw                server
-  gorxe run --daemon -- ib_write_bw 192.0.2.1      client, on the same host
+  gorxe run -d eth0 -- ib_write_bw 192.0.2.1       client, on the host of the server, which is 192.0.2.1
+  gorxe run --no-daemon --link raw -- ib_read_bw   server on a device of its own
   gorxe run -- bash                                a shell in which every program finds the device`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -60,11 +63,8 @@ device.`,
 			if err := p.device.Check(); err != nil {
 				return err
 			}
-			for _, name := range ownDevice {
-				if c.Flags().Changed(name) && p.usesDaemon() {
-					return app.Usagef("--%s is for a device that gorxe run opens itself, not for that of a daemon: "+
-						"choose it for the 'gorxe daemon'", name)
-				}
+			if err := p.chooseOwner(c.Flags()); err != nil {
+				return err
 			}
 			return run(c.Context(), a, p, args)
 		},
@@ -78,15 +78,29 @@ device.`,
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
 	fs.StringVar(&p.socket, "socket", "",
 		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
-	fs.BoolVar(&p.daemon, "daemon", false, "use the device of a daemon, which is started if there is none")
+	fs.BoolVar(&p.alone, "no-daemon", false, "open a device for this command alone")
 	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
 		"how `long` a daemon that is started goes on after its last program")
 	return c
 }
 
-// usesDaemon reports whether the device is that of a daemon.
-func (p *params) usesDaemon() bool {
-	return p.daemon || p.socket != "" || os.Getenv(socketVariable) != ""
+// chooseOwner sets alone: the flags of a device mean one that gorxe run opens itself.
+func (p *params) chooseOwner(fs *pflag.FlagSet) error {
+	why := "no-daemon"
+	if !p.alone {
+		i := slices.IndexFunc(ownDevice, fs.Changed)
+		if i < 0 {
+			return nil
+		}
+		p.alone, why = true, ownDevice[i]
+	}
+	for _, name := range []string{"socket", "daemon-idle"} {
+		if fs.Changed(name) {
+			return app.Usagef("--%s is for a device that gorxe run opens itself, --%s for that of a daemon: omit one of them",
+				why, name)
+		}
+	}
+	return nil
 }
 
 // choose returns the interface or address to open the device on.

@@ -46,7 +46,7 @@ func run(ctx context.Context, a *app.App, p *params, argv []string) error {
 // openHost returns what the program is going to see, and how to end it.
 func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, end func() error, err error) {
 	log := slog.New(slog.NewTextHandler(a.Stderr, nil))
-	if p.usesDaemon() {
+	if !p.alone {
 		c, err := connect(ctx, a, p)
 		if err != nil {
 			return nil, nil, err
@@ -100,7 +100,9 @@ func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err 
 	}
 	defer server.Close()
 	go forward(signals, proc)
-	status = proc.Wait()
+	// Of its descendants the programs count. A daemon that was started may be another: where this is process 1, as in a
+	// container, it adopts that too.
+	status = proc.Status()
 	<-server.Done()
 	return status, nil
 }

@@ -6,13 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/internal/uapi"
+	"github.com/gorxe/gorxe/mr"
 	"golang.org/x/sys/unix"
 )
 
@@ -114,21 +120,140 @@ func TestAnObjectUsesTheMemoryOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestContextsOfAProcessShareItsMemoryAndNoOthers(t *testing.T) {
+func TestContextsAreCountedByTheirProcesses(t *testing.T) {
 	r := newRig(t, nil)
 	c := r.dial()
 	for _, process := range []uint32{1, 1, 2} {
 		r.open(c, process)
-	}
-	of := func(i int) *memory { return r.service.files()[i].space.(*space).memory }
-	if of(0) != of(1) || of(0) == of(2) {
-		t.Error("memory is shared otherwise")
 	}
 	if u := r.server.quota.used(); u[Processes] != 2 || u[Contexts] != 3 {
 		t.Errorf("in use: %v", u)
 	}
 	if all := r.server.Programs(); len(all) != 2 || all[0].Contexts+all[1].Contexts != 3 {
 		t.Errorf("%+v", all)
+	}
+	c.Exit(1)
+	callOf(c, 77, Call{}, newThread()) // is answered after it
+	if u := r.server.quota.used(); u[Processes] != 2 {
+		t.Errorf("in use by objects of a process that has ended: %v", u)
+	}
+	for _, o := range r.service.files() {
+		o.Close()
+	}
+	if u := r.server.quota.used(); u[Processes] != 0 || u[Contexts] != 0 {
+		t.Errorf("in use after the end of all objects: %v", u)
+	}
+}
+
+// After an execve an earlier address space of the process may live on in another one (CLONE_VM).
+func TestAnOpenUsesTheAddressSpaceThatItComesWith(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	r.open(c, 1)
+	image := exec.Command("cat")
+	in, err := image.StdinPipe()
+	if err == nil {
+		err = image.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Wait()
+	defer in.Close()
+	p := openProcess(t, image.Process.Pid)
+	defer p.close()
+	f, _, err := c.Open(1, Verbs, p[fileDir], p[fileMem], p[fileMaps])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	files := r.service.files()
+	if owner := files[1].space.Owner(); !strings.HasPrefix(owner, strconv.Itoa(image.Process.Pid)+" ") {
+		t.Errorf("the memory of the second open is that of %q", owner)
+	}
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", image.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var start uint64
+	if _, err := fmt.Sscanf(string(maps), "%x-", &start); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 4)
+	if err := files[1].space.Read(b, start); err != nil || string(b) != "\x7fELF" {
+		t.Errorf("the second open reads %q, %v", b, err)
+	}
+	if err := files[0].space.Read(b, uint64(uintptr(unsafe.Pointer(&word)))); err != nil {
+		t.Errorf("the first open: %v", err)
+	}
+}
+
+// word is memory that does not move.
+var word atomic.Uint64
+
+func TestAtomicsThroughAllContextsOfAProcessAreAtomic(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	r.open(c, 1)
+	r.open(c, 1)
+	const each = 20_000
+	word.Store(0)
+	var all sync.WaitGroup
+	for _, o := range r.service.files() {
+		m, err := o.space.Register(uint64(uintptr(unsafe.Pointer(&word))), 8, mr.LocalWrite|mr.RemoteAtomic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for range each {
+				if _, err := m.(mr.Atomic).FetchAddAt(0, 1); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := word.Load(); got != 2*each {
+		t.Errorf("the word is %d, want %d", got, 2*each)
+	}
+}
+
+func TestACallSeesWhatItsProcessHasOpened(t *testing.T) {
+	r := newRig(t, nil)
+	c, other := r.dial(), r.dial()
+	object := r.open(c, 1)
+	r.open(c, 1)
+	r.open(c, 2)
+	r.open(other, 1)
+	files := r.service.files()
+	r.service.answers(func(_ context.Context, _ *file, from Caller, _ Call) (int64, error) {
+		all := from.Opened()
+		if len(all) != 2 || !slices.Contains(all, Object(files[0])) || !slices.Contains(all, Object(files[1])) {
+			t.Errorf("%d objects: %v", len(all), all)
+		}
+		return 1, nil
+	})
+	if got := callOf(c, object, Call{}, newThread()); got.result != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestACallSaysWhetherItsDescriptorBlocks(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	object := r.open(c, 1)
+	r.service.answers(func(_ context.Context, _ *file, _ Caller, c Call) (int64, error) {
+		if c.NonBlock {
+			return 1, nil
+		}
+		return 2, nil
+	})
+	for _, nonBlock := range []bool{true, false} {
+		want := map[bool]int64{true: 1, false: 2}[nonBlock]
+		if got := callOf(c, object, Call{Write: true, NonBlock: nonBlock}, newThread()); got.result != want {
+			t.Errorf("%v: %+v", nonBlock, got)
+		}
 	}
 }
 

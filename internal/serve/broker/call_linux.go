@@ -16,6 +16,7 @@ type call struct {
 	session *session
 	number  uint32
 	object  uint32
+	process uint32 // that makes it
 	ctx     context.Context
 	stop    func()     // ends ctx
 	answers chan frame // to what was asked; has room for one
@@ -28,7 +29,7 @@ func (x *call) run(o *object, what Call) {
 	result, err := o.opened.Call(x.ctx, x, what)
 	x.stop()
 	if err != nil {
-		c.server.cfg.Log.Debug("a call of a program fails", "program", o.memory.owner, "user", c.from.uid, "error", err)
+		c.server.cfg.Log.Debug("a call of a program fails", "program", o.program, "user", c.from.uid, "error", err)
 		result = 0
 	}
 	// From here on the client may use the number for another call.
@@ -147,6 +148,19 @@ func (x *call) Object(fd int32) any {
 		return o.value
 	}
 	return nil
+}
+
+// Opened implements [Caller].
+func (x *call) Opened() (out []Object) {
+	c := x.session
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.objects {
+		if o.opened != nil && o.process == x.process {
+			out = append(out, o.opened)
+		}
+	}
+	return out
 }
 
 // isClosed reports whether err is of a connection that this side has closed.

@@ -308,6 +308,9 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 	if what.Write {
 		f.flags = flagWrite
 	}
+	if what.NonBlock {
+		f.flags |= flagNonBlock
+	}
 	c.send(f)
 	return func() {
 		c.mu.Lock()

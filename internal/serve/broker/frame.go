@@ -6,7 +6,7 @@ import (
 )
 
 // version is that of the protocol. Both ends must have the same.
-const version = 1
+const version = 2
 
 // A kind says what a message is.
 type kind uint16
@@ -63,6 +63,7 @@ type frame struct {
 const (
 	flagWrite       = 1 << iota // CALL is a write(2), not an ioctl(2)
 	flagCloseOnExec             // of INSTALL
+	flagNonBlock                // CALL is a write(2) to a descriptor with O_NONBLOCK
 )
 
 // A field is a bit for each field of a frame.
@@ -92,7 +93,7 @@ type rule struct {
 var rules = [numKinds]rule{
 	kindHello:     {name: "HELLO", minData: 1, maxData: maxHello},
 	kindOpen:      {name: "OPEN", fields: hasCall | hasProcess | hasCmd, minFiles: 3, maxFiles: 3},
-	kindCall:      {name: "CALL", fields: hasFlags | hasCall | hasObject | hasProcess | hasCmd | hasArg | hasSize, flags: flagWrite, maxData: MaxWrite},
+	kindCall:      {name: "CALL", fields: hasFlags | hasCall | hasObject | hasProcess | hasCmd | hasArg | hasSize, flags: flagWrite | flagNonBlock, maxData: MaxWrite},
 	kindCancel:    {name: "CANCEL", fields: hasCall},
 	kindInstalled: {name: "INSTALLED", fields: hasCall | hasErrno | hasArg},
 	kindFound:     {name: "FOUND", fields: hasCall | hasObject},
@@ -183,8 +184,8 @@ func (f *frame) checkCall() error {
 	switch {
 	case write && (f.cmd != 0 || uint64(len(f.data)) != min(f.size, MaxWrite)):
 		return fmt.Errorf("broker: a write of %d bytes with %d bytes of data and command %#x", f.size, len(f.data), f.cmd)
-	case !write && (f.size != 0 || len(f.data) != 0):
-		return fmt.Errorf("broker: an ioctl with %d bytes of data and size %d", len(f.data), f.size)
+	case !write && (f.size != 0 || len(f.data) != 0 || f.flags != 0):
+		return fmt.Errorf("broker: an ioctl with %d bytes of data, size %d and flags %#x", len(f.data), f.size, f.flags)
 	}
 	return nil
 }

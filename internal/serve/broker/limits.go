@@ -13,7 +13,7 @@ type Resource int
 // Resources.
 const (
 	Clients   Resource = iota // connections
-	Processes                 // address spaces
+	Processes                 // that have device files open
 	Contexts                  // open device files
 	Installed                 // other descriptors that programs got: completion channels and files of events
 	Calls                     // under way
@@ -27,8 +27,8 @@ var resources = [numResources]struct {
 	errno       uapi.Errno // that a program sees at the limit
 }{
 	Clients:   {"connections", 1, uapi.EMFILE},
-	Processes: {"processes", 3, uapi.EMFILE},
-	Contexts:  {"contexts", 2, uapi.EMFILE},
+	Processes: {"processes", 0, uapi.EMFILE},
+	Contexts:  {"contexts", 4, uapi.EMFILE},
 	Installed: {"event files", 1, uapi.EMFILE},
 	Calls:     {"calls under way", 0, uapi.EAGAIN},
 }

@@ -190,8 +190,13 @@ type proc [numOpenFiles]*os.File
 
 func openSelf(t testing.TB) proc {
 	t.Helper()
+	return openProcess(t, os.Getpid())
+}
+
+func openProcess(t testing.TB, pid int) proc {
+	t.Helper()
 	var p proc
-	dir := fmt.Sprintf("/proc/%d", os.Getpid())
+	dir := fmt.Sprintf("/proc/%d", pid)
 	for i, x := range []struct {
 		path  string
 		flags int

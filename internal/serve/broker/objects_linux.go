@@ -15,8 +15,11 @@ type object struct {
 	// released says that RELEASE has come; guarded by the lock of the session.
 	released bool
 	owner    uint32 // object of the device file on which it was installed; 0 of device files
-	process  uint32 // that opened it
-	memory   *memory
+
+	// Of device files:
+	process uint32 // that opened it
+	of      *process
+	program string // for people; see [Space]
 }
 
 // open answers OPEN. It does so in the goroutine that receives: an EXIT of the process comes after it.
@@ -47,64 +50,30 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 		closeAll(files)
 		return 0, nil, fmt.Errorf("device file %d: %w", f.cmd, uapi.ENODEV)
 	}
-	m, err := c.memoryOf(f.process, files)
-	if err != nil {
-		return 0, nil, err
-	}
 	quota := c.server.quota
 	if err := quota.take(Contexts, c.from.uid, &c.counts); err != nil {
-		return 0, nil, errors.Join(err, m.release())
+		closeAll(files)
+		return 0, nil, err
 	}
 	c.mu.Lock()
 	number = c.number()
 	c.mu.Unlock()
-	s := &space{memory: m, user: c.from.uid, close: func() error {
+	s, p, err := c.openSpace(f.process, files, func() {
 		quota.give(Contexts, c.from.uid, &c.counts) // before the client hears of the end, and may open another
 		c.forget(number)
-		return m.release()
-	}}
+	})
+	if err != nil {
+		quota.give(Contexts, c.from.uid, &c.counts)
+		return 0, nil, err
+	}
 	o, err := service.Open(s)
 	if err != nil {
 		return 0, nil, errors.Join(err, s.Close())
 	}
 	c.mu.Lock()
-	c.objects[number] = &object{value: o, opened: o, process: f.process, memory: m}
+	c.objects[number] = &object{value: o, opened: o, process: f.process, of: p, program: s.owner}
 	c.mu.Unlock()
 	return number, o, nil
-}
-
-// memoryOf returns the memory that the descriptors of OPEN lead to, for one more user. A process has one memory until
-// it executes another program.
-func (c *session) memoryOf(process uint32, files []int) (*memory, error) {
-	p, err := verify(files, c.from)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	have := c.processes[process]
-	c.mu.Unlock()
-	if have != nil && have.alive() {
-		have.use()
-		return have, p.files.Close()
-	}
-	quota := c.server.quota
-	if err := quota.take(Processes, c.from.uid, &c.counts); err != nil {
-		return nil, errors.Join(err, p.files.Close())
-	}
-	give := func() { quota.give(Processes, c.from.uid, &c.counts) }
-	m, err := newMemory(p, give)
-	if err != nil {
-		give()
-		return nil, err
-	}
-	m.use()
-	c.mu.Lock()
-	c.processes[process] = m
-	c.mu.Unlock()
-	if have != nil {
-		c.log("memory is released", have.release())
-	}
-	return m, nil
 }
 
 // number returns a number that no object has. The caller holds mu.

@@ -96,7 +96,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 	c := &session{
 		server: s, link: newLink(conn, true, s.cfg.Patience), from: from,
 		over: make(chan struct{}), news: make(chan struct{}, 1),
-		processes: map[uint32]*memory{}, objects: map[uint32]*object{}, calls: map[uint32]*call{},
+		processes: map[uint32]*process{}, objects: map[uint32]*object{}, calls: map[uint32]*call{},
 	}
 	if err == nil {
 		err = s.quota.take(Clients, from.uid, &c.counts)

@@ -48,15 +48,19 @@ type Object interface {
 
 // A Call is a system call on an object.
 type Call struct {
-	Write bool   // write(2), not ioctl(2)
-	Cmd   uint32 // of ioctl
-	Arg   uint64 // of ioctl; address of what is written
-	Data  []byte // what is written, at most [MaxWrite] bytes of it
-	Size  uint64 // number of bytes to write
+	Write bool // write(2), not ioctl(2)
+	// NonBlock says that the descriptor that is written to has O_NONBLOCK.
+	NonBlock bool
+	Cmd      uint32 // of ioctl
+	Arg      uint64 // of ioctl; address of what is written
+	Data     []byte // what is written, at most [MaxWrite] bytes of it
+	Size     uint64 // number of bytes to write
 }
 
 // A Caller is the thread of a program whose call is answered; see [uverbs.Caller].
 type Caller interface {
 	Install(f *os.File, o any) (fd int, err error)
 	Object(fd int32) any
+	// Opened returns what the caller's process has open of the device, in no order.
+	Opened() []Object
 }

@@ -25,12 +25,12 @@ type session struct {
 	working sync.WaitGroup // calls and other goroutines
 
 	mu        sync.Mutex
-	device    *Device            // nil before the first message; set under mu, and read without it by the reader and later
-	ended     bool               // over is closed; nothing is entered any more. Guarded by mu, as is the rest
-	processes map[uint32]*memory // by the client's numbers
-	objects   map[uint32]*object // by the server's
-	last      uint32             // number of an object
-	calls     map[uint32]*call   // under way, by the client's numbers
+	device    *Device             // nil before the first message; set under mu, and read without it by the reader and later
+	ended     bool                // over is closed; nothing is entered any more. Guarded by mu, as is the rest
+	processes map[uint32]*process // by the client's numbers
+	objects   map[uint32]*object  // by the server's
+	last      uint32              // number of an object
+	calls     map[uint32]*call    // under way, by the client's numbers
 }
 
 // run serves the client until its connection ends, and ends all that it has. The error is of a client that broke a
@@ -182,7 +182,6 @@ func (c *session) release(number uint32) {
 // exit drops what a process has opened: from then on the last descriptor ends it.
 func (c *session) exit(process uint32) {
 	c.mu.Lock()
-	m := c.processes[process]
 	delete(c.processes, process)
 	var opened []Object
 	for _, o := range c.objects {
@@ -193,9 +192,6 @@ func (c *session) exit(process uint32) {
 	c.mu.Unlock()
 	for _, o := range opened {
 		c.log("a device file is dropped", o.Drop())
-	}
-	if m != nil {
-		c.log("memory is released", m.release())
 	}
 }
 
@@ -214,15 +210,10 @@ func (c *session) end() {
 			opened = append(opened, o.opened)
 		}
 	}
-	memories := c.processes
-	c.processes = nil
 	c.mu.Unlock()
 	// Each waits for its own calls, so one that hangs holds none of the others.
 	for _, o := range opened {
 		c.working.Go(func() { c.log("an object ends", o.Close()) })
-	}
-	for _, m := range memories {
-		c.log("memory is released", m.release())
 	}
 	c.working.Wait()
 }
@@ -237,10 +228,14 @@ func (c *session) log(what string, err error) {
 func (c *session) programs() (out []Program) {
 	c.mu.Lock()
 	d := c.device
-	count := map[*memory]int{}
+	type key struct { // a process that executes another program is another one for people
+		of   *process
+		name string
+	}
+	count := map[key]int{}
 	for _, o := range c.objects {
 		if o.opened != nil {
-			count[o.memory]++
+			count[key{o.of, o.program}]++
 		}
 	}
 	c.mu.Unlock()
@@ -248,8 +243,8 @@ func (c *session) programs() (out []Program) {
 		return nil
 	}
 	name := d.Describe().DeviceName
-	for m, n := range count {
-		out = append(out, Program{Owner: m.owner, UID: c.from.uid, Device: name, Contexts: n})
+	for p, n := range count {
+		out = append(out, Program{Owner: p.name, UID: c.from.uid, Device: name, Contexts: n})
 	}
 	return out
 }
@@ -274,7 +269,10 @@ func (c *session) begin(f *frame) error {
 	if x == nil {
 		return fmt.Errorf("broker: call %d is under way", f.call)
 	}
-	what := Call{Write: f.flags&flagWrite != 0, Cmd: f.cmd, Arg: f.arg, Data: append([]byte(nil), f.data...), Size: f.size}
+	what := Call{
+		Write: f.flags&flagWrite != 0, NonBlock: f.flags&flagNonBlock != 0,
+		Cmd: f.cmd, Arg: f.arg, Data: append([]byte(nil), f.data...), Size: f.size,
+	}
 	c.working.Go(func() { x.run(o, what) })
 	return nil
 }
@@ -297,7 +295,10 @@ func (c *session) enterCall(f *frame) (*call, *object, error) {
 		return nil, nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	x := &call{session: c, number: f.call, object: f.object, ctx: ctx, stop: stop, answers: make(chan frame, 1)}
+	x := &call{
+		session: c, number: f.call, object: f.object, process: f.process,
+		ctx: ctx, stop: stop, answers: make(chan frame, 1),
+	}
 	c.calls[f.call] = x
 	return x, o, nil
 }

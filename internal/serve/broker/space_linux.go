@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -8,71 +9,95 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// memory is the address space of a program. Its contexts share it, because atomics are atomic within one
-// [procmem.AddressSpace] only. It ends with the last user.
-type memory struct {
+// process is what a session keeps of a process with open device files.
+type process struct {
+	users int // opens under way and objects; guarded by the lock of the session
+	// atomics make RDMA atomics through all contexts of the process atomic towards each other. After execve the process
+	// keeps them: its contexts are of another address space then, to which the lock does no harm.
+	atomics procmem.Atomics
+}
+
+// hold returns the process with the client's number, for one more user.
+func (c *session) hold(number uint32) (*process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.processes[number]
+	if p == nil {
+		if err := c.server.quota.take(Processes, c.from.uid, &c.counts); err != nil {
+			return nil, err
+		}
+		p = &process{}
+		c.processes[number] = p
+	}
+	p.users++
+	return p, nil
+}
+
+// leave gives back what hold returned.
+func (c *session) leave(number uint32, p *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.users--; p.users > 0 {
+		return
+	}
+	if c.processes[number] == p { // EXIT removes it before
+		delete(c.processes, number)
+	}
+	c.server.quota.give(Processes, c.from.uid, &c.counts)
+}
+
+// space is the memory of one object: the address space that its process had when it opened the device file. Nothing
+// tells whether that is still the one of an earlier open, which may live on in another process after execve
+// (CLONE_VM), so objects share none.
+type space struct {
 	*procmem.AddressSpace
 	owner string
-	ended func() // called once, at the end
-
-	mu    sync.Mutex
-	users int // guarded by mu
-}
-
-// newMemory returns the memory of a program with one user. It owns the program's files, also when it fails.
-func newMemory(p *program, ended func()) (*memory, error) {
-	s, err := procmem.New(p.pid, p.files)
-	if err != nil {
-		return nil, err
-	}
-	return &memory{AddressSpace: s, owner: fmt.Sprintf("%d %s", p.pid, p.name), ended: ended, users: 1}, nil
-}
-
-// alive reports whether the address space is there: the process has not ended and has not executed another program.
-func (m *memory) alive() bool { return m.State() == procmem.Alive }
-
-// use counts one more user.
-func (m *memory) use() {
-	m.mu.Lock()
-	m.users++
-	m.mu.Unlock()
-}
-
-// release counts one user less. The last one closes it; regions keep what they need.
-func (m *memory) release() error {
-	m.mu.Lock()
-	m.users--
-	last := m.users == 0
-	m.mu.Unlock()
-	if !last {
-		return nil
-	}
-	m.ended()
-	return m.AddressSpace.Close()
-}
-
-// space is the use of a memory by one object.
-type space struct {
-	*memory
 	user  uint32
-	close func() error // called once
+	of    *process
+	close func() // called once, before the address space is closed
 	once  sync.Once
-	err   error // of close
+	err   error // of Close
+}
+
+// openSpace returns the memory that the descriptors of OPEN lead to, and the process, for one more user. ended is called
+// when the memory is closed.
+func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *process, error) {
+	verified, err := verify(files, c.from)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.hold(number)
+	if err != nil {
+		return nil, nil, errors.Join(err, verified.files.Close())
+	}
+	s, err := procmem.NewWith(verified.pid, verified.files, &p.atomics)
+	if err != nil {
+		c.leave(number, p)
+		return nil, nil, err
+	}
+	owner := fmt.Sprintf("%d %s", verified.pid, verified.name)
+	return &space{AddressSpace: s, owner: owner, user: c.from.uid, of: p, close: func() {
+		ended()
+		c.leave(number, p)
+	}}, p, nil
 }
 
 // Owner implements [Space].
 func (s *space) Owner() string { return s.owner }
 
 // Account implements [uverbs.Accounted].
-func (s *space) Account() (program, user any) { return s.memory, s.user }
+func (s *space) Account() (program, user any) { return s.of, s.user }
 
 // Close implements [Space].
 func (s *space) Close() error {
-	s.once.Do(func() { s.err = s.close() })
+	s.once.Do(func() {
+		s.close()
+		s.err = s.AddressSpace.Close()
+	})
 	return s.err
 }
 
 // Register implements [Space].
-func (m *memory) Register(addr, length uint64, access mr.Access) (mr.Memory, error) {
-	return m.Region(addr, length, access)
+func (s *space) Register(addr, length uint64, access mr.Access) (mr.Memory, error) {
+	return s.Region(addr, length, access)
 }

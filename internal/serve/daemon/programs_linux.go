@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
+	"github.com/gorxe/gorxe/internal/serve/ucma"
 	"github.com/gorxe/gorxe/internal/serve/uverbs"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/verbs"
@@ -27,7 +29,7 @@ type programs struct {
 	socket   string
 	listener net.Listener
 	broker   *broker.Server
-	verbs    map[*verbs.Device]*uverbs.Server
+	servers  []io.Closer // of the device files, in the order in which they are closed
 	serving  sync.WaitGroup
 }
 
@@ -44,17 +46,16 @@ func (p *Programs) Start(_ context.Context, d *Daemon) error {
 	case err != nil:
 		return err
 	}
-	now := &programs{socket: c.Socket, listener: l, verbs: map[*verbs.Device]*uverbs.Server{}}
+	now := &programs{socket: c.Socket, listener: l}
 	var devices []broker.Device
 	for _, dev := range d.Devices() {
-		u, err := uverbs.New(dev)
+		files, err := now.serve(dev)
 		if err != nil {
-			return errors.Join(err, l.Close(), now.closeVerbs())
+			return errors.Join(err, l.Close(), now.closeServers())
 		}
-		now.verbs[dev] = u
 		devices = append(devices, broker.Device{
 			Describe: func() broker.Description { return broker.Describe(dev) },
-			Files:    map[broker.File]broker.Service{broker.Verbs: verbsService{u}},
+			Files:    files,
 		})
 	}
 	now.broker = broker.NewServer(broker.Config{
@@ -77,13 +78,27 @@ func (p *Programs) Drain(ctx context.Context) error {
 	}
 	err := now.listener.Close()
 	now.serving.Wait()
-	return errors.Join(err, now.broker.Close(ctx), now.closeVerbs())
+	return errors.Join(err, now.broker.Close(ctx), now.closeServers())
 }
 
-func (p *programs) closeVerbs() error {
+// serve makes the servers of a device. A program sees one device, so its connections by rdma_cm are those of that one.
+func (p *programs) serve(dev *verbs.Device) (map[broker.File]broker.Service, error) {
+	u, err := uverbs.New(dev)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ucma.New(dev)
+	if err != nil {
+		return nil, errors.Join(err, u.Close())
+	}
+	p.servers = append(p.servers, c, u) // connections end before their queue pairs
+	return map[broker.File]broker.Service{broker.Verbs: verbsService{u}, broker.CM: cmService{c}}, nil
+}
+
+func (p *programs) closeServers() error {
 	var errs []error
-	for _, u := range p.verbs {
-		errs = append(errs, u.Close())
+	for _, s := range p.servers {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -97,9 +97,13 @@ func (w *writer) Write(addr uint64, p []byte) error { return w.call.Write(addr, 
 // OnInterrupt implements [ucma.Caller].
 func (w *writer) OnInterrupt(f func()) { w.call.OnInterrupt(func(error) { f() }) }
 
-// NonBlocking implements [ucma.Caller]. The flags of an open file are in /proc, in octal.
-func (w *writer) NonBlocking() bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", w.call.TID(), int32(w.call.Arg(0))))
+// NonBlocking implements [ucma.Caller].
+func (w *writer) NonBlocking() bool { return nonBlocking(w.call) }
+
+// nonBlocking reports whether the descriptor of a write(2) has O_NONBLOCK. The flags of an open file are in /proc, in
+// octal.
+func nonBlocking(c *trap.Call) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", c.TID(), int32(c.Arg(0))))
 	if err != nil {
 		return false
 	}

@@ -20,14 +20,14 @@ import (
 // cmHost is a host whose programs connect by rdma_cm.
 type cmHost struct {
 	*testing.T
-	*Host
+	server
 	dev  *verbs.Device
 	addr string
 }
 
-func cmHostOn(t *testing.T, addr string) *cmHost {
+func (w way) cmHostOn(t *testing.T, addr string) *cmHost {
 	t.Helper()
-	h, dev := deviceOn(t, addr)
+	h, dev := w.deviceOn(t, addr)
 	return &cmHost{t, h, dev, addr}
 }
 
@@ -65,13 +65,13 @@ func (h *cmHost) run(port int, c tool) {
 		port = c.port
 	}
 	words := strings.NewReplacer("ADDR", h.addr, "PORT", strconv.Itoa(port))
-	s := start(h.T, h.Host, words.Replace(c.server))
+	s := start(h.T, h.server, words.Replace(c.server))
 	h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool {
 		return slices.ContainsFunc(all, func(l verbs.ListenerInfo) bool {
 			return l.PortSpace == c.ps && int(l.Local.Port()) == port
 		})
 	})
-	client := start(h.T, h.Host, words.Replace(c.client))
+	client := start(h.T, h.server, words.Replace(c.client))
 	out, status := client.ended()
 	again := strings.Contains(out, tooEarly)
 	if !again && (status.ExitStatus() != 0 || !strings.Contains(out, c.says)) {
@@ -89,113 +89,121 @@ func (h *cmHost) run(port int, c tool) {
 }
 
 func TestProgramsConnectByRDMACM(t *testing.T) {
-	h := cmHostOn(t, "127.55.17.1")
-	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-	text := bytes.Repeat([]byte("gorxe"), 100_000)
-	if err := os.WriteFile(in, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
-	for i, c := range []tool{
-		{
-			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
-			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
-		},
-		{
-			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V",
-			client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V",
-		},
-		{
-			ps: tcp, server: "rping -s -P -p PORT",
-			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true,
-		},
-		{
-			ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
-			client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
-		},
-		{
-			ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100",
-			client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes",
-		},
-		{
-			ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
-			client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
-		},
-		{
-			ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
-			client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
-		},
-		{ps: tcp, server: "rdma_server -s ADDR -p PORT", client: "rdma_client -s ADDR -p PORT", says: "end 0"},
-		{
-			port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5",
-			client: "udaddy -s ADDR -c 20 -C 5", says: "return status 0",
-		},
-		{
-			ps: tcp, server: "cmtime -b ADDR -p PORT -c 20",
-			client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true,
-		},
-		{
-			ps: tcp, server: "rstream -b ADDR -p PORT -S 65536 -C 10",
-			client: "rstream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
-		},
-		{
-			ps: tcp, server: "riostream -b ADDR -p PORT -S 65536 -C 10",
-			client: "riostream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
-		},
-		{port: 7427, ps: tcp, server: "rcopy", client: "rcopy " + in + " ADDR:" + out, says: "done", stays: true},
-	} {
-		t.Run(c.client, func(t *testing.T) {
-			h := *h
-			h.T = t
-			h.run(22000+i, c)
-		})
-	}
-	if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, text) {
-		t.Errorf("rcopy has copied %d bytes of %d, %v", len(got), len(text), err)
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.cmHostOn(t, "127.55.17.1")
+		in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
+		text := bytes.Repeat([]byte("gorxe"), 100_000)
+		if err := os.WriteFile(in, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
+		for i, c := range []tool{
+			{
+				ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
+				client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
+			},
+			{
+				ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V",
+				client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V",
+			},
+			{
+				ps: tcp, server: "rping -s -P -p PORT",
+				client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true,
+			},
+			{
+				ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
+				client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
+			},
+			{
+				ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100",
+				client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes",
+			},
+			{
+				ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
+				client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
+			},
+			{
+				ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
+				client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
+			},
+			{ps: tcp, server: "rdma_server -s ADDR -p PORT", client: "rdma_client -s ADDR -p PORT", says: "end 0"},
+			{
+				port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5",
+				client: "udaddy -s ADDR -c 20 -C 5", says: "return status 0",
+			},
+			{
+				ps: tcp, server: "cmtime -b ADDR -p PORT -c 20",
+				client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true,
+			},
+			{
+				ps: tcp, server: "rstream -b ADDR -p PORT -S 65536 -C 10",
+				client: "rstream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
+			},
+			{
+				ps: tcp, server: "riostream -b ADDR -p PORT -S 65536 -C 10",
+				client: "riostream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
+			},
+			{port: 7427, ps: tcp, server: "rcopy", client: "rcopy " + in + " ADDR:" + out, says: "done", stays: true},
+		} {
+			t.Run(c.client, func(t *testing.T) {
+				h := *h
+				h.T = t
+				h.run(22000+i, c)
+			})
+		}
+		if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("rcopy has copied %d bytes of %d, %v", len(got), len(text), err)
+		}
+	})
 }
 
 func TestQperfConnectsByRDMACM(t *testing.T) {
-	h := cmHostOn(t, "127.55.17.2")
-	s := start(t, h.Host, "qperf -lp 22050")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("it does not listen"))
-	defer cancel()
-	if err := awaitTCP(ctx, 22050); err != nil {
-		t.Fatalf("%v\n%s", err, s.text())
-	}
-	// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion event, and
-	// qperf then waits for ever.
-	for test, want := range map[string]string{"rc_bw": "bw", "rc_lat": "latency"} {
-		out := "Event rejected"
-		// The server tells its port before it listens there.
-		for strings.Contains(out, "Event rejected") && ctx.Err() == nil {
-			out, _ = start(t, h.Host, "qperf -lp 22050 "+h.addr+" -cm1 -P 1 -t 1 "+test).ended()
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.cmHostOn(t, "127.55.17.2")
+		s := start(t, h.server, "qperf -lp 22050")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("it does not listen"))
+		defer cancel()
+		if err := awaitTCP(ctx, 22050); err != nil {
+			t.Fatalf("%v\n%s", err, s.text())
 		}
-		if !strings.Contains(out, want+" ") {
-			t.Errorf("%s:\n%s", test, out)
+		// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion event, and
+		// qperf then waits for ever.
+		for test, want := range map[string]string{"rc_bw": "bw", "rc_lat": "latency"} {
+			out := "Event rejected"
+			// The server tells its port before it listens there.
+			for strings.Contains(out, "Event rejected") && ctx.Err() == nil {
+				out, _ = start(t, h.server, "qperf -lp 22050 "+h.addr+" -cm1 -P 1 -t 1 "+test).ended()
+			}
+			if !strings.Contains(out, want+" ") {
+				t.Errorf("%s:\n%s", test, out)
+			}
 		}
-	}
+	})
 }
 
 func TestMckeySendsToAGroup(t *testing.T) {
-	h := cmHostOn(t, "127.55.17.3")
-	s := start(t, h.Host, "mckey -m 239.55.17.3 -b "+h.addr+" -c 1 -C 5")
-	h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
-	out := start(t, h.Host, "mckey -m 239.55.17.3 -b "+h.addr+" -s -c 1 -C 5").wait()
-	if !strings.Contains(out, "return status 0") {
-		t.Error(out)
-	}
-	s.wait()
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.cmHostOn(t, "127.55.17.3")
+		s := start(t, h.server, "mckey -m 239.55.17.3 -b "+h.addr+" -c 1 -C 5")
+		h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
+		out := start(t, h.server, "mckey -m 239.55.17.3 -b "+h.addr+" -s -c 1 -C 5").wait()
+		if !strings.Contains(out, "return status 0") {
+			t.Error(out)
+		}
+		s.wait()
+	})
 }
 
 func TestAKilledProgramsPeerIsTold(t *testing.T) {
-	h := cmHostOn(t, "127.55.17.4")
-	s := start(t, h.Host, "rping -s -a "+h.addr+" -p 22060")
-	h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool { return len(all) > 0 })
-	c := start(t, h.Host, "rping -c -a "+h.addr+" -p 22060 -v")
-	h.await(c, "it does not ping", func([]verbs.ListenerInfo) bool { return strings.Contains(c.text(), "rdma-ping-1:") })
-	s.end()
-	if out, _ := c.ended(); !strings.Contains(out, "DISCONNECT EVENT") {
-		t.Error(out)
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.cmHostOn(t, "127.55.17.4")
+		s := start(t, h.server, "rping -s -a "+h.addr+" -p 22060")
+		h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool { return len(all) > 0 })
+		c := start(t, h.server, "rping -c -a "+h.addr+" -p 22060 -v")
+		h.await(c, "it does not ping", func([]verbs.ListenerInfo) bool { return strings.Contains(c.text(), "rdma-ping-1:") })
+		s.end()
+		if out, _ := c.ended(); !strings.Contains(out, "DISCONNECT EVENT") {
+			t.Error(out)
+		}
+	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // follows runs a program and returns what gives its next line of output, which has to come within a minute.
-func follows(t *testing.T, h *Host, line string) (next func() string) {
+func follows(t *testing.T, h server, line string) (next func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -40,13 +40,13 @@ func follows(t *testing.T, h *Host, line string) (next func() string) {
 
 // watched is a host whose device follows the interface of another network namespace, and what ibv_asyncwatch prints
 // there.
-func watched(t *testing.T, addr string) (h *Host, ns netns.NsHandle, next func() string) {
+func (w way) watched(t *testing.T, addr string) (h server, ns netns.NsHandle, next func() string) {
 	t.Helper()
 	if _, err := exec.LookPath("ibv_asyncwatch"); err != nil {
 		t.Skip("ibv_asyncwatch is not installed")
 	}
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{addr}})
-	h, _ = hostOf(t, func() (d *verbs.Device, err error) {
+	h, _ = w.of(t, func() (d *verbs.Device, err error) {
 		testnet.In(t, hosts.Left, func() error {
 			d, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true})
 			return err
@@ -61,62 +61,66 @@ func watched(t *testing.T, addr string) (h *Host, ns netns.NsHandle, next func()
 }
 
 func TestAsyncwatchPrintsEventsOfThePort(t *testing.T) {
-	_, ns, next := watched(t, "198.18.46.1/24")
-	for _, c := range []struct {
-		do   func(netlink.Link) error
-		want string
-	}{
-		{netlink.LinkSetDown, "  event_type IBV_EVENT_PORT_ERR (10), port 1"},
-		{netlink.LinkSetUp, "  event_type IBV_EVENT_PORT_ACTIVE (9), port 1"},
-		{func(l netlink.Link) error { return netlink.AddrAdd(l, address(t, "198.18.46.3/24")) },
-			"  event_type IBV_EVENT_GID_CHANGE (18), port 1"},
-	} {
-		testnet.OnInterface(t, ns, c.do)
-		for next() != c.want { // the link-local address comes and goes as well
+	eachWay(t, func(t *testing.T, w way) {
+		_, ns, next := w.watched(t, "198.18.46.1/24")
+		for _, c := range []struct {
+			do   func(netlink.Link) error
+			want string
+		}{
+			{netlink.LinkSetDown, "  event_type IBV_EVENT_PORT_ERR (10), port 1"},
+			{netlink.LinkSetUp, "  event_type IBV_EVENT_PORT_ACTIVE (9), port 1"},
+			{func(l netlink.Link) error { return netlink.AddrAdd(l, address(t, "198.18.46.3/24")) },
+				"  event_type IBV_EVENT_GID_CHANGE (18), port 1"},
+		} {
+			testnet.OnInterface(t, ns, c.do)
+			for next() != c.want { // the link-local address comes and goes as well
+			}
 		}
-	}
+	})
 }
 
 func TestFilesOfTheDeviceFollowTheHost(t *testing.T) {
-	h, ns, next := watched(t, "198.18.47.1/24")
-	const (
-		ports  = "/sys/class/infiniband/rxe0/ports/1/"
-		first  = "0000:0000:0000:0000:0000:ffff:c612:2f01"
-		second = "0000:0000:0000:0000:0000:ffff:c613:2f03"
-	)
-	change := func(f func(netlink.Link, *netlink.Addr) error, text string) func(netlink.Link) error {
-		return func(l netlink.Link) error { return f(l, address(t, text)) }
-	}
-	for _, c := range []struct {
-		step string
-		do   func(netlink.Link) error
-		file string
-		is   func(text string) bool
-	}{
-		{"an address comes", change(netlink.AddrAdd, "198.19.47.3/24"), "gids", func(s string) bool {
-			return strings.Contains(s, first) && strings.Contains(s, second)
-		}},
-		{"the first one goes", change(netlink.AddrDel, "198.18.47.1/24"), "gids", func(s string) bool {
-			return !strings.Contains(s, first) && strings.Contains(s, second)
-		}},
-		{"the interface is set down", netlink.LinkSetDown, "state", func(s string) bool { return strings.HasSuffix(s, "1: DOWN\n") }},
-		{"the interface is set up", netlink.LinkSetUp, "state", func(s string) bool { return strings.HasSuffix(s, "4: ACTIVE\n") }},
-	} {
-		testnet.OnInterface(t, ns, c.do)
-		// A program that has read the event finds the files as they are then.
-		for {
-			next()
-			if c.is(start(t, h, "grep -r . "+ports+c.file).wait()) {
-				break
+	eachWay(t, func(t *testing.T, w way) {
+		h, ns, next := w.watched(t, "198.18.47.1/24")
+		const (
+			ports  = "/sys/class/infiniband/rxe0/ports/1/"
+			first  = "0000:0000:0000:0000:0000:ffff:c612:2f01"
+			second = "0000:0000:0000:0000:0000:ffff:c613:2f03"
+		)
+		change := func(f func(netlink.Link, *netlink.Addr) error, text string) func(netlink.Link) error {
+			return func(l netlink.Link) error { return f(l, address(t, text)) }
+		}
+		for _, c := range []struct {
+			step string
+			do   func(netlink.Link) error
+			file string
+			is   func(text string) bool
+		}{
+			{"an address comes", change(netlink.AddrAdd, "198.19.47.3/24"), "gids", func(s string) bool {
+				return strings.Contains(s, first) && strings.Contains(s, second)
+			}},
+			{"the first one goes", change(netlink.AddrDel, "198.18.47.1/24"), "gids", func(s string) bool {
+				return !strings.Contains(s, first) && strings.Contains(s, second)
+			}},
+			{"the interface is set down", netlink.LinkSetDown, "state", func(s string) bool { return strings.HasSuffix(s, "1: DOWN\n") }},
+			{"the interface is set up", netlink.LinkSetUp, "state", func(s string) bool { return strings.HasSuffix(s, "4: ACTIVE\n") }},
+		} {
+			testnet.OnInterface(t, ns, c.do)
+			// A program that has read the event finds the files as they are then.
+			for {
+				next()
+				if c.is(start(t, h, "grep -r . "+ports+c.file).wait()) {
+					break
+				}
 			}
 		}
-	}
-	// All files of an entry come and go together; the link-local address may come in between.
-	for _, dir := range []string{"gid_attrs/types", "gid_attrs/ndevs"} {
-		until(t, dir+" has the files of gids", func() bool {
-			return start(t, h, "ls "+ports+"gids").wait() == start(t, h, "ls "+ports+dir).wait()
-		})
-	}
+		// All files of an entry come and go together; the link-local address may come in between.
+		for _, dir := range []string{"gid_attrs/types", "gid_attrs/ndevs"} {
+			until(t, dir+" has the files of gids", func() bool {
+				return start(t, h, "ls "+ports+"gids").wait() == start(t, h, "ls "+ports+dir).wait()
+			})
+		}
+	})
 }
 
 func address(t *testing.T, text string) *netlink.Addr {

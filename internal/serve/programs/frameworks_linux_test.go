@@ -30,83 +30,91 @@ func ucxEnv(transport string) string {
 }
 
 func TestUCXFindsTheDevice(t *testing.T) {
-	h := hostOn(t, "127.55.15.6")
-	out := start(t, h, "ucx_info -d").wait()
-	for _, want := range []string{"Transport: rc_verbs", "Transport: ud_verbs", "Device: rxe0:1"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("ucx_info lacks %q:\n%s", want, out)
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.6")
+		out := start(t, h, "ucx_info -d").wait()
+		for _, want := range []string{"Transport: rc_verbs", "Transport: ud_verbs", "Device: rxe0:1"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("ucx_info lacks %q:\n%s", want, out)
+			}
 		}
-	}
+	})
 }
 
 func TestUCXExchangesMessagesOnOneHost(t *testing.T) {
-	require(t, "ucx_perftest")
-	h, dev := deviceOn(t, "127.55.15.7")
-	port := 21700
-	for _, transport := range []string{"rc", "ud"} {
-		for _, test := range []string{"tag_bw", "tag_lat", "ucp_am_bw", "ucp_put_bw", "ucp_get"} {
-			t.Run(transport+" "+test, func(t *testing.T) {
-				port++
-				before := bytesSent(dev)
-				line := ucxEnv(transport) + " ucx_perftest -p " + strconv.Itoa(port)
-				s := start(t, h, line)
-				if err := awaitTCP(t.Context(), port); err != nil {
-					t.Fatal(err)
-				}
-				if out := start(t, h, line+" 127.0.0.1 -s 4096 -n 200 -w 10 -t "+test).wait(); !strings.Contains(out, "Final:") {
-					t.Error(out)
-				}
-				s.wait()
-				requireSent(t, dev, before, 200*4096)
-			})
+	eachWay(t, func(t *testing.T, w way) {
+		require(t, "ucx_perftest")
+		h, dev := w.deviceOn(t, "127.55.15.7")
+		port := 21700
+		for _, transport := range []string{"rc", "ud"} {
+			for _, test := range []string{"tag_bw", "tag_lat", "ucp_am_bw", "ucp_put_bw", "ucp_get"} {
+				t.Run(transport+" "+test, func(t *testing.T) {
+					port++
+					before := bytesSent(dev)
+					line := ucxEnv(transport) + " ucx_perftest -p " + strconv.Itoa(port)
+					s := start(t, h, line)
+					if err := awaitTCP(t.Context(), port); err != nil {
+						t.Fatal(err)
+					}
+					if out := start(t, h, line+" 127.0.0.1 -s 4096 -n 200 -w 10 -t "+test).wait(); !strings.Contains(out, "Final:") {
+						t.Error(out)
+					}
+					s.wait()
+					requireSent(t, dev, before, 200*4096)
+				})
+			}
 		}
-	}
+	})
 }
 
 func TestMPIRanksAddTheirArrays(t *testing.T) {
-	run := func(t *testing.T, h *Host, dev *verbs.Device, ranks int, line string) {
-		before := bytesSent(dev)
-		out := start(t, h, line).wait()
-		if got := strings.Count(out, "has the sum"); got != ranks {
-			t.Errorf("%d of %d ranks have the sum:\n%s", got, ranks, out)
+	eachWay(t, func(t *testing.T, w way) {
+		run := func(t *testing.T, h server, dev *verbs.Device, ranks int, line string) {
+			before := bytesSent(dev)
+			out := start(t, h, line).wait()
+			if got := strings.Count(out, "has the sum"); got != ranks {
+				t.Errorf("%d of %d ranks have the sum:\n%s", got, ranks, out)
+			}
+			requireSent(t, dev, before, uint64(ranks)<<20)
 		}
-		requireSent(t, dev, before, uint64(ranks)<<20)
-	}
-	t.Run("OpenMPI", func(t *testing.T) {
-		require(t, "mpirun.openmpi")
-		h, dev := deviceOn(t, "127.55.15.8")
-		for _, ranks := range []int{2, 4} {
-			run(t, h, dev, ranks, ucxEnv("rc")+" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
-				strconv.Itoa(ranks)+" /usr/bin/python3 testdata/frameworks/allreduce.py")
-		}
-	})
-	t.Run("MPICH", func(t *testing.T) {
-		require(t, "mpirun.mpich")
-		require(t, "mpicc.mpich")
-		program := filepath.Join(t.TempDir(), "allreduce")
-		if out, err := exec.Command("mpicc.mpich", "-o", program, "testdata/frameworks/allreduce.c").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		h, dev := deviceOn(t, "127.55.15.9")
-		for _, ranks := range []int{2, 4} {
-			run(t, h, dev, ranks, ucxEnv("rc")+" mpirun.mpich -np "+strconv.Itoa(ranks)+" "+program)
-		}
+		t.Run("OpenMPI", func(t *testing.T) {
+			require(t, "mpirun.openmpi")
+			h, dev := w.deviceOn(t, "127.55.15.8")
+			for _, ranks := range []int{2, 4} {
+				run(t, h, dev, ranks, ucxEnv("rc")+" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
+					strconv.Itoa(ranks)+" /usr/bin/python3 testdata/frameworks/allreduce.py")
+			}
+		})
+		t.Run("MPICH", func(t *testing.T) {
+			require(t, "mpirun.mpich")
+			require(t, "mpicc.mpich")
+			program := filepath.Join(t.TempDir(), "allreduce")
+			if out, err := exec.Command("mpicc.mpich", "-o", program, "testdata/frameworks/allreduce.c").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			h, dev := w.deviceOn(t, "127.55.15.9")
+			for _, ranks := range []int{2, 4} {
+				run(t, h, dev, ranks, ucxEnv("rc")+" mpirun.mpich -np "+strconv.Itoa(ranks)+" "+program)
+			}
+		})
 	})
 }
 
 func TestPyTorchSendsTensorsByRPC(t *testing.T) {
-	if exec.Command("/usr/bin/python3", "-c", "import torch.distributed.rpc").Run() != nil {
-		t.Skip("python3-torch is not installed")
-	}
-	h, dev := deviceOn(t, "127.55.15.10")
-	before := bytesSent(dev)
-	line := "env TP_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo /usr/bin/python3 testdata/frameworks/rpc.py 21799 "
-	second := start(t, h, line+"1")
-	if out := start(t, h, line+"0").wait(); !strings.Contains(out, "the tensors came back") {
-		t.Error(out)
-	}
-	second.wait()
-	requireSent(t, dev, before, 6*4<<20)
+	eachWay(t, func(t *testing.T, w way) {
+		if exec.Command("/usr/bin/python3", "-c", "import torch.distributed.rpc").Run() != nil {
+			t.Skip("python3-torch is not installed")
+		}
+		h, dev := w.deviceOn(t, "127.55.15.10")
+		before := bytesSent(dev)
+		line := "env TP_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo /usr/bin/python3 testdata/frameworks/rpc.py 21799 "
+		second := start(t, h, line+"1")
+		if out := start(t, h, line+"0").wait(); !strings.Contains(out, "the tensors came back") {
+			t.Error(out)
+		}
+		second.wait()
+		requireSent(t, dev, before, 6*4<<20)
+	})
 }
 
 // require skips the test if a program is not installed.

@@ -46,32 +46,38 @@ func build(t *testing.T, name string) (path string) {
 }
 
 func TestProgramsOfEachLanguageUseTheDevice(t *testing.T) {
-	h := hostOn(t, "127.55.15.40")
-	for name := range builds {
-		t.Run(name, func(t *testing.T) { start(t, h, build(t, name)).wait() })
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.40")
+		for name := range builds {
+			t.Run(name, func(t *testing.T) { start(t, h, build(t, name)).wait() })
+		}
+	})
 }
 
 // What programs do with their processes, threads and descriptors; see testdata/languages/loop.c.
 func TestProgramsUseTheDeviceInTheirOwnWay(t *testing.T) {
-	h := hostOn(t, "127.55.15.41")
-	path := build(t, "C")
-	for _, way := range []string{"threads", "fork", "exec", "closed", "dup", "files", "few"} {
-		t.Run(way, func(t *testing.T) { start(t, h, path+" "+way).wait() })
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.41")
+		path := build(t, "C")
+		for _, way := range []string{"threads", "fork", "exec", "closed", "dup", "files", "few"} {
+			t.Run(way, func(t *testing.T) { start(t, h, path+" "+way).wait() })
+		}
+	})
 }
 
 func TestProgramsUseTheDeviceUnderADebugger(t *testing.T) {
-	h := hostOn(t, "127.55.15.42")
-	path := build(t, "C")
-	for name, line := range map[string]string{
-		"strace": "strace -f -o /dev/null " + path + " threads",
-		"gdb":    "gdb -nx -batch -ex run --args " + path + " threads",
-	} {
-		t.Run(name, func(t *testing.T) {
-			if out := start(t, h, line).wait(); !strings.Contains(out, "the message has come back") {
-				t.Error(out)
-			}
-		})
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.42")
+		path := build(t, "C")
+		for name, line := range map[string]string{
+			"strace": "strace -f -o /dev/null " + path + " threads",
+			"gdb":    "gdb -nx -batch -ex run --args " + path + " threads",
+		} {
+			t.Run(name, func(t *testing.T) {
+				if out := start(t, h, line).wait(); !strings.Contains(out, "the message has come back") {
+					t.Error(out)
+				}
+			})
+		}
+	})
 }

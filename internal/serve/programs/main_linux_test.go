@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/trap"
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // programVariable names the program of ownPrograms that the test binary is to be.
@@ -34,46 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hostOn opens a device on a loopback address that no other tests use.
-func hostOn(t *testing.T, addr string) *Host {
-	t.Helper()
-	h, _ := deviceOn(t, addr)
-	return h
-}
-
-// deviceOn is hostOn that returns the device too.
-func deviceOn(t *testing.T, addr string) (*Host, *verbs.Device) {
-	t.Helper()
-	return hostOf(t, func() (*verbs.Device, error) { return verbs.Open(verbs.Config{Device: addr}) })
-}
-
-// hostOf opens a device for programs.
-func hostOf(t *testing.T, open func() (*verbs.Device, error)) (*Host, *verbs.Device) {
-	t.Helper()
-	if err := trap.Probe(); err != nil {
-		t.Skipf("no programs can be run here: %v", err)
-	}
-	dev, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	h, err := NewHost(dev, "rxe0", slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h, dev
-}
-
 // running is a program under the filter.
 type running struct {
 	t    *testing.T
@@ -84,7 +42,7 @@ type running struct {
 }
 
 // start runs a command line on a host.
-func start(t *testing.T, h *Host, line string) *running {
+func start(t *testing.T, h server, line string) *running {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -94,7 +52,7 @@ func start(t *testing.T, h *Host, line string) *running {
 }
 
 // startTo is start with the file for the output.
-func startTo(t *testing.T, h *Host, line string, out *os.File) *running {
+func startTo(t *testing.T, h server, line string, out *os.File) *running {
 	t.Helper()
 	argv := strings.Fields(line)
 	path, err := exec.LookPath(argv[0])
@@ -105,7 +63,7 @@ func startTo(t *testing.T, h *Host, line string, out *os.File) *running {
 }
 
 // startOwn runs one of ownPrograms, with pipes as its input and output.
-func startOwn(t *testing.T, h *Host, name string) (p *running, in, out *os.File) {
+func startOwn(t *testing.T, h server, name string) (p *running, in, out *os.File) {
 	t.Helper()
 	var ends [4]*os.File
 	for i := 0; i < len(ends); i += 2 {
@@ -126,7 +84,7 @@ func startOwn(t *testing.T, h *Host, name string) (p *running, in, out *os.File)
 }
 
 // startCommand runs a command on a host. It closes the file of the output at the end.
-func startCommand(t *testing.T, h *Host, c trap.Command) *running {
+func startCommand(t *testing.T, h server, c trap.Command) *running {
 	t.Helper()
 	line, out := strings.Join(c.Args, " "), c.Files[1]
 	proc, listener, err := trap.Start(c)

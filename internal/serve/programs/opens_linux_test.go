@@ -19,12 +19,14 @@ import (
 
 // ownPrograms are programs for tests that call the kernel as libibverbs does.
 var ownPrograms = map[string]func() error{
-	"opens":    func() error { return reportDone(repeat(openAndClose)) },
-	"channels": programOfChannels,
-	"twice":    programThatOpensTwice,
-	"image":    programThatExecutes,
-	"parent":   programThatPassesItsDevice,
-	"child":    programWithADeviceOfItsParent,
+	"opens":       func() error { return reportDone(repeat(openAndClose)) },
+	"channels":    programOfChannels,
+	"listener":    programOfOneListener,
+	"connections": programOfConnections,
+	"twice":       programThatOpensTwice,
+	"image":       programThatExecutes,
+	"parent":      programThatPassesItsDevice,
+	"child":       programWithADeviceOfItsParent,
 }
 
 // times is how often programs do what they do.
@@ -209,9 +211,11 @@ func programWithADeviceOfItsParent() error {
 
 // Arguments of a call are read from and answers written to the memory of the process that opened the device.
 func TestOnlyTheProcessThatOpenedTheDeviceMakesCallsOnIt(t *testing.T) {
-	h := hostOn(t, "127.55.15.30")
-	p, _, _ := startOwn(t, h, "parent")
-	if s := p.proc.Wait(); s.ExitStatus() != 0 {
-		t.Errorf("the program ended with %d (signal %v)", s.ExitStatus(), s.Signal())
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.30")
+		p, _, _ := startOwn(t, h, "parent")
+		if s := p.proc.Wait(); s.ExitStatus() != 0 {
+			t.Errorf("the program ended with %d (signal %v)", s.ExitStatus(), s.Signal())
+		}
+	})
 }

@@ -60,36 +60,38 @@ func tableOf(t *testing.T, file string) map[string]string {
 
 // The tables say which tests of rdma-core pass, for which reasons others may be skipped, and which fail and why.
 func TestTestsOfRDMACorePassOrSayWhyNot(t *testing.T) {
-	passes := tableOf(t, "testdata/pyverbs/pass.txt")
-	skips := tableOf(t, "testdata/pyverbs/skip.txt")
-	fails := tableOf(t, "testdata/pyverbs/fail.txt")
-	dir := unpackTests(t)
-	h := hostOn(t, "127.55.15.5")
-	out := start(t, h, fmt.Sprintf("/usr/bin/python3 testdata/pyverbs/run.py %s rxe0 0", dir)).wait()
-	for line := range strings.Lines(out) {
-		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if f[0] != "RESULT" || len(f) != 4 {
-			continue
+	eachWay(t, func(t *testing.T, w way) {
+		passes := tableOf(t, "testdata/pyverbs/pass.txt")
+		skips := tableOf(t, "testdata/pyverbs/skip.txt")
+		fails := tableOf(t, "testdata/pyverbs/fail.txt")
+		dir := unpackTests(t)
+		h := w.hostOn(t, "127.55.15.5")
+		out := start(t, h, fmt.Sprintf("/usr/bin/python3 testdata/pyverbs/run.py %s rxe0 0", dir)).wait()
+		for line := range strings.Lines(out) {
+			f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+			if f[0] != "RESULT" || len(f) != 4 {
+				continue
+			}
+			what, name, why := f[1], f[2], f[3]
+			_, passed := passes[name]
+			_, failed := fails[name]
+			delete(passes, name)
+			switch {
+			case what == "pass" && !passed:
+				t.Errorf("%s passes, which the table does not say", name)
+			case what == "fail" && !failed:
+				t.Errorf("%s fails: %s", name, why)
+			case what == "skip" && (passed || !hasReason(skips, why)):
+				t.Errorf("%s is skipped: %s", name, why)
+			}
 		}
-		what, name, why := f[1], f[2], f[3]
-		_, passed := passes[name]
-		_, failed := fails[name]
-		delete(passes, name)
-		switch {
-		case what == "pass" && !passed:
-			t.Errorf("%s passes, which the table does not say", name)
-		case what == "fail" && !failed:
-			t.Errorf("%s fails: %s", name, why)
-		case what == "skip" && (passed || !hasReason(skips, why)):
-			t.Errorf("%s is skipped: %s", name, why)
+		for name := range passes {
+			t.Errorf("%s did not run", name)
 		}
-	}
-	for name := range passes {
-		t.Errorf("%s did not run", name)
-	}
-	if t.Failed() {
-		t.Log(out)
-	}
+		if t.Failed() {
+			t.Log(out)
+		}
+	})
 }
 
 // hasReason reports whether why begins with a reason of the table.

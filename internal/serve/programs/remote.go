@@ -90,7 +90,7 @@ func (r *remote) Changed(d broker.Description) {
 
 // Open implements [trap.Handler]. It waits in a goroutine of its own: a daemon that does not answer must not keep the
 // threads of the server from other calls.
-func (r *remote) Open(c *trap.Call, d *trap.Device, _ int) {
+func (r *remote) Open(c *trap.Call, d *trap.Device, flags int) {
 	go func() {
 		f, object, err := r.open(c, d)
 		if err != nil {
@@ -99,8 +99,13 @@ func (r *remote) Open(c *trap.Call, d *trap.Device, _ int) {
 			return
 		}
 		err = r.know(f, object)
+		fd := int(f.Fd())
+		if err == nil && fileOf(d) == broker.CM {
+			// The flags are those of the open file, which the program is about to share.
+			err = unix.SetNonblock(fd, flags&unix.O_NONBLOCK != 0)
+		}
 		if err == nil {
-			err = c.ReplyFD(trap.FD{File: int(f.Fd()), Object: remoteObject(object)})
+			err = c.ReplyFD(trap.FD{File: fd, Object: remoteObject(object)})
 		}
 		_ = f.Close() // the program has its own
 		if err != nil {
@@ -169,7 +174,9 @@ func (r *remote) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 
 // Write implements [trap.Handler].
 func (r *remote) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
-	r.call(c, o, broker.Call{Write: true, Arg: c.Arg(1), Data: data[:min(len(data), broker.MaxWrite)], Size: size})
+	r.call(c, o, broker.Call{
+		Write: true, NonBlock: nonBlocking(c), Arg: c.Arg(1), Data: data[:min(len(data), broker.MaxWrite)], Size: size,
+	})
 }
 
 func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {

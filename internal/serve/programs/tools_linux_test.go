@@ -14,50 +14,54 @@ import (
 )
 
 func TestLibibverbsFindsTheDevice(t *testing.T) {
-	h := hostOn(t, "127.55.15.1")
-	out := start(t, h, "ibv_devices").wait()
-	if !strings.Contains(out, "rxe0") {
-		t.Errorf("ibv_devices:\n%s", out)
-	}
-	out = start(t, h, "ibv_devinfo -v").wait()
-	for _, want := range []string{"hca_id:\trxe0", "PORT_ACTIVE", "GID[  0]:\t\t::ffff:127.55.15.1, RoCE v2", "max_sge:\t\t\t32"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.1")
+		out := start(t, h, "ibv_devices").wait()
+		if !strings.Contains(out, "rxe0") {
+			t.Errorf("ibv_devices:\n%s", out)
 		}
-	}
+		out = start(t, h, "ibv_devinfo -v").wait()
+		for _, want := range []string{"hca_id:\trxe0", "PORT_ACTIVE", "GID[  0]:\t\t::ffff:127.55.15.1, RoCE v2", "max_sge:\t\t\t32"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
+			}
+		}
+	})
 }
 
 func TestNoDescriptorIsLeftOfProgramsThatEnded(t *testing.T) {
-	count := func() int {
-		all, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(all)
-	}
-	run := func(times int) {
-		t.Run("programs", func(t *testing.T) {
-			h := hostOn(t, "127.55.15.4")
-			for range times {
-				start(t, h, "ibv_devinfo").wait()
+	eachWay(t, func(t *testing.T, w way) {
+		count := func() int {
+			all, err := os.ReadDir("/proc/self/fd")
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
-	run(1) // the first one opens what stays open
-	before := count()
-	run(5)
-	// Pipes are closed by goroutines that nothing waits for.
-	after := count()
-	for late := time.Now().Add(time.Minute); after > before && time.Now().Before(late); after = count() {
-		runtime.Gosched()
-	}
-	if after > before {
-		t.Errorf("%d descriptors are open, before there were %d", after, before)
-	}
+			return len(all)
+		}
+		run := func(times int) {
+			t.Run("programs", func(t *testing.T) {
+				h := w.hostOn(t, "127.55.15.4")
+				for range times {
+					start(t, h, "ibv_devinfo").wait()
+				}
+			})
+		}
+		run(1) // the first one opens what stays open
+		before := count()
+		run(5)
+		// Pipes are closed by goroutines that nothing waits for.
+		after := count()
+		for late := time.Now().Add(time.Minute); after > before && time.Now().Before(late); after = count() {
+			runtime.Gosched()
+		}
+		if after > before {
+			t.Errorf("%d descriptors are open, before there were %d", after, before)
+		}
+	})
 }
 
 // exchange runs a server and a client of a tool on one host.
-func exchange(t *testing.T, h *Host, port int, line string) (server, client string) {
+func exchange(t *testing.T, h server, port int, line string) (server, client string) {
 	t.Helper()
 	line += " -p " + strconv.Itoa(port)
 	s := start(t, h, line)
@@ -72,37 +76,41 @@ func exchange(t *testing.T, h *Host, port int, line string) (server, client stri
 }
 
 func TestToolsExchangeMessagesOnOneHost(t *testing.T) {
-	h := hostOn(t, "127.55.15.2")
-	for i, line := range []string{
-		"ibv_rc_pingpong -g 0 -n 50", "ibv_rc_pingpong -g 0 -n 50 -e", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50 -e -s 1024",
-		"ibv_srq_pingpong -g 0 -n 50 -e",
-	} {
-		t.Run(line, func(t *testing.T) {
-			server, client := exchange(t, h, 21500+i, line)
-			for _, out := range []string{server, client} {
-				if !strings.Contains(out, "iters in") {
-					t.Errorf("%s", out)
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.2")
+		for i, line := range []string{
+			"ibv_rc_pingpong -g 0 -n 50", "ibv_rc_pingpong -g 0 -n 50 -e", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50 -e -s 1024",
+			"ibv_srq_pingpong -g 0 -n 50 -e",
+		} {
+			t.Run(line, func(t *testing.T) {
+				server, client := exchange(t, h, 21500+i, line)
+				for _, out := range []string{server, client} {
+					if !strings.Contains(out, "iters in") {
+						t.Errorf("%s", out)
+					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 func TestPerftestRunsOnOneHost(t *testing.T) {
-	h := hostOn(t, "127.55.15.3")
-	for i, line := range []string{
-		"ib_write_bw -F -x 0 -s 65536 -n 200", "ib_read_bw -F -x 0 -s 65536 -n 200", "ib_send_bw -F -x 0 -s 65536 -n 200",
-		"ib_write_bw -F -x 0 -a -n 5", "ib_write_bw -F -x 0 -b -q 4 -n 100", "ib_send_bw -F -x 0 -e -n 100", "ib_send_bw -F -x 0 -c UC -n 100",
-		"ib_send_bw -F -x 0 -c UD -s 1024 -n 100", "ib_write_bw -F -x 0 -I 200 -s 128 -n 100", "ib_write_bw -F -x 0 -l 8 -n 160",
-		"ib_send_bw -F -x 0 --use-srq -n 100",
-		"ib_write_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -e -n 100", "ib_read_lat -F -x 0 -n 100",
-		"ib_atomic_bw -F -x 0 -n 100", "ib_atomic_lat -F -x 0 -A CMP_AND_SWAP -n 100",
-	} {
-		t.Run(line, func(t *testing.T) {
-			// Servers of tests that they take no part in print no result.
-			if _, client := exchange(t, h, 21600+i, line); !strings.Contains(client, "#bytes") {
-				t.Error(client)
-			}
-		})
-	}
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.3")
+		for i, line := range []string{
+			"ib_write_bw -F -x 0 -s 65536 -n 200", "ib_read_bw -F -x 0 -s 65536 -n 200", "ib_send_bw -F -x 0 -s 65536 -n 200",
+			"ib_write_bw -F -x 0 -a -n 5", "ib_write_bw -F -x 0 -b -q 4 -n 100", "ib_send_bw -F -x 0 -e -n 100", "ib_send_bw -F -x 0 -c UC -n 100",
+			"ib_send_bw -F -x 0 -c UD -s 1024 -n 100", "ib_write_bw -F -x 0 -I 200 -s 128 -n 100", "ib_write_bw -F -x 0 -l 8 -n 160",
+			"ib_send_bw -F -x 0 --use-srq -n 100",
+			"ib_write_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -e -n 100", "ib_read_lat -F -x 0 -n 100",
+			"ib_atomic_bw -F -x 0 -n 100", "ib_atomic_lat -F -x 0 -A CMP_AND_SWAP -n 100",
+		} {
+			t.Run(line, func(t *testing.T) {
+				// Servers of tests that they take no part in print no result.
+				if _, client := exchange(t, h, 21600+i, line); !strings.Contains(client, "#bytes") {
+					t.Error(client)
+				}
+			})
+		}
+	})
 }

@@ -95,6 +95,7 @@ func (ch *Channel) Close() error {
 	}
 	ch.closed = true
 	delete(s.channels, ch)
+	s.queued -= len(ch.queue)
 	ch.queue = nil // first, so that no identifier looks for its events
 	for _, i := range slices.Collect(maps.Values(ch.ids)) {
 		i.destroy()

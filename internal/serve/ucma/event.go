@@ -31,6 +31,7 @@ func (ch *Channel) push(e *event) {
 		return
 	}
 	e.of.queued++
+	ch.server.queued++
 	ch.queue = append(ch.queue, e)
 	ch.serve()
 }
@@ -51,6 +52,7 @@ func (ch *Channel) take() *event {
 	e := ch.queue[0]
 	ch.queue[0], ch.queue = nil, ch.queue[1:]
 	e.of.queued--
+	ch.server.queued--
 	e.count(1)
 	return e
 }
@@ -73,6 +75,7 @@ func (ch *Channel) deliver(r *request, e *event) {
 		if now := e.of.ch; !e.of.dead && !now.closed {
 			e.count(-1)
 			e.of.queued++
+			s.queued++
 			now.queue = slices.Insert(now.queue, 0, e)
 			now.serve()
 		}
@@ -137,6 +140,7 @@ func (ch *Channel) withdraw(of func(*event) bool) {
 			return false
 		}
 		e.of.queued--
+		ch.server.queued--
 		if e.fresh != nil {
 			lost = append(lost, e.fresh)
 		}

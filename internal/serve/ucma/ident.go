@@ -66,6 +66,9 @@ func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
 	if err := ch.full(); err != nil {
 		return nil, err
 	}
+	if s := ch.server; len(s.ids) >= s.allIDs { // groups have a number there too
+		return nil, fmt.Errorf("all %d identifiers of the device are in use: %w", s.allIDs, uapi.ENOMEM)
+	}
 	i := &ident{server: ch.server, uid: uid, ch: ch, ps: ps}
 	i.param.psn = verbs.RandomPSN()
 	i.num = ch.server.number(i)
@@ -160,9 +163,9 @@ func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventR
 
 // crowded fails if so many events wait that a command must not add one.
 func (i *ident) crowded() error {
-	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents {
-		return fmt.Errorf("%d events of the identifier and %d of the channel wait: %w",
-			i.queued, len(i.ch.queue), uapi.ENOMEM)
+	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents || i.server.queued >= i.server.allEvents {
+		return fmt.Errorf("%d events of the identifier, %d of the channel and %d of the device wait: %w",
+			i.queued, len(i.ch.queue), i.server.queued, uapi.ENOMEM)
 	}
 	return nil
 }

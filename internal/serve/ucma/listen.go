@@ -45,7 +45,7 @@ func (i *ident) requested(r *verbs.ConnRequest) {
 		_ = r.SendREJ(mad.RejectInvalidServiceID, nil) // an error says that the peer has given up
 		return
 	}
-	if i.queued >= maxBacklog || len(i.ch.queue) >= maxEvents {
+	if i.queued >= maxBacklog || len(i.ch.queue) >= maxEvents || s.queued >= s.allEvents {
 		_ = r.Ignore() // likewise
 		return
 	}

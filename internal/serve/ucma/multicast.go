@@ -39,6 +39,8 @@ func (r *request) joinGroup(id uint32, response, uid uint64, a netip.Addr, known
 		return nil, fmt.Errorf("%v is no multicast group: %w", a, uapi.EINVAL)
 	case !i.device || !i.datagrams() || i.state == idle:
 		return nil, fmt.Errorf("identifier %d is for no datagrams of a device: %w", i.num, uapi.EINVAL)
+	case len(i.server.ids) >= i.server.allIDs:
+		return nil, fmt.Errorf("all %d identifiers of the device are in use: %w", i.server.allIDs, uapi.ENOMEM)
 	case i.ch.groups >= maxGroups:
 		return nil, fmt.Errorf("all %d multicast groups of the channel are in use: %w", maxGroups, uapi.ENOMEM)
 	}

@@ -23,6 +23,10 @@ const (
 	maxGroups  = 1 << 10 // multicast groups of one channel
 	maxBacklog = 1 << 10 // requests of one listener that wait, as in the kernel
 
+	// Of all channels together: some 64 MiB of identifiers, 32 MiB of events.
+	maxAllIDs    = 1 << 16
+	maxAllEvents = 1 << 16
+
 	// Addresses that are resolved at a time, each of which takes sockets of the host. The others wait.
 	maxResolves        = 128
 	maxChannelResolves = 16
@@ -42,7 +46,10 @@ type Server struct {
 	channels map[*Channel]struct{} // nil once closed
 	ids      map[uint32]*ident     // by their numbers, and by those of their groups
 	last     uint32                // number of the latest identifier
-	ports    map[portKey][]*ident
+	queued   int                   // events in the queues of all channels
+	// Limits of all channels together; constant.
+	allIDs, allEvents int
+	ports             map[portKey][]*ident
 }
 
 // New returns a server for dev, whose peers have answers from then on, also if no program listens. Close ends it before
@@ -56,7 +63,7 @@ func New(dev *verbs.Device) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		dev: dev, hangups: h, resolves: make(chan struct{}, maxResolves),
+		dev: dev, hangups: h, allIDs: maxAllIDs, allEvents: maxAllEvents, resolves: make(chan struct{}, maxResolves),
 		channels: map[*Channel]struct{}{}, ids: map[uint32]*ident{}, ports: map[portKey][]*ident{},
 	}, nil
 }
