@@ -12,6 +12,8 @@ var (
 	hostC = netip.MustParseAddr("192.0.2.3")
 )
 
+var granted Refusal
+
 // table drives places and says which clients had to give up.
 type table struct {
 	*testing.T
@@ -27,8 +29,8 @@ func newTable(t *testing.T, all, ofHost int) *table {
 func (t *table) enter(name string, host netip.Addr, want Refusal) *Place {
 	t.Helper()
 	place, got := t.Enter(t.now, host, func() { t.gaveUp = append(t.gaveUp, name) })
-	if got != want || (place != nil) != (want == Granted) {
-		t.Fatalf("%s: %v, want %v", name, got, want)
+	if got != want || (place != nil) != (want == granted) {
+		t.Fatalf("%s: %+v, want %+v", name, got, want)
 	}
 	return place
 }
@@ -48,18 +50,18 @@ func (t *table) lost(names ...string) {
 
 func TestARequestTakesThePlaceOfTheOldestOfItsHostThatIsNotConnected(t *testing.T) {
 	w := newTable(t, 10, 3)
-	connected := w.enter("connected", hostA, Granted)
+	connected := w.enter("connected", hostA, granted)
 	if !w.Connected(connected) {
 		t.Fatal("its place is taken")
 	}
-	w.enter("other host", hostB, Granted)
-	first := w.enter("first", hostA, Granted)
-	second := w.enter("second", hostA, Granted)
-	w.enter("too early", hostA, HostFull)
+	w.enter("other host", hostB, granted)
+	first := w.enter("first", hostA, granted)
+	second := w.enter("second", hostA, granted)
+	w.enter("too early", hostA, Refusal{OfHost, true})
 	w.now = w.now.Add(Grace - 1)
-	w.enter("still too early", hostA, HostFull)
+	w.enter("still too early", hostA, Refusal{OfHost, true})
 	w.now = w.now.Add(1)
-	third := w.enter("third", hostA, Granted)
+	third := w.enter("third", hostA, granted)
 	w.lost("first")
 	if w.Connected(first) {
 		t.Error("who lost its place is connected")
@@ -81,29 +83,87 @@ func TestARequestTakesThePlaceOfTheOldestOfItsHostThatIsNotConnected(t *testing.
 		t.Error("a place is lost")
 	}
 	w.now = w.now.Add(time.Hour)
-	w.enter("all are connected", hostA, HostFull)
+	w.enter("all are connected", hostA, Refusal{Bound: OfHost})
 	w.Leave(connected)
-	w.enter("fourth", hostA, Granted)
+	w.enter("fourth", hostA, granted)
 	w.lost()
 }
 
 func TestWhereAllPlacesAreTakenTheOldestOfAnyHostGivesWay(t *testing.T) {
 	w := newTable(t, 3, 2)
-	a, b := w.enter("a", hostA, Granted), w.enter("b", hostB, Granted)
+	a, b := w.enter("a", hostA, granted), w.enter("b", hostB, granted)
 	if !w.Connected(a) {
 		t.Fatal("its place is taken")
 	}
 	w.now = w.now.Add(time.Millisecond)
-	c := w.enter("a2", hostA, Granted)
-	w.enter("too early", hostC, Full)
+	c := w.enter("a2", hostA, granted)
+	w.enter("too early", hostC, Refusal{OfAll, true})
 	w.now = w.now.Add(Grace - time.Millisecond)
-	d := w.enter("c", hostC, Granted)
+	d := w.enter("c", hostC, granted)
 	w.lost("b")
-	w.enter("too early as well", hostC, Full)
+	w.enter("too early as well", hostC, Refusal{OfAll, true})
 	for _, place := range []*Place{a, b, c, d} {
 		w.Leave(place)
 	}
 	if n, hosts := w.Taken(); n != 0 || hosts != 0 || len(w.asking) != 0 {
 		t.Errorf("left over: %+v", w.Places)
 	}
+}
+
+func TestTheHostsOfANetworkHaveThreeQuartersOfAllPlaces(t *testing.T) {
+	w := newTable(t, 8, 4)
+	addr := func(text string) netip.Addr { return netip.MustParseAddr(text) }
+	var first *Place
+	for i, host := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4", "2001:db8::5", "2001:db8::6"} {
+		place := w.enter(host, addr(host), granted)
+		if i == 0 {
+			first = place
+		} else if !w.Connected(place) {
+			t.Fatal("a place is lost")
+		}
+	}
+	w.enter("one that is early", addr("2001:db8::7"), Refusal{OfNetwork, true})
+	w.now = w.now.Add(Grace)
+	late := w.enter("one that comes later", addr("2001:db8::7"), granted)
+	w.lost("2001:db8::1")
+	w.Leave(first)
+	if late.Wait(); !w.Connected(late) {
+		t.Fatal("a place is lost")
+	}
+	w.enter("one more", addr("2001:db8::8"), Refusal{Bound: OfNetwork})
+	other := w.enter("one of another network", addr("2001:db8:0:1::1"), granted)
+	w.enter("one of IPv4", hostA, granted)
+	w.Leave(late)
+	w.enter("one that finds no place", addr("2001:db8::8"), granted)
+	w.enter("one too many", hostB, Refusal{OfAll, true})
+	w.Leave(other)
+	if n := w.networks[NetworkOf(addr("2001:db8:0:1::1"))]; n != 0 {
+		t.Errorf("%d clients of a network are left", n)
+	}
+}
+
+func TestPlacesAreTakenFromOthersAtABoundedRate(t *testing.T) {
+	const all = 1000
+	w := newTable(t, all, all)
+	for range all {
+		w.enter("asks", hostA, granted)
+	}
+	w.now = w.now.Add(time.Hour)
+	taken := 0
+	for range all {
+		place, why := w.Enter(w.now, hostB, func() {})
+		if place == nil {
+			if why != (Refusal{OfAll, true}) {
+				t.Fatalf("refused: %+v", why)
+			}
+			break
+		}
+		taken++
+	}
+	if taken != takings.Burst {
+		t.Errorf("%d places are taken at once, want %d", taken, takings.Burst)
+	}
+	w.now = w.now.Add(takings.Interval)
+	w.enter("one more", hostB, granted)
+	w.enter("and no other", hostB, Refusal{OfAll, true})
 }

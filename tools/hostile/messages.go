@@ -33,6 +33,22 @@ var messages = []Pattern{
 			d.From = from
 			return d
 		}},
+	{Name: "req-many", Does: "requests under 200 addresses of another network, whose router gets the answers",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			from := FromRemote + Source(i%remotes)
+			d := f.message(f.req(from, uint32(i)))
+			d.From = from
+			return d
+		}},
+	{Name: "req-many-no-service", Does: "such requests for services that do not exist",
+		By: Forger, Make: func(f *Flood, i uint64) Datagram {
+			from := FromRemote + Source(i%remotes)
+			m := f.req(from, uint32(i))
+			m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
+			d := f.message(m)
+			d.From = from
+			return d
+		}},
 	{Name: "req-foreign-gid", Does: "requests that name another host as the peer",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
 	{Name: "req-no-service", Does: "requests for services that do not exist",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 
@@ -46,9 +47,15 @@ func (p *process) plug(data json.RawMessage) (any, error) {
 	return nil, netlink.LinkSetUp(bridge)
 }
 
+// Attachment is how a host is on the network.
+type Attachment struct {
+	Addrs  []netip.Addr
+	Router netip.Addr // leads to remoteNetwork; none where no packet goes there
+}
+
 // network gives this process's end of a cable its addresses.
 func (p *process) network(data json.RawMessage) (any, error) {
-	addrs, err := decoded[[]netip.Addr](data)
+	at, err := decoded[Attachment](data)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +70,7 @@ func (p *process) network(data json.RawMessage) (any, error) {
 	if err := errors.Join(netlink.LinkSetUp(lo), netlink.LinkSetMTU(link, cableMTU)); err != nil {
 		return nil, err
 	}
-	for _, a := range addrs {
+	for _, a := range at.Addrs {
 		addr, err := netlink.ParseAddr(netip.PrefixFrom(a, cableBits).String())
 		if err != nil {
 			return nil, err
@@ -76,12 +83,24 @@ func (p *process) network(data json.RawMessage) (any, error) {
 		return nil, err
 	}
 	for range 5000 {
-		if link, err = netlink.LinkByName(cableName); err != nil || link.Attrs().OperState == netlink.OperUp {
+		if link, err = netlink.LinkByName(cableName); err != nil {
 			return nil, err
+		}
+		if link.Attrs().OperState == netlink.OperUp {
+			return nil, at.route(link)
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return nil, errors.New("the cable does not come up")
+}
+
+// route adds the route to remoteNetwork, if there is a router.
+func (a *Attachment) route(link netlink.Link) error {
+	if !a.Router.IsValid() {
+		return nil
+	}
+	dst := net.IPNet{IP: remoteNetwork.Addr().AsSlice(), Mask: net.CIDRMask(remoteNetwork.Bits(), 32)}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &dst, Gw: a.Router.AsSlice()})
 }
 
 // Wire is what has passed a host's end of its cable, in packets and in bytes of Ethernet frames.

@@ -24,15 +24,22 @@ const (
 type Source uint8
 
 const (
-	FromSelf   Source = iota // the flooder's own
-	FromThird                // one that has nothing to do with the victim
-	FromGood                 // that of the good pair's host
-	FromAbsent               // the first of those of the victim's network that nobody has
-	sources    = FromAbsent + absents
+	FromSelf   Source                 = iota // the flooder's own
+	FromThird                                // one that has nothing to do with the victim
+	FromGood                                 // that of the good pair's host
+	FromAbsent                               // the first of those of the victim's network that nobody has
+	FromRemote = FromAbsent + absents        // the first of those of another network, to which a router leads
+	sources    = FromRemote + remotes
 )
 
-// absents is how many addresses of hosts that do not exist a flood has.
-const absents = 8
+// absents is how many addresses of hosts that do not exist a flood has, and remotes how many of another network.
+const (
+	absents = 8
+	remotes = 200
+)
+
+// remoteNetwork is the other network (TEST-NET-2 of RFC 5737).
+var remoteNetwork = netip.MustParsePrefix("198.51.100.0/24")
 
 // sourcesOf are the addresses that packets come from; the absent ones are some way behind that of the third party.
 func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
@@ -41,6 +48,14 @@ func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
 	for i := range absents {
 		b[3] = byte(100 + i)
 		all[int(FromAbsent)+i] = netip.AddrFrom4(b)
+	}
+	r := remoteNetwork.Addr().As4()
+	if third.IsLoopback() { // every address is of this host there
+		r = [4]byte{b[0], b[1], b[2] + 1}
+	}
+	for i := range remotes {
+		r[3] = byte(1 + i)
+		all[int(FromRemote)+i] = netip.AddrFrom4(r)
 	}
 	return all
 }

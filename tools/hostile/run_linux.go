@@ -136,9 +136,9 @@ func (s *stage) begin() (err error) {
 			return err
 		}
 		err := errors.Join(
-			s.victim.ask("network", []netip.Addr{s.at.victim}, nil),
-			s.good.ask("network", []netip.Addr{s.at.good}, nil),
-			s.flooder.ask("network", []netip.Addr{s.at.flooder, s.at.third}, nil),
+			s.victim.ask("network", Attachment{[]netip.Addr{s.at.victim}, s.at.third}, nil),
+			s.good.ask("network", Attachment{Addrs: []netip.Addr{s.at.good}}, nil),
+			s.flooder.ask("network", Attachment{Addrs: []netip.Addr{s.at.flooder, s.at.third}}, nil),
 		)
 		if err != nil {
 			return err

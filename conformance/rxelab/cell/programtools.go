@@ -7,7 +7,7 @@ const runDevice = "rxe0"
 
 // runPrefix is how gorxe's end of a tool that is under gorxe run begins; the program follows. With the address that the lane's end has,
 // and not its interface, the GID index is 0.
-const runPrefix = "run -d {self} --"
+const runPrefix = "run --no-daemon -d {self} --"
 
 // programTools are the tools of the other groups about rxe with the unmodified program at both ends: gorxe's is under gorxe run.
 func programTools() []Tool {

@@ -14,7 +14,7 @@ import (
 const (
 	// maxPingers is how many rping clients a device serves at a time; each costs 64 KiB.
 	maxPingers = 256
-	// maxPingersOfHost is how many of them one host may have. A client has a place from its request
+	// maxPingersOfHost is how many of them one host may have, and the hosts of an IPv6 /64 three quarters of all. A client has a place from its request
 	// on, but another may take it until the connection is established: see places.
 	maxPingersOfHost = 64
 )
@@ -32,7 +32,7 @@ type pingerCounts struct {
 	endedEarly   uint64 // in an error, such as silence
 	notConnected uint64 // asked and did not go on
 	busy         uint64 // refused: as many as there may be
-	busyPeer     uint64 // refused: as many as a host may have
+	busyPeer     uint64 // refused: as many as a host, or an IPv6 /64, may have
 }
 
 func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
@@ -44,13 +44,13 @@ func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, an
 	defer p.mu.Unlock()
 	now := time.Now()
 	place, refusal := p.places.Enter(now, host, giveUp)
-	switch refusal {
-	case places.Full:
+	switch refusal.Bound {
+	case places.OfAll:
 		p.counts.busy++
-	case places.HostFull:
+	case places.OfHost, places.OfNetwork:
 		p.counts.busyPeer++
 	}
-	return place, place != nil || p.places.MayAnswer(now)
+	return place, place != nil || !refusal.Soon && p.places.MayAnswer(now)
 }
 
 // connected keeps a place for its client, which is connected. It returns false if another has it.

@@ -25,9 +25,20 @@ func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 			}
 			return n
 		}
+		var all []*places.Place
 		for range maxPingersOfHost {
-			if place, _ := p.enter(host, func() {}); place == nil {
+			place, _ := p.enter(host, func() {})
+			if place == nil {
 				t.Fatal("there is no place")
+			}
+			all = append(all, place)
+		}
+		if n := told(20); n != 0 {
+			t.Errorf("%d are told while others may not go on", n)
+		}
+		for _, place := range all {
+			if !p.connected(place) {
+				t.Fatal("a place is lost")
 			}
 		}
 		rate := places.Answers()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
@@ -48,7 +49,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 // hostOf is where a connection comes from: an address, or the first of the IPv6 network that one
 // host can have for itself.
 func hostOf(addr netip.Addr) netip.Addr {
-	if n := exchange.NetworkOf(addr); n.IsValid() {
+	if n := places.NetworkOf(addr); n.IsValid() {
 		return n.Addr
 	}
 	return addr

@@ -162,14 +162,17 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	at := &place{}
 	at.asking, at.giveUp = context.WithCancelCause(s.hurry)
 	var why places.Refusal
-	switch at.Place, why = s.places.Enter(time.Now(), peer, func() { at.giveUp(places.ErrTaken) }); why {
-	case places.Full:
+	switch at.Place, why = s.places.Enter(time.Now(), peer, func() { at.giveUp(places.ErrTaken) }); why.Bound {
+	case places.OfAll:
 		s.counts.BusyAll++
-	case places.HostFull:
+	case places.OfHost, places.OfNetwork:
 		s.counts.BusyPeer++
 	}
-	if why != places.Granted {
+	if at.Place == nil {
 		at.giveUp(nil)
+		if why.Soon {
+			return nil, later
+		}
 		return nil, Busy
 	}
 	x.conns++
@@ -193,9 +196,12 @@ func (s *Server) leave(x *exported, at *place) {
 	s.conns.Done()
 }
 
+// later is of a request that is not answered: its sender repeats it, and there may be room then. It is never sent.
+const later Refusal = 0xff
+
 func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
 	s.mu.Lock()
-	answered := s.places.MayAnswer(time.Now())
+	answered := why != later && s.places.MayAnswer(time.Now())
 	s.mu.Unlock()
 	if !answered {
 		// An error says that the client has given up.
@@ -223,7 +229,11 @@ const (
 func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	if at.asking.Err() != nil {
 		s.count(&s.counts.Unanswered)
-		s.refuse(r, Busy, context.Cause(at.asking))
+		why := Busy
+		if errors.Is(context.Cause(at.asking), places.ErrTaken) {
+			why = later
+		}
+		s.refuse(r, why, context.Cause(at.asking))
 		return
 	}
 	if x.current.Err() != nil {

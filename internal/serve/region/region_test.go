@@ -406,6 +406,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		a, b := w.client("192.0.2.2"), w.client("192.0.2.3")
 		first := w.dial(a, "m")
 		w.dial(a, "m")
+		synctest.Wait() // the server has heard that they go on
 		if _, err := Dial(t.Context(), a, w.at, "m"); !errors.Is(err, ErrBusy) {
 			t.Errorf("the third of one host: %v", err)
 		}
@@ -413,6 +414,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Errorf("the directory: %v", err)
 		}
 		w.dial(b, "m")
+		synctest.Wait()
 		if _, err := Dial(t.Context(), b, w.at, "m"); !errors.Is(err, ErrBusy) {
 			t.Errorf("the fourth of all: %v", err)
 		}

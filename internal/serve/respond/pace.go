@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
-	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/internal/places"
 )
 
 // How often connections are accepted or closed. A TCP connection costs the host some sixty times
@@ -40,7 +40,7 @@ func (s source) rate() pace.Rate {
 // sources returns the source of an address, and that of its network for IPv6.
 func sources(peer netip.Addr) []source {
 	all := []source{{peer, peer.BitLen()}}
-	if n := exchange.NetworkOf(peer); n.IsValid() {
+	if n := places.NetworkOf(peer); n.IsValid() {
 		all = append(all, source{n.Addr, n.Bits})
 	}
 	return all

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
+	"github.com/gorxe/gorxe/internal/places"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -192,11 +193,11 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 
 // networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
 // loopback addresses. All others have none.
-func networkOf(peer netip.Addr) exchange.Network {
+func networkOf(peer netip.Addr) places.Network {
 	if peer.Is4() && peer.IsLoopback() {
-		return exchange.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
+		return places.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
 	}
-	return exchange.NetworkOf(peer)
+	return places.NetworkOf(peer)
 }
 
 // leave forgets a session that is over.

@@ -21,7 +21,7 @@ import (
 // The program has the read end of a pipe, the channel only the write end: so it hears of the end of the last duplicate.
 type Channel struct {
 	server  *Server
-	fd      int           // write end, not blocking
+	level   level         // of the pipe
 	theirs  *os.File      // read end, until Program
 	watch   *hangup.Watch // nil: none
 	onClose func(*Channel)
@@ -33,7 +33,6 @@ type Channel struct {
 	ids     map[uint32]*ident
 	groups  int      // multicast groups of its identifiers
 	queue   []*event // oldest first
-	raised  bool     // a byte is in the pipe
 	waiters []*waiter
 }
 
@@ -44,11 +43,11 @@ func (s *Server) Open(onClose func(*Channel)) (*Channel, error) {
 		return nil, fmt.Errorf("ucma: a channel: %w", err)
 	}
 	ch := &Channel{
-		server: s, fd: p[1], theirs: os.NewFile(uintptr(p[0]), "rdma_cm"), onClose: onClose,
+		server: s, level: level{fd: p[1]}, theirs: os.NewFile(uintptr(p[0]), "rdma_cm"), onClose: onClose,
 		resolves: make(chan struct{}, maxChannelResolves), ids: map[uint32]*ident{},
 	}
 	// Only our end must not block: the program chooses for its own.
-	err := unix.SetNonblock(ch.fd, true)
+	err := unix.SetNonblock(p[1], true)
 	s.mu.Lock()
 	if s.channels == nil {
 		err = errors.Join(err, fmt.Errorf("ucma: %w", verbs.ErrClosed))
@@ -75,7 +74,7 @@ func (ch *Channel) Program(give func(fd int) error) error {
 			return nil
 		}
 		// The watcher's goroutine must not wait.
-		if ch.watch, err = s.hangups.Add(ch.fd, func() { go ch.Close() }, nil); err == nil {
+		if ch.watch, err = s.hangups.Add(ch.level.fd, func() { go ch.Close() }, nil); err == nil {
 			return nil
 		}
 		go ch.Close()
@@ -103,10 +102,11 @@ func (ch *Channel) Close() error {
 	if ch.watch != nil {
 		ch.watch.Remove()
 	}
-	err := unix.Close(ch.fd)
+	ch.level.close()
 	s.mu.Unlock()
-	if e := ch.theirs.Close(); e != nil && !errors.Is(e, os.ErrClosed) {
-		err = errors.Join(err, e)
+	err := ch.theirs.Close()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil
 	}
 	if ch.onClose != nil {
 		ch.onClose(ch)
@@ -114,28 +114,8 @@ func (ch *Channel) Close() error {
 	return err
 }
 
-// signal makes the program's end readable while an event waits, and only then.
-func (ch *Channel) signal() {
-	if want := len(ch.queue) > 0; want != ch.raised && !ch.closed {
-		ch.raised = want
-		if want {
-			// The pipe is empty, or the program has closed its end.
-			_, _ = unix.Write(ch.fd, []byte{1})
-		} else {
-			ch.drain()
-		}
-	}
-}
-
-// drain takes the byte out of the pipe. If the program has read it before there is none.
-func (ch *Channel) drain() {
-	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", ch.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	_, _ = unix.Read(fd, make([]byte, 16))
-	_ = unix.Close(fd)
-}
+// signal makes the program's end readable while an event waits, and only then. mu is held.
+func (ch *Channel) signal() { ch.level.set(len(ch.queue) > 0) }
 
 // find returns the identifier of this channel with a number.
 func (ch *Channel) find(n uint32) (*ident, error) {

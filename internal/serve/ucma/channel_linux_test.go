@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/host/pipetest"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"github.com/gorxe/gorxe/verbs"
 	"golang.org/x/sys/unix"
@@ -55,6 +56,26 @@ func (c *channel) routedWithoutFetching() uint32 {
 	c.awaitReadable()
 	c.do(uapi.UCMCmdResolveRoute, uapi.UCMResolveRoute{ID: id})
 	return id
+}
+
+func TestAProgramThatHoldsItsChannelDelaysNoOther(t *testing.T) {
+	s := hosts(t)[0]
+	held, other := start(t, s).open(), start(t, s).open()
+	held.routedWithoutFetching()
+	pipetest.Hold(t, held.fd)
+	go func() {
+		held.fetch()
+		held.fetch() // the pipe is to be emptied, which the program delays
+	}()
+	for range 3 {
+		id := other.routedWithoutFetching()
+		other.expect(uapi.UCMEventAddrResolved, id)
+		other.expect(uapi.UCMEventRouteResolved, id)
+		other.destroy(id)
+	}
+	if err := held.ch.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAThreadWaitsForAnEvent(t *testing.T) {

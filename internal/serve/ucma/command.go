@@ -114,7 +114,13 @@ func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 		r.getEvent()
 		return
 	}
-	r.end(r.execute())
+	err = r.execute()
+	// A program that looks after the call finds the events that it has left.
+	ch.level.settle()
+	if r.channel != nil {
+		r.channel.level.settle()
+	}
+	r.end(err)
 }
 
 func (r *request) end(err error) {

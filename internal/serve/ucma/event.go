@@ -81,6 +81,7 @@ func (ch *Channel) deliver(r *request, e *event) {
 		}
 		s.mu.Unlock()
 	}
+	ch.level.settle()
 	r.end(err)
 }
 

@@ -106,6 +106,16 @@ func TestEachDoorbellOfSeveralThreadsIsHeard(t *testing.T) {
 	all.Wait()
 }
 
+func TestWhatWasPostedLeavesBeforeItsQueuePairIsDestroyed(t *testing.T) {
+	a, b := newPair(t)
+	b.recv.post(recvWQE(1, b.addr, 64, b.mr.LKey))
+	a.send.post(sendWQE(2, a.addr, 8, a.mr.LKey)) // and its doorbell has not been answered
+	a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
+	if wc := b.poll(b.comp); wc.WRID != 1 || wc.Status != uint32(uapi.WCSuccess) {
+		t.Errorf("%+v", wc)
+	}
+}
+
 func TestADoorbellThatNamesNothingIsForAllQueuePairs(t *testing.T) {
 	e, _, sends := flushing(t, fewQPs+2)
 	defer e.emptied()()

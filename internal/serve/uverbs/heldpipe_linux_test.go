@@ -1,14 +1,10 @@
 package uverbs
 
 import (
-	"fmt"
-	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/gorxe/gorxe/internal/host/pipetest"
 	"github.com/gorxe/gorxe/internal/uapi"
 	"golang.org/x/sys/unix"
 )
@@ -31,53 +27,6 @@ func (e *end) receive(from *end) {
 	from.poll(from.comp)
 }
 
-// hold keeps the lock of a pipe with something to read, as a program can: it splices the pipe to a socket that is
-// full. The lock is held until free is called.
-func hold(t testing.TB, pipe int) (free func()) {
-	t.Helper()
-	s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = unix.SetNonblock(s[0], true)
-	for b := make([]byte, 1<<16); err == nil; _, err = unix.Write(s[0], b) {
-	}
-	if err != unix.EAGAIN {
-		t.Fatal(err)
-	}
-	if err := unix.SetNonblock(s[0], false); err != nil {
-		t.Fatal(err)
-	}
-	tid, ended := make(chan int, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // ends with the goroutine
-		tid <- unix.Gettid()
-		_, _ = unix.Splice(pipe, nil, s[0], nil, 4096, 0) // fails when free closes the socket
-		unix.Close(s[0])
-	}()
-	// The pipe is not empty, so the call waits for the socket only.
-	in := fmt.Sprintf("/proc/self/task/%d/syscall", <-tid)
-	for late := time.Now().Add(time.Minute); ; runtime.Gosched() {
-		b, err := os.ReadFile(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(string(b), fmt.Sprint(unix.SYS_SPLICE, " ")) {
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatalf("the program does not hold the lock, it is in %s", b)
-		}
-	}
-	free = sync.OnceFunc(func() {
-		unix.Close(s[1])
-		<-ended
-	})
-	t.Cleanup(free)
-	return free
-}
-
 func TestAProgramThatHoldsItsChannelDelaysNoCompletion(t *testing.T) {
 	a, b := newPair(t)
 	b.arm()
@@ -86,7 +35,7 @@ func TestAProgramThatHoldsItsChannelDelaysNoCompletion(t *testing.T) {
 	if _, err := unix.Poll(fds, 60_000); err != nil {
 		t.Fatal(err)
 	}
-	free := hold(t, b.channel)
+	free := pipetest.Hold(t, b.channel)
 	for range 3 {
 		b.arm()
 		b.receive(a)
@@ -105,7 +54,7 @@ func TestAProgramThatHoldsItsEventsDelaysNoOther(t *testing.T) {
 	up(true)
 	b.wantEvent(uapi.EventPortActive, 1)
 	a.ctx.events.quiet()
-	free := hold(t, a.async)
+	free := pipetest.Hold(t, a.async)
 	for range 3 {
 		up(false)
 		b.wantEvent(uapi.EventPortErr, 1)
@@ -120,7 +69,7 @@ func TestAContextEndsWhileItsProgramHoldsAPipe(t *testing.T) {
 	b.arm()
 	b.receive(a)
 	b.ctx.events.quiet()
-	free := hold(t, b.channel)
+	free := pipetest.Hold(t, b.channel)
 	// A call that waits for the pipe ends with the context.
 	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)}, out(uapi.AttrDestroyQPResp, 4)); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package exchange
+package places
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package exchange
+package places
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func NetworkOf(addr netip.Addr) Network {
 	}
 	// Prefix leaves out the zone. The error is of a length that no address has.
 	p, _ := addr.Prefix(networkBits)
-	return Network{scoped(p.Addr(), addr.Zone()), networkBits}
+	return Network{p.Addr().WithZone(addr.Zone()), networkBits}
 }
 
 // IsValid reports whether there is a network.
