@@ -57,7 +57,16 @@ func (c *command) createAH() (any, error) {
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
 
-func (c *Context) destroyAH(handle uint32) error { return c.ahs.destroy(handle) }
+// destroyAH destroys an address handle, which the program may do as soon as it has posted datagrams: for the kernel, they
+// have left by the end of the write that is the doorbell.
+func (c *Context) destroyAH(handle uint32) error {
+	for _, q := range c.qps.all {
+		if q.datagrams {
+			_ = q.qp.Doorbell() // the error is of one that has ended
+		}
+	}
+	return c.ahs.destroy(handle)
+}
 
 func (c *command) attachMcast() (any, error) {
 	q, err := uapi.DecodeAs[uapi.AttachMcast](c.in)

@@ -2,6 +2,7 @@ package uverbs
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -111,6 +112,38 @@ func TestWhatWasPostedLeavesBeforeItsQueuePairIsDestroyed(t *testing.T) {
 	b.recv.post(recvWQE(1, b.addr, 64, b.mr.LKey))
 	a.send.post(sendWQE(2, a.addr, 8, a.mr.LKey)) // and its doorbell has not been answered
 	a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
+	if wc := b.poll(b.comp); wc.WRID != 1 || wc.Status != uint32(uapi.WCSuccess) {
+		t.Errorf("%+v", wc)
+	}
+}
+
+func TestDatagramsLeaveBeforeTheirAddressHandleIsDestroyed(t *testing.T) {
+	d := devices(t)
+	a, b := newEnd(t, serverOn(t, d[0]), uapi.QPTypeUD), newEnd(t, serverOn(t, d[1]), uapi.QPTypeUD)
+	for _, e := range []*end{a, b} {
+		err := errors.Join(
+			e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSInit), PortNum: 1, QKey: 5},
+				uapi.QPMaskState|uapi.QPMaskPKeyIndex|uapi.QPMaskPort|uapi.QPMaskQKey),
+			e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTR)}, uapi.QPMaskState),
+			e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTS)}, uapi.QPMaskState|uapi.QPMaskSQPSN))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.recv.post(recvWQE(1, b.addr, 64, b.mr.LKey))
+	b.ring() // receives need none, and this one finds nothing to send
+	ah := run[uapi.CreateAHResp](a.program, uapi.CmdCreateAH, uapi.CreateAH{PDHandle: a.pd, Attr: uapi.AHAttr{
+		GRH: uapi.GlobalRoute{DGID: b.gid(), HopLimit: 64}, IsGlobal: 1, PortNum: 1,
+	}}, out(uapi.MethodInvokeWrite.UHWOut(), 4)).AHHandle
+	wqe := sendWQE(2, a.addr, 8, a.mr.LKey)
+	binary.NativeEndian.PutUint32(wqe[24:], b.qpn)
+	binary.NativeEndian.PutUint32(wqe[28:], 5) // Q_Key
+	binary.NativeEndian.PutUint32(wqe[36:], ah)
+	a.send.post(wqe) // and its doorbell has not been answered
+	if _, _, err := a.tryCommand(uapi.CmdDestroyAH, uapi.DestroyAH{AHHandle: ah}, 0); err != nil {
+		t.Fatal(err)
+	}
+	a.ring()
 	if wc := b.poll(b.comp); wc.WRID != 1 || wc.Status != uint32(uapi.WCSuccess) {
 		t.Errorf("%+v", wc)
 	}

@@ -22,6 +22,7 @@ type queuePair struct {
 	srq            *srq
 	cap            uapi.QPCap
 	sigAll         bool
+	datagrams      bool // its requests name address handles
 	async          source
 }
 
@@ -152,11 +153,11 @@ func (c *Context) makeQP(q *queuePair, spec qpSpec) error {
 	if err != nil {
 		return err
 	}
-	q.sends = ring
+	q.sends, q.datagrams = ring, spec.typ == verbs.UD
 	// A program may use all slots of its ring, as on rxe.
 	q.cap.MaxSendWR = uint32(g.Depth())
 	sends, err := rings.NewSendRing(g, ring.Bytes, rings.SendConfig{
-		MaxSGE: sge, MaxInline: inline, SigAll: q.sigAll, Datagram: spec.typ == verbs.UD,
+		MaxSGE: sge, MaxInline: inline, SigAll: q.sigAll, Datagram: q.datagrams,
 		AH: func(n uint32) (qp.AH, bool) {
 			if ah, ok := c.ahs.find(n); ok {
 				return ah, true
