@@ -14,8 +14,8 @@ import (
 const (
 	// maxPingers is how many rping clients a device serves at a time; each costs 64 KiB.
 	maxPingers = 256
-	// maxPingersOfHost is how many of them one host may have, and the hosts of an IPv6 /64 three quarters of all. A client has a place from its request
-	// on, but another may take it until the connection is established: see places.
+	// maxPingersOfHost is how many of them one host may have; the hosts of an IPv6 /64 have three quarters of all. A
+	// client has a place from its request on, but another may take it until the connection is established: see places.
 	maxPingersOfHost = 64
 )
 
