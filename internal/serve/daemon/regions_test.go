@@ -87,6 +87,7 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer second.Close()
+		synctest.Wait() // the daemon has heard that it goes on
 		if _, err := region.Dial(t.Context(), other, regionsAt, "scratch"); !errors.Is(err, region.ErrBusy) {
 			t.Errorf("a third connection of one host: %v", err)
 		}
