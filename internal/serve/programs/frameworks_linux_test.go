@@ -3,11 +3,14 @@
 package programs
 
 import (
+	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -42,19 +45,28 @@ func TestUCXFindsTheDevice(t *testing.T) {
 }
 
 func TestUCXExchangesMessagesOnOneHost(t *testing.T) {
+	port := 21700
 	eachWay(t, func(t *testing.T, w way) {
 		require(t, "ucx_perftest")
 		h, dev := w.deviceOn(t, "127.55.15.7")
-		port := 21700
 		for _, transport := range []string{"rc", "ud"} {
 			for _, test := range []string{"tag_bw", "tag_lat", "ucp_am_bw", "ucp_put_bw", "ucp_get"} {
 				t.Run(transport+" "+test, func(t *testing.T) {
-					port++
 					before := bytesSent(dev)
-					line := ucxEnv(transport) + " ucx_perftest -p " + strconv.Itoa(port)
-					s := start(t, h, line)
-					if err := awaitTCP(t.Context(), port); err != nil {
-						t.Fatal(err)
+					var line string
+					var s *running
+					err := errors.New("no port")
+					// The port may be that of a connection that has just ended.
+					for try := 0; try < 3 && err != nil; try++ {
+						port++
+						line = ucxEnv(transport) + " ucx_perftest -p " + strconv.Itoa(port)
+						s = start(t, h, line)
+						ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("it does not listen"))
+						err = awaitTCP(ctx, port)
+						cancel()
+					}
+					if err != nil {
+						t.Fatalf("%v\n%s", err, s.text())
 					}
 					if out := start(t, h, line+" 127.0.0.1 -s 4096 -n 200 -w 10 -t "+test).wait(); !strings.Contains(out, "Final:") {
 						t.Error(out)
