@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/gorxe/gorxe/internal/host/capability"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,20 +49,10 @@ func probeMemory() error {
 		return nil // no Yama
 	}
 	scope, _ := strconv.Atoi(string(bytes.TrimSpace(text)))
-	if scope >= 3 || scope == 2 && !hasPtrace() {
+	if scope >= 3 || scope == 2 && !capability.Effective(unix.CAP_SYS_PTRACE) {
 		return fmt.Errorf("%w (ptrace_scope is %d)", ErrForeignMemory, scope)
 	}
 	return nil
-}
-
-// hasPtrace reports whether this process has CAP_SYS_PTRACE.
-func hasPtrace() bool {
-	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var d [2]unix.CapUserData
-	if err := unix.Capget(&h, &d[0]); err != nil {
-		return false
-	}
-	return d[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 }
 
 // Nested reports whether a seccomp listener already answers for this process. A program can

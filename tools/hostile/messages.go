@@ -16,46 +16,32 @@ var messages = []Pattern{
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromSelf, 1)) }},
 	{Name: "req-third", Does: "such requests under a third party's address, which gets the answers",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
-			d := f.message(f.req(FromThird, uint32(i)))
-			d.From = FromThird
-			return d
+			return f.forged(FromThird, f.req(FromThird, uint32(i)))
 		}},
 	{Name: "req-third-dup", Does: "one such request again and again under a third party's address",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
-			d := f.message(f.req(FromThird, 1))
-			d.From = FromThird
-			return d
+			return f.forged(FromThird, f.req(FromThird, 1))
 		}},
 	{Name: "req-absent", Does: "requests under addresses of the victim's network that nobody has",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
 			from := FromAbsent + Source(i%absents)
-			d := f.message(f.req(from, uint32(i)))
-			d.From = from
-			return d
+			return f.forged(from, f.req(from, uint32(i)))
 		}},
 	{Name: "req-many", Does: "requests under 200 addresses of another network, whose router gets the answers",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
 			from := FromRemote + Source(i%remotes)
-			d := f.message(f.req(from, uint32(i)))
-			d.From = from
-			return d
+			return f.forged(from, f.req(from, uint32(i)))
 		}},
 	{Name: "req-many-no-service", Does: "such requests for services that do not exist",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
 			from := FromRemote + Source(i%remotes)
-			m := f.req(from, uint32(i))
-			m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
-			d := f.message(m)
-			d.From = from
-			return d
+			return f.forged(from, f.reqNoService(from, uint32(i)))
 		}},
 	{Name: "req-foreign-gid", Does: "requests that name another host as the peer",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram { return f.message(f.req(FromThird, uint32(i))) }},
 	{Name: "req-no-service", Does: "requests for services that do not exist",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
-			m := f.req(FromSelf, uint32(i))
-			m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
-			return f.message(m)
+			return f.message(f.reqNoService(FromSelf, uint32(i)))
 		}},
 	{Name: "req-given-up", Does: "requests, each given up at once",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
@@ -67,9 +53,7 @@ var messages = []Pattern{
 		}},
 	{Name: "req-good-guid", Does: "requests under the good host's address",
 		By: Forger, Make: func(f *Flood, i uint64) Datagram {
-			d := f.message(f.req(FromGood, uint32(i)))
-			d.From = FromGood
-			return d
+			return f.forged(FromGood, f.req(FromGood, uint32(i)))
 		}},
 	{Name: "rep-guess", Does: "answers to requests that were not sent", By: Stranger, Make: about(mad.AttrREP)},
 	{Name: "rtu-guess", Does: "RTUs for random connections", By: Stranger, Make: about(mad.AttrRTU)},
@@ -111,6 +95,20 @@ var messages = []Pattern{
 
 // req is the i-th request of a host, without a name for two.
 func (f *Flood) req(of Source, i uint32) *mad.Message { return f.cms[of].REQ(i+1, f.RpingSrv) }
+
+// reqNoService is req for a service that does not exist.
+func (f *Flood) reqNoService(of Source, i uint32) *mad.Message {
+	m := f.req(of, i)
+	m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
+	return m
+}
+
+// forged is a message under another host's address.
+func (f *Flood) forged(from Source, m *mad.Message) Datagram {
+	d := f.message(m)
+	d.From = from
+	return d
+}
 
 func (f *Flood) mad(m mad.Message) *mad.Message {
 	f.msg = m

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/gorxe/gorxe/internal/host/capability"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ const wantedBuffer = 32 << 20
 // buffers tells how many bytes a socket may hold for a receiver that is late.
 func buffers() Finding {
 	const subject = "receive buffers"
-	if effective(unix.CAP_NET_ADMIN) {
+	if capability.Effective(unix.CAP_NET_ADMIN) {
 		return Finding{subject, OK, "as large as gorxe asks for (CAP_NET_ADMIN)", ""}
 	}
 	const file = "/proc/sys/net/core/rmem_max"
@@ -68,8 +69,8 @@ func buffers() Finding {
 // privileges tells which links this process may open.
 func privileges() Finding {
 	const subject = "links"
-	raw := effective(unix.CAP_NET_RAW)
-	xdp := raw && effective(unix.CAP_NET_ADMIN) && (effective(unix.CAP_BPF) || effective(unix.CAP_SYS_ADMIN))
+	raw := capability.Effective(unix.CAP_NET_RAW)
+	xdp := raw && capability.Effective(unix.CAP_NET_ADMIN) && (capability.Effective(unix.CAP_BPF) || capability.Effective(unix.CAP_SYS_ADMIN))
 	switch {
 	case xdp:
 		return Finding{subject, OK, "udp, raw, xdp (where the interface takes it: gorxe devinfo -v --link xdp)", ""}
@@ -77,14 +78,4 @@ func privileges() Finding {
 		return Finding{subject, OK, "udp, raw; xdp needs CAP_NET_ADMIN and CAP_BPF as well", ""}
 	}
 	return Finding{subject, OK, "udp; raw needs CAP_NET_RAW, xdp CAP_NET_ADMIN and CAP_BPF as well", ""}
-}
-
-// effective reports whether this process has a capability.
-func effective(capability int) bool {
-	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var d [2]unix.CapUserData
-	if err := unix.Capget(&h, &d[0]); err != nil {
-		return false
-	}
-	return d[capability/32].Effective&(1<<(capability%32)) != 0
 }

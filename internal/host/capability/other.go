@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package capability tells which capabilities of Linux a process has (capabilities(7)).
+package capability
