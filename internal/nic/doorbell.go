@@ -51,7 +51,8 @@ func (q *QP) refill() (got bool) {
 	return true
 }
 
-// fetches reports whether the source may have more requests, for which there is room now: no doorbell will ring for them.
+// fetches reports whether the source may have more requests, for which there is room now: no doorbell will ring for
+// them.
 func (q *QP) fetches() bool { return q.unfetched && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
 // refillUnled gives the queue pairs a turn that only flush what their sources hold: they have no way, or no datagram

@@ -1,6 +1,6 @@
-// Package places bounds the clients of a service: in all, of one IPv6 network and of one host. Where a bound is reached,
-// a new client takes the place of one that has asked for a connection and not gone on with it: a request
-// may bear another's address, and such requests must not keep the owner of the address out.
+// Package places bounds the clients of a service: in all, of one IPv6 network and of one host. Where a bound is
+// reached, a new client takes the place of one that has asked for a connection and not gone on with it: a request may
+// bear another's address, and such requests must not keep the owner of the address out.
 //
 // The package has no clock and no lock: time is a parameter, and the caller sees to it that calls of the
 // methods of [Places] do not overlap.

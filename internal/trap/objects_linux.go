@@ -108,11 +108,11 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, 
 	return 0, unix.EMFILE
 }
 
-// installWithin installs a descriptor on a free number from lo to hi; EMFILE if there is none, EBADF if it is above the
-// limit of the program. The check and the installation are one step for all our descriptors of a process; a program that
-// opens or duplicates a descriptor in between, and gets that number, loses it. So the numbers that a program would get
-// last are used first where it may have others around. The kernel closes what is lost during the installation, which may
-// take long, so processes have locks of their own.
+// installWithin installs a descriptor on a free number from lo to hi; EMFILE if there is none, EBADF if it is above
+// the limit of the program. The check and the installation are one step for all our descriptors of a process; a
+// program that opens or duplicates a descriptor in between, and gets that number, loses it. So the numbers that a
+// program would get last are used first where it may have others around. The kernel closes what is lost during the
+// installation, which may take long, so processes have locks of their own.
 func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
 	for i := range max(hi-lo+1, 0) {
 		n := hi - i

@@ -5,11 +5,12 @@ import "slices"
 // runDevice is the RDMA device that a program under gorxe run finds.
 const runDevice = "rxe0"
 
-// runPrefix is how gorxe's end of a tool that is under gorxe run begins; the program follows. With the address that the lane's end has,
-// and not its interface, the GID index is 0.
+// runPrefix is how gorxe's end of a tool that is under gorxe run begins; the program follows. With the address that
+// the lane's end has, and not its interface, the GID index is 0.
 const runPrefix = "run --no-daemon -d {self} --"
 
-// programTools are the tools of the other groups about rxe with the unmodified program at both ends: gorxe's is under gorxe run.
+// programTools are the tools of the other groups about rxe with the unmodified program at both ends: gorxe's is under
+// gorxe run.
 func programTools() []Tool {
 	var out []Tool
 	for _, t := range slices.Concat(coreTools, verbsTools, cmTools) {
@@ -29,8 +30,8 @@ func programTools() []Tool {
 	return out
 }
 
-// programRuns are what a tool is run with. That differs from the other groups in how requests come to gorxe, not in what it sends: so
-// there are fewer.
+// programRuns are what a tool is run with. That differs from the other groups in how requests come to gorxe, not in
+// what it sends: so there are fewer.
 func programRuns(t *Tool) []Params {
 	switch {
 	case t.Runs == nil:
@@ -41,7 +42,8 @@ func programRuns(t *Tool) []Params {
 	return t.Runs
 }
 
-// serverOf is the server of a tool as gorxe's end, which is to find nobody in some; empty where the program cannot be that.
+// serverOf is the server of a tool as gorxe's end, which is to find nobody in some; empty where the program cannot be
+// that.
 func serverOf(name string, t *Talk) string {
 	switch name {
 	case "rping, no listener", "rping, dead host":

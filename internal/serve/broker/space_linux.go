@@ -59,8 +59,8 @@ type space struct {
 	err   error // of Close
 }
 
-// openSpace returns the memory that the descriptors of OPEN lead to, and the process, for one more user. ended is called
-// when the memory is closed.
+// openSpace returns the memory that the descriptors of OPEN lead to, and the process, for one more user. ended is
+// called when the memory is closed.
 func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *process, error) {
 	verified, err := verify(files, c.from)
 	if err != nil {

@@ -166,8 +166,8 @@ func TestQperfConnectsByRDMACM(t *testing.T) {
 		if err := awaitTCP(ctx, 22050); err != nil {
 			t.Fatalf("%v\n%s", err, s.text())
 		}
-		// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion event, and
-		// qperf then waits for ever.
+		// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion
+		// event, and qperf then waits for ever.
 		for test, want := range map[string]string{"rc_bw": "bw", "rc_lat": "latency"} {
 			out := "Event rejected"
 			// The server tells its port before it listens there.

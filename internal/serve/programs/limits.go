@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of channels of rdma_cm, each of which has one descriptor of this process. For those of verbs see package uverbs.
+// Limits of channels of rdma_cm, each of which has one descriptor of this process. For those of verbs see package
+// uverbs.
 const (
 	// Each has one descriptor of the program too, most of which may open 1024. librdmacm opens one for each event channel,
 	// and one for each synchronous identifier (rdma_create_ep).

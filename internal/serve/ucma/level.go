@@ -11,8 +11,8 @@ import (
 )
 
 // A level makes a program's end of a pipe readable, or not, as was asked for last. A program can hold the lock of its
-// pipe for as long as it likes, as by splice(2) to a socket that is full, so set makes no system call: a goroutine does,
-// or settle.
+// pipe for as long as it likes, as by splice(2) to a socket that is full, so set makes no system call: a goroutine
+// does, or settle.
 type level struct {
 	want    atomic.Bool // the program's end is to be readable
 	ended   atomic.Bool

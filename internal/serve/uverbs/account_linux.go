@@ -9,8 +9,8 @@ import (
 )
 
 // An Accounted is a [Space] that says which program and which user its context is counted for: contexts with equal
-// programs share the limits of one, and those with equal users the limits of one user. Any other space is a program of its
-// own. A nil user stands for all programs.
+// programs share the limits of one, and those with equal users the limits of one user. Any other space is a program
+// of its own. A nil user stands for all programs.
 type Accounted interface {
 	Account() (program, user any)
 }
@@ -93,8 +93,8 @@ func (t *accounts) take(a *account, r resource, n int64) error {
 	return nil
 }
 
-// endPatience is how long an open waits for the end of a context that the program may have closed: it ends some time after
-// the program's close(2) has returned.
+// endPatience is how long an open waits for the end of a context that the program may have closed: it ends some time
+// after the program's close(2) has returned.
 const endPatience = time.Second
 
 // takeContext is take of one context. At a limit it waits for the end of another one of the program.

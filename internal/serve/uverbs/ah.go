@@ -57,8 +57,8 @@ func (c *command) createAH() (any, error) {
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
 
-// destroyAH destroys an address handle, which the program may do as soon as it has posted datagrams: for the kernel, they
-// have left by the end of the write that is the doorbell.
+// destroyAH destroys an address handle, which the program may do as soon as it has posted datagrams: for the kernel,
+// they have left by the end of the write that is the doorbell.
 func (c *Context) destroyAH(handle uint32) error {
 	for _, q := range c.qps.all {
 		if q.datagrams {

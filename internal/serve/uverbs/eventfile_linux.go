@@ -29,15 +29,15 @@ type record struct {
 }
 
 // maxUnread is the number of records that an event file keeps for a program that reads none, and as many may wait for
-// the pipe. Beyond it a record is dropped while the program has not read an equal one: reading that one tells it the same.
-// So the objects of a program bound what more there is. The kernel has no bound, but a completion queue has one event
-// for each request to be notified, and a program that makes a thousand of them without reading an event does not
-// count events.
+// the pipe. Beyond it a record is dropped while the program has not read an equal one: reading that one tells it the
+// same. So the objects of a program bound what more there is. The kernel has no bound, but a completion queue has one
+// event for each request to be notified, and a program that makes a thousand of them without reading an event does
+// not count events.
 const maxUnread = 1024
 
-// eventFile is a file from which a program reads fixed records: a completion channel or the asynchronous events. It is a
-// pipe, so the program can poll it, and the unread records can be counted and withdrawn. Its eventWriter makes all system
-// calls on it.
+// eventFile is a file from which a program reads fixed records: a completion channel or the asynchronous events. It
+// is a pipe, so the program can poll it, and the unread records can be counted and withdrawn. Its eventWriter makes
+// all system calls on it.
 type eventFile struct {
 	writer *eventWriter
 	size   int

@@ -2,9 +2,9 @@ package uverbs
 
 import "sync"
 
-// An eventWriter makes the system calls on the event files of one context, in a goroutine of its own. Each of them may
-// wait for as long as the program likes, which can hold the lock of a pipe: it splices the pipe to a socket that is full,
-// or reads it into memory whose faults it answers itself. Then only events of this program wait.
+// An eventWriter makes the system calls on the event files of one context, in a goroutine of its own. Each of them
+// may wait for as long as the program likes, which can hold the lock of a pipe: it splices the pipe to a socket that
+// is full, or reads it into memory whose faults it answers itself. Then only events of this program wait.
 type eventWriter struct {
 	wake chan struct{} // has room for one
 	done chan struct{} // closed when the context begins to end

@@ -2,13 +2,13 @@ package uverbs
 
 import "time"
 
-// guardInterval is the time between two looks at the files of contexts. It bounds how much a program can store in a file
-// before the context ends, and so for how long a hole that it punches delays an access to its rings, under a lock
-// that queue pairs of others need: by some tenths of a second, as long as that takes to store.
+// guardInterval is the time between two looks at the files of contexts. It bounds how much a program can store in a
+// file before the context ends, and so for how long a hole that it punches delays an access to its rings, under a
+// lock that queue pairs of others need: by some tenths of a second, as long as that takes to store.
 const guardInterval = 100 * time.Millisecond
 
-// guard looks at the files of contexts while there are some of which the user is known, and ends those whose programs take
-// memory out of their rings. Where all programs are of one user they harm only that one.
+// guard looks at the files of contexts while there are some of which the user is known, and ends those whose programs
+// take memory out of their rings. Where all programs are of one user they harm only that one.
 func (s *Server) guard(tick <-chan time.Time) {
 	for range tick {
 		if !s.guardOnce() {

@@ -17,8 +17,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that is an io.Closer is closed with
-// its context. One with a method Owner() string names its program by it; see [verbs.Device.Owner]. See also [Accounted].
+// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that is an io.Closer is closed
+// with its context. One with a method Owner() string names its program by it; see [verbs.Device.Owner]. See also
+// [Accounted].
 type Space interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
