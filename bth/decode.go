@@ -15,22 +15,54 @@ import "encoding/binary"
 // such as the length of a FIRST packet against the path MTU, are the
 // transport's, and those of the IP and UDP headers those of [SeedIP].
 func (p *Packet) Decode(b []byte) error {
+	info, err := p.decodeHeaders(b)
+	if err != nil {
+		return err
+	}
+	return p.decodePayload(b[info.HeaderLen:], info)
+}
+
+// DecodeParts reads a packet that lies in two pieces and has neither pad nor ICRC, as frames are before they
+// are sealed: headers starts with the BTH. Without a payload, what follows the headers in headers is the
+// payload. Otherwise it is Decode.
+func (p *Packet) DecodeParts(headers, payload []byte) error {
+	info, err := p.decodeHeaders(headers)
+	if err != nil {
+		return err
+	}
+	if len(payload) == 0 {
+		payload = headers[info.HeaderLen:]
+	}
+	switch n := len(payload); {
+	case n+int(PadFor(n)) > MaxPayload:
+		return refuse(ReasonOversize)
+	case n > 0 && !info.Payload:
+		return refuse(ReasonUnexpectedPayload)
+	case p.Pad != PadFor(n):
+		return refuse(ReasonPad)
+	}
+	return p.take(payload, info)
+}
+
+// decodeHeaders takes the BTH and the extension headers at the start of b, which is at least that long if
+// there is no error.
+func (p *Packet) decodeHeaders(b []byte) (*OpcodeInfo, error) {
 	p.Payload = nil
 	if len(b) < BTHLen {
-		return refuse(ReasonShortBTH)
+		return nil, refuse(ReasonShortBTH)
 	}
 	p.decodeBTH((*[BTHLen]byte)(b))
 	info := p.Opcode.Info()
 	switch {
 	case p.Version != 0:
-		return refuse(ReasonVersion)
+		return nil, refuse(ReasonVersion)
 	case !info.Valid:
-		return refuse(ReasonUnknownOpcode)
+		return nil, refuse(ReasonUnknownOpcode)
 	case len(b) < info.HeaderLen:
-		return refuse(ReasonShortHeader)
+		return nil, refuse(ReasonShortHeader)
 	}
 	p.decodeExtensions(b[BTHLen:info.HeaderLen], info.Headers)
-	return p.decodePayload(b[info.HeaderLen:], info)
+	return info, nil
 }
 
 func (p *Packet) decodeBTH(b *[BTHLen]byte) {
@@ -103,13 +135,17 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	case int(p.Pad) > n:
 		return refuse(ReasonPad)
 	}
-	n -= int(p.Pad)
+	return p.take(b[:n-int(p.Pad)], info)
+}
+
+// take makes b, which is the payload without its pad, that of the packet.
+func (p *Packet) take(b []byte, info *OpcodeInfo) error {
 	switch {
-	case n != 8 && info.Op == OpAtomicWrite:
+	case len(b) != 8 && info.Op == OpAtomicWrite:
 		return refuse(ReasonAtomicWriteLength)
 	case info.Headers&HasAETH != 0 && !p.AETH.Syndrome.typeDefined():
 		return refuse(ReasonSyndrome)
 	}
-	p.Payload = b[:n:n]
+	p.Payload = b[:len(b):len(b)]
 	return nil
 }

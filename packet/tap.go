@@ -79,18 +79,21 @@ func (t *tap) Send(b *Batch) error {
 	first := b.Sent
 	err := t.Link.Send(b)
 	for i := first; i < b.Sent; i++ {
-		f := b.At(i)
-		if f.Path == nil {
-			continue
+		if f := b.At(i); f.Path != nil {
+			t.seeSent(f)
 		}
-		t.buf = f.AppendTo(t.buf[:0])
-		t.see(Outgoing, TapFrame{
-			Data: t.buf, Src: t.src, Dst: f.Path.Dst.WithZone(""), SrcPort: f.SrcPort,
-			HeaderSeen: true, ID: f.ID, FlagsFragment: f.FlagsFragment,
-			TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(),
-		})
 	}
 	return err
+}
+
+// seeSent lets the tap see an outgoing frame. mu is held.
+func (t *tap) seeSent(f *Frame) {
+	t.buf = f.AppendTo(t.buf[:0])
+	t.see(Outgoing, TapFrame{
+		Data: t.buf, Src: t.src, Dst: f.Path.Dst.WithZone(""), SrcPort: f.SrcPort,
+		HeaderSeen: true, ID: f.ID, FlagsFragment: f.FlagsFragment,
+		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(),
+	})
 }
 
 func (t *tap) Recv(rb *RecvBatch) error {

@@ -66,6 +66,10 @@ type Config struct {
 	// with few queue pairs, or with two processors, gains nothing by several. With an Observer
 	// there is one, and unless told otherwise with a Seed.
 	Shards int
+	// Loopback lets connected queue pairs of the device that are each other's peers, and in one shard,
+	// exchange packets in memory: not through the host's network stack, where a capture on an interface
+	// could see them. A [packet.Tap] of Wrap sees them as outgoing; with faults of Wrap they go by the link.
+	Loopback bool
 	// Transport sets windows and acknowledgement policy. The zero value is right for most.
 	Transport TransportConfig
 	// Seed makes queue pair numbers, keys and the GUID repeatable, for tests only: a peer that knows the
@@ -134,6 +138,7 @@ func Open(cfg Config) (*Device, error) {
 			Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 			MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
 			MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
+			Loopback: cfg.Loopback,
 		})
 	}
 	if err != nil {

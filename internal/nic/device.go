@@ -31,6 +31,7 @@ type Config struct {
 	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
 	Peers     []netip.Prefix // who may talk to the device; none means everybody
 	Shards    int            // how many there are, each with a lock of its own; 0 is one: see the package
+	Loopback  bool           // connected queue pairs of one shard exchange packets without the link: see loopback.go
 	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
 	Logger    *slog.Logger   // nil is silence
 	Observer  Observer       // nil is nobody
@@ -48,6 +49,7 @@ type Device struct {
 	maxMTU    qp.MTU // 0 for any
 	peers     admission
 	spin      time.Duration
+	loopback  bool
 	observer  Observer
 	guid      uint64
 	start     time.Time
@@ -100,7 +102,7 @@ func Open(cfg Config) (*Device, error) {
 	secret := secrets{cfg.Seed}
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		maxMTU: cfg.MTU, peers: newAdmission(cfg.Peers), spin: cfg.Spin, observer: cfg.Observer,
+		maxMTU: cfg.MTU, peers: newAdmission(cfg.Peers), spin: cfg.Spin, loopback: cfg.Loopback, observer: cfg.Observer,
 		start: time.Now(), guid: secret.guid(),
 		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
 		done: make(chan struct{}), events: newEvents(),

@@ -76,7 +76,7 @@ func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 // free is true when the address of g is away and nothing counts on its coming back. All locks are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
-		if o := s.out[g.index]; o.users > 0 || !o.empty() {
+		if s.out[g.index].used() || d.loopback && s.loops[g.index].used() {
 			return false
 		}
 	}

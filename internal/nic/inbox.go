@@ -295,7 +295,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		s.count.drops[dropUnknownQPN]++
 	case q.dgram != nil:
 		s.receiveDatagram(now, q, a)
-	case q.out != out || q.remote != a.src:
+	case q.out == nil || q.out.gid != out.gid || q.remote != a.src:
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++
 	default:
@@ -310,7 +310,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 				q.first = nil
 			}
 		}
-		out.push(q)
+		q.out.push(q)
 	}
 }
 

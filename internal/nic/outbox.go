@@ -42,6 +42,7 @@ type outbox struct {
 	batches atomic.Uint64 // that came by the link, or the shard's queue of it, and were delivered
 	users   int           // connected queue pairs whose way leads here
 	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
+	loops   bool          // its queue pairs' peers are in the shard too, and get the frames without the link
 
 	turns // of the ready queue pairs
 
@@ -58,6 +59,10 @@ func (o *outbox) connect(s *shard) {
 			packet.Hold(o.link, q.path.Dst)
 		}
 	}
+	if o.loops {
+		o.brings = o
+		return
+	}
 	if o.queues != nil {
 		o.pender, o.brings = o.queues[s.index], o
 		return
@@ -69,6 +74,9 @@ func (o *outbox) connect(s *shard) {
 // disconnect readies o for what is sent while its entry has no link, which may be for good: it
 // keeps no room that it had for more.
 func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
+
+// used reports whether a queue pair needs o to stay.
+func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 
 // behind reports whether packets have come to the link that may not have been dealt with. It is a
 // system call.
@@ -157,12 +165,16 @@ func (o *outbox) serves(q *QP) bool {
 	return ok && link == o.index
 }
 
-// send seals and sends the batch and empties it.
+// send seals and sends the batch, or hands it over, and empties it.
 func (o *outbox) send(s *shard, now transport.Time) {
 	b := o.batch
 	if o.link == nil {
 		s.dev.lost(s, now, b.Len(), o.away)
 		b.Reset()
+		return
+	}
+	if o.loops {
+		o.loop(s, now)
 		return
 	}
 	o.link.Prepare(b)

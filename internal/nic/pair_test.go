@@ -62,7 +62,13 @@ func openDevice(t testing.TB, seed uint64, links ...packet.Link) *Device {
 // newEnd opens a device over link, with a buffer of size bytes.
 func newEnd(t testing.TB, seed uint64, link packet.Link, size int) *end {
 	t.Helper()
-	e := &end{t: t, dev: openDevice(t, seed, link), pd: &mr.PD{}, psn: bth.PSN(seed * 1000)}
+	return newEndOn(t, openDevice(t, seed, link), bth.PSN(seed*1000), size)
+}
+
+// newEndOn makes an end on a device that is open.
+func newEndOn(t testing.TB, dev *Device, psn bth.PSN, size int) *end {
+	t.Helper()
+	e := &end{t: t, dev: dev, pd: &mr.PD{}, psn: psn}
 	e.register(make([]byte, size))
 	var err error
 	if e.cq, err = e.dev.CreateCQ(4096); err != nil {
@@ -102,6 +108,12 @@ var usualRetry = retry{timeout: 14, count: 7}
 // connect takes q of e to RTS, towards the queue pair peer at addr.
 func (e *end) connect(q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r retry) {
 	e.t.Helper()
+	e.connectBy(0, q, addr, peer, peerPSN, r)
+}
+
+// connectBy is connect from entry index of the GID table.
+func (e *end) connectBy(index uint8, q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r retry) {
+	e.t.Helper()
 	for _, step := range []struct {
 		attr qp.Attr
 		mask qp.AttrMask
@@ -111,7 +123,7 @@ func (e *end) connect(q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r r
 	}, {
 		qp.Attr{
 			State: qp.RTR, PathMTU: 1024, DestQPN: peer, RQPSN: peerPSN, MaxDestRdAtomic: 16, MinRNRTimer: 12,
-			AV: qp.AddressVector{DGID: qp.GIDFromAddr(addr)},
+			AV: qp.AddressVector{DGID: qp.GIDFromAddr(addr), SGIDIndex: index},
 		},
 		qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN | qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer,
 	}, {

@@ -71,6 +71,13 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 		}
 		out, path, wrong = q.shard.out[g.index], p, qp.AttrAV
 	}
+	if mask&(qp.AttrAV|qp.AttrDestQPN) != 0 && out != nil && q.dgram == nil {
+		dest := q.attr.Attr.DestQPN
+		if mask&qp.AttrDestQPN != 0 {
+			dest = a.DestQPN
+		}
+		out = q.shard.toward(out.index, path.Dst, dest)
+	}
 	if mask&qp.AttrPathMTU != 0 {
 		mtu, wrong = a.PathMTU, qp.AttrPathMTU
 	}

@@ -27,6 +27,8 @@ type shard struct {
 	inOrder roster.List[*QP] // those of qps, as they were made
 	numbers qpns
 	out     []*outbox // one for each entry of the GID table, same index; never empty
+	loops   []*outbox // likewise, for peers in the shard; empty without Config.Loopback
+	looped  arrival   // scratch of loop
 	unled   readyList // queue pairs without a way, with more in their sources to flush
 	fetched int       // requests from sources, ever
 	timers  timers
@@ -100,6 +102,7 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 			}
 		}
 	}
+	s.flushLoops(now, bytes, all, most)
 	if all {
 		s.refillUnled(bytes)
 	}
@@ -107,13 +110,19 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 		s.wakePump()
 	}
 	// Datagrams move on from one outbox to another, also to one that had its turn.
-	for _, o := range s.out {
-		if !o.empty() {
-			s.wakePump()
-			break
-		}
+	if !allEmpty(s.out) || !allEmpty(s.loops) {
+		s.wakePump()
 	}
 	s.failUsers(now)
+}
+
+func allEmpty(out []*outbox) bool {
+	for _, o := range out {
+		if !o.empty() {
+			return false
+		}
+	}
+	return true
 }
 
 // wakePump lets the pump go on where the caller stops.

@@ -25,35 +25,41 @@ func TestOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, 1<<20, usualRetry, nil)
 		defer closeAll(t, a, b)
-		for i, size := range []int{0, 1, 1023, 1024, 1025, 65536, 1 << 20} {
-			fill(a.buf, uint64(i))
-			clear(b.buf)
-			a.post(a.write(b, 1, 0, size))
-			a.succeed(1)
-			if !bytes.Equal(b.buf[:size], a.buf[:size]) {
-				t.Errorf("WRITE of %d bytes: the peer has others", size)
-			}
-			clear(a.buf)
-			a.post(a.read(b, 2, 0, size))
-			a.succeed(1)
-			if !bytes.Equal(b.buf[:size], a.buf[:size]) {
-				t.Errorf("READ of %d bytes brought others", size)
-			}
-			fill(a.buf, uint64(i)+100)
-			b.postRecv(&qp.RecvWR{ID: 3, SGList: b.sge(0, len(b.buf))})
-			a.post(&qp.SendWR{ID: 4, Opcode: qp.WRSendImm, Flags: qp.Signaled, Imm: 0xabcd, SGList: a.sge(0, size)})
-			a.succeed(1)
-			if wc := b.succeed(1)[0]; int(wc.ByteLen) != size || wc.Imm != 0xabcd || wc.WRID != 3 {
-				t.Errorf("SEND of %d bytes was received as %+v", size, wc)
-			}
-			if !bytes.Equal(b.buf[:size], a.buf[:size]) {
-				t.Errorf("SEND of %d bytes: the peer has others", size)
-			}
-		}
-		if d := b.drops(); len(d) > 0 {
-			t.Errorf("packets dropped: %v", d)
-		}
+		operations(t, a, b)
 	})
+}
+
+// operations performs operations of each kind and many lengths between ends with buffers of 1 MiB.
+func operations(t *testing.T, a, b *end) {
+	t.Helper()
+	for i, size := range []int{0, 1, 1023, 1024, 1025, 65536, 1 << 20} {
+		fill(a.buf, uint64(i))
+		clear(b.buf)
+		a.post(a.write(b, 1, 0, size))
+		a.succeed(1)
+		if !bytes.Equal(b.buf[:size], a.buf[:size]) {
+			t.Errorf("WRITE of %d bytes: the peer has others", size)
+		}
+		clear(a.buf)
+		a.post(a.read(b, 2, 0, size))
+		a.succeed(1)
+		if !bytes.Equal(b.buf[:size], a.buf[:size]) {
+			t.Errorf("READ of %d bytes brought others", size)
+		}
+		fill(a.buf, uint64(i)+100)
+		b.postRecv(&qp.RecvWR{ID: 3, SGList: b.sge(0, len(b.buf))})
+		a.post(&qp.SendWR{ID: 4, Opcode: qp.WRSendImm, Flags: qp.Signaled, Imm: 0xabcd, SGList: a.sge(0, size)})
+		a.succeed(1)
+		if wc := b.succeed(1)[0]; int(wc.ByteLen) != size || wc.Imm != 0xabcd || wc.WRID != 3 {
+			t.Errorf("SEND of %d bytes was received as %+v", size, wc)
+		}
+		if !bytes.Equal(b.buf[:size], a.buf[:size]) {
+			t.Errorf("SEND of %d bytes: the peer has others", size)
+		}
+	}
+	if d := b.drops(); len(d) > 0 {
+		t.Errorf("packets dropped: %v", d)
+	}
 }
 
 // What arrives in one batch is acknowledged with one packet.

@@ -90,9 +90,16 @@ func (d *Device) connect(g *gid, w *wire) {
 	g.wire, g.away = w, nil
 	for _, s := range d.shards {
 		if isNew {
-			s.setOut(&outbox{gid: g})
+			s.out = withOut(s.out, &outbox{gid: g})
 		}
 		s.out[g.index].connect(s)
+		if !d.loopback {
+			continue
+		}
+		if isNew {
+			s.loops = withOut(s.loops, &outbox{gid: g, loops: true})
+		}
+		s.loops[g.index].connect(s)
 	}
 	if g.queues == nil {
 		d.receive(newInbox(g, d.home()))
@@ -102,13 +109,13 @@ func (d *Device) connect(g *gid, w *wire) {
 	}
 }
 
-// setOut makes o that of its entry, which may be one more. The lock is held.
-func (s *shard) setOut(o *outbox) {
-	if o.index < len(s.out) {
-		s.out[o.index] = o
-	} else {
-		s.out = append(s.out, o)
+// withOut returns out with o as that of its entry, which may be one more.
+func withOut(out []*outbox, o *outbox) []*outbox {
+	if o.index < len(out) {
+		out[o.index] = o
+		return out
 	}
+	return append(out, o)
 }
 
 // receive begins to receive. All locks are held.
@@ -156,6 +163,9 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	g.leave(d.departures)
 	for _, s := range d.shards {
 		s.out[index].disconnect()
+		if d.loopback {
+			s.loops[index].disconnect()
+		}
 	}
 	d.pollable.remove(w)
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})

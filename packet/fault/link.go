@@ -65,6 +65,15 @@ func (l *Link) Caps() packet.Caps {
 // Stats returns the counts of the link below.
 func (l *Link) Stats() packet.Stats { return packet.StatsOf(l.Link) }
 
+// LoopsBack is false: frames that a device hands over within itself would come to no harm.
+func (l *Link) LoopsBack() bool { return false }
+
+// SeesLoops is false.
+func (l *Link) SeesLoops() bool { return false }
+
+// SeeLooped does nothing.
+func (l *Link) SeeLooped(*packet.Frame) {}
+
 // Counters returns what was done so far to what is sent and what is received.
 func (l *Link) Counters() (sent, received Counters) {
 	l.mu.Lock()

@@ -27,6 +27,7 @@ type DeviceFlags struct {
 	losses    string // in what arrives
 	Trace     string // file for the packets
 	Follow    bool   // as in verbs.Config; set by the command
+	Loopback  bool   // likewise
 }
 
 // Add defines the flags on fs.
@@ -88,7 +89,9 @@ func (f *DeviceFlags) Check() error {
 
 // config is that of a device on an interface or address, with the flags' faults.
 func (f *DeviceFlags) config(device string) verbs.Config {
-	cfg := verbs.Config{Device: device, Link: f.Link, Follow: f.Follow, Spin: cmp.Or(f.Spin, -1), Shards: f.shards}
+	cfg := verbs.Config{
+		Device: device, Link: f.Link, Follow: f.Follow, Loopback: f.Loopback, Spin: cmp.Or(f.Spin, -1), Shards: f.shards,
+	}
 	// check has refused what is wrong; what is empty is no fault.
 	faults, _ := fault.Parse(f.Faults)
 	losses, _ := fault.Parse(f.losses)

@@ -174,7 +174,7 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, spin, shards, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
+		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, spin, shards, loopback, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
 		"daemon --log-level loud":   `gorxe: --log-level: "loud" is not allowed: give debug, info, warn or error; see 'gorxe daemon --help'` + "\n",
 		"daemon eth0":               `gorxe: gorxe daemon takes no argument, got "eth0"` + "\n",
 		"loglevel loud":             `gorxe: level "loud" is not allowed: give debug, info, warn or error` + "\n",

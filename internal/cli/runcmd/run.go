@@ -23,7 +23,7 @@ type params struct {
 const socketVariable = "GORXE_SOCKET"
 
 // ownDevice are the flags of a device that gorxe run opens itself.
-var ownDevice = []string{"link", "spin", "shards", "fault", "fault-in"}
+var ownDevice = []string{"link", "spin", "shards", "loopback", "fault", "fault-in"}
 
 // Command makes the command 'gorxe run'.
 func Command(a *app.App) *cobra.Command {
@@ -75,6 +75,8 @@ device.`,
 	p.device.Add(fs)
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
 		"(default: the interface of the default route)"
+	fs.BoolVar(&p.device.Loopback, "loopback", true,
+		"exchange packets between two queue pairs of the device in memory, not through the network stack of the host")
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
 	fs.StringVar(&p.socket, "socket", "",
 		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")

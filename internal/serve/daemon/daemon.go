@@ -224,6 +224,7 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 		dev, err := d.opts.Open(verbs.Config{
 			Name: c.Name, Device: c.On(), Link: c.Link, Follow: true, ConnManager: true, Admit: c.Wants, MTU: verbs.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
 			Peers: c.Peers, Logger: d.log, Spin: cmp.Or(c.Spin, -1), Shards: c.Shards, Wrap: d.packets.wrap, Observer: d.packets.observer(),
+			Loopback: c.Loopback,
 		})
 		if err != nil {
 			return fmt.Errorf("device %s on %s: %w", c.Name, c.On(), err)

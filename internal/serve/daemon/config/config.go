@@ -77,6 +77,7 @@ type Device struct {
 	Link      string         // kind of link
 	Spin      time.Duration  // how long receivers look before they sleep
 	Shards    int            // parts that queue pairs are divided into, 0 is half the processors
+	Loopback  bool           // queue pairs of the device exchange packets in memory
 	GIDs      []string       // of "v4", "v6"
 	MTU       int            // largest path MTU in bytes, 0 for what the interface allows
 	MaxQP     int            // 0 is the largest number there is
@@ -158,7 +159,7 @@ func (d *Device) PathMTU(of int) string {
 }
 
 func defaultDevice() Device {
-	return Device{Link: "udp", Spin: verbs.DefaultSpin, GIDs: []string{"v4", "v6"}}
+	return Device{Link: "udp", Spin: verbs.DefaultSpin, Loopback: true, GIDs: []string{"v4", "v6"}}
 }
 
 func defaultRegion() Region { return Region{Kind: "anonymous", Access: []string{"read"}, Mode: 0o600} }

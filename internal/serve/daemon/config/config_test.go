@@ -46,6 +46,7 @@ perftest = { enabled = false, port = 1000, memory = "1MiB", foreign_gids = ["200
 interface = "eth0"
 spin = "5us"
 shards = 3
+loopback = false
 gids = ["v6"]
 mtu = 1024
 max_qp = 100
@@ -100,15 +101,15 @@ func TestAFileSaysEverything(t *testing.T) {
 		Trace:    Trace{"/tmp/g.pcapng", 2 << 20},
 		Drain:    90 * time.Second,
 		Devices: []Device{
-			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
-			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, GIDs: []string{"v4", "v6"}, At: "g.toml:37"},
+			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, Loopback: false, GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
+			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, Loopback: true, GIDs: []string{"v4", "v6"}, At: "g.toml:38"},
 		},
 		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20, Payload: "/tmp/p.txt",
 		ForeignGIDs: []netip.Prefix{prefix("2001:db8:1::/48")},
 		Export:      Export{7001, 30, 20},
 		Regions: []Region{
-			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:41"},
-			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:46"},
+			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:42"},
+			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:47"},
 		},
 	}
 	if diff := cmp.Diff(want, got, plain); diff != "" {
@@ -249,7 +250,7 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 func TestEveryOptionIsAFlag(t *testing.T) {
 	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660 --programs=false --programs-socket /tmp/p.sock --programs-mode 0666 --programs-group rdma --programs-idle 1m
 		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --foreign-gids 2001:db8:1::/48 --perftest-payload /tmp/p.txt
-		--device interface=eth0,spin=5us,shards=3,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
+		--device interface=eth0,spin=5us,shards=3,loopback=false,gids=v6,mtu=1024,max_qp=100,max_mr=200,peers=192.0.2.7/24,peers=2001:db8::1
 		--device 127.0.0.1,name=lo
 		--region name=a,size=2MiB,access=read,access=write
 		--region name=b,kind=file,path=/tmp/x,size=4096,mode=0640,peers=10.0.0.0/8`)

@@ -116,6 +116,9 @@ var deviceFields = []field[Device]{
 	{"shards", "", "parts that connections are divided into, each served by a processor of its own", func(d *Device) Value {
 		return number(&d.Shards, 1, verbs.MaxShards, "half the processors")
 	}},
+	{"loopback", "", "exchange packets between two queue pairs of the device in memory, not through the network stack of the host", func(d *Device) Value {
+		return switched(&d.Loopback)
+	}},
 	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
 	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},

@@ -1,0 +1,139 @@
+package nic
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// Two connected queue pairs of one shard need no link between them. With Config.Loopback the goroutine that sends
+// gives the frames of one to the machine of the other, in order and without a copy: payload goes from the sender's
+// region, or the buffer that it was read into, to the receiver's. Such frames have no ICRC.
+//
+// What a machine does is the same as over a link, so a queue pair may use loopback while its peer uses the link, as it
+// does if the address of one was added to the device after the other was connected.
+
+var errNotHere = errors.New("the address of the peer is no longer one of this device")
+
+// loopTime bounds the time that the lock is held for one flush of loopback outboxes. Memory of programs may be slow at
+// either end.
+const loopTime = transport.Time(1e6)
+
+// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is dest at dst: that of
+// the link, or the loopback outbox if the peer is in s too.
+func (s *shard) toward(index int, dst netip.Addr, dest bth.QPN) *outbox {
+	if s.dev.loopback && s.dev.shardOf(dest) == s && packet.LoopsBack(s.out[index].link) {
+		if s.loopbackAt(dst.WithZone("")) != nil {
+			return s.loops[index]
+		}
+	}
+	return s.out[index]
+}
+
+// loopbackAt returns the loopback outbox of an address of the device, nil if it is none or is away.
+func (s *shard) loopbackAt(addr netip.Addr) *outbox {
+	for i, g := range s.dev.gids {
+		if g.local == addr && g.link != nil {
+			return s.loops[i]
+		}
+	}
+	return nil
+}
+
+// flushLoops is flushSome for the loopback outboxes. What one delivers makes others ready, so they share the bytes.
+func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transport.Time) {
+	most = min(most, loopTime)
+	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
+		o := s.loops[i%len(s.loops)]
+		if o.fresh.head == nil && (!all || o.spent.head == nil) {
+			idle++
+			continue
+		}
+		idle = 0
+		bytes -= o.transmit(s, at, all)
+		at = s.dev.now()
+	}
+}
+
+// loop gives the frames of the batch, which may not be empty, to the queue pairs that they are for, and empties the
+// batch. The link is there.
+func (o *outbox) loop(s *shard, now transport.Time) {
+	b := o.batch
+	if packet.SeesLoops(o.link) {
+		o.show(b)
+	}
+	var dst netip.Addr
+	var to *outbox
+	for i := range b.Len() {
+		f := b.At(i)
+		if f.Path.Dst != dst {
+			dst = f.Path.Dst
+			to = s.loopbackAt(dst.WithZone(""))
+		}
+		n := f.Len() + bth.ICRCLen
+		s.count.txFrames++
+		s.count.txBytes += uint64(n)
+		if to == nil || s.closed {
+			s.dev.lost(s, now, 1, errNotHere)
+			continue
+		}
+		s.count.frames++
+		s.count.bytes += uint64(n)
+		s.receiveLooped(now, o.local, to, b, i)
+	}
+	s.gather.Settle()
+	b.Reset()
+}
+
+// receiveLooped gives frame i of b to its queue pair.
+func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b *packet.Batch, i int) {
+	a := &s.looped
+	a.src = src
+	if !s.decodeLooped(a, b.At(i)) {
+		return
+	}
+	if q := s.qps.Get(a.packet.DestQP); q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
+		// Payload may not be borrowed from a region while a key is taken away.
+		for k := i; k < b.Len(); k++ {
+			b.At(k).Join(0)
+		}
+		if !s.decodeLooped(a, b.At(i)) {
+			return
+		}
+	}
+	s.receive(now, to, a)
+}
+
+// decodeLooped decodes a frame of this device that is not sealed. It borrows the payload.
+func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
+	if len(f.Payload) > 1 {
+		f.Join(0)
+	}
+	var payload []byte
+	if len(f.Payload) == 1 {
+		payload = f.Payload[0]
+	}
+	err := a.packet.DecodeParts(f.Header, payload)
+	if err != nil {
+		s.count.malformed[bth.ReasonOf(err)]++
+	}
+	return err == nil
+}
+
+// show lets a trace on the link see the frames of b, as they would be on the wire.
+func (o *outbox) show(b *packet.Batch) {
+	for i := range b.Len() {
+		f := b.At(i)
+		f.SrcPort, f.ID, f.FlagsFragment = packet.Port, 0, 0
+		if o.local.Is4() {
+			f.FlagsFragment = packet.DontFragment
+		}
+		pad := len(f.Trailer)
+		o.seal(f)
+		packet.SeeLooped(o.link, f)
+		f.Trailer = f.Trailer[:pad]
+	}
+}

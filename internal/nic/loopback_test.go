@@ -1,0 +1,251 @@
+package nic
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/mr"
+	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/packet/fault"
+	"github.com/gorxe/gorxe/packet/pipe"
+	"github.com/gorxe/gorxe/qp"
+)
+
+// openLoopback opens a device with Loopback and one shard over links at addrA and addrB, which wrap decorates.
+func openLoopback(t testing.TB, wrap func(packet.Link) packet.Link) *Device {
+	t.Helper()
+	n := pipe.NewNet()
+	d, err := Open(Config{
+		Name: "test", Links: []packet.Link{wrap(openLink(t, n, addrA)), wrap(openLink(t, n, addrB))},
+		Seed: 1, Loopback: true, MaxQP: 100, MaxMR: 100, MaxCQ: 100, MaxSRQ: 100,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func plain(l packet.Link) packet.Link { return l }
+
+// sent is how many frames the links of a device have sent.
+func sent(d *Device) (n uint64) {
+	for _, g := range d.gids {
+		n += packet.StatsOf(g.link).TxFrames
+	}
+	return n
+}
+
+// connectAt connects e at entry index of the GID table with peer at peerIndex.
+func (e *end) connectAt(index int, peer *end, peerIndex int) {
+	e.t.Helper()
+	e.connectBy(uint8(index), e.qp, e.dev.gids[peerIndex].local, peer.qp.Num(), peer.psn, usualRetry)
+}
+
+// newLoopedPair returns two connected ends on one device, at addrA and addrB.
+func newLoopedPair(t testing.TB, size int, wrap func(packet.Link) packet.Link) (a, b *end) {
+	t.Helper()
+	dev := openLoopback(t, wrap)
+	a, b = newEndOn(t, dev, 1000, size), newEndOn(t, dev, 2000, size)
+	a.connectAt(0, b, 1)
+	b.connectAt(1, a, 0)
+	return a, b
+}
+
+func TestQueuePairsOfOneDeviceNeedNoLink(t *testing.T) {
+	for name, index := range map[string]int{"between two addresses": 1, "at one address": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dev := openLoopback(t, plain)
+				a, b := newEndOn(t, dev, 1000, 1<<20), newEndOn(t, dev, 2000, 1<<20)
+				defer closeAll(t, a)
+				a.connectAt(0, b, index)
+				b.connectAt(index, a, 0)
+				operations(t, a, b)
+				if n := sent(dev); n > 0 {
+					t.Errorf("%d frames left by the links", n)
+				}
+				if n := a.counter("tx_packets"); n == 0 || n != a.counter("rx_packets") {
+					t.Errorf("%d packets sent, %d received", n, a.counter("rx_packets"))
+				}
+			})
+		})
+	}
+}
+
+func TestAQueuePairIsItsOwnPeerByLoopback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev := openLoopback(t, plain)
+		a := newEndOn(t, dev, 1000, 8192)
+		defer closeAll(t, a)
+		a.connectAt(0, a, 0)
+		fill(a.buf[:4096], 1)
+		wr := a.write(a, 1, 0, 4096)
+		wr.RemoteAddr += 4096
+		a.post(wr)
+		a.succeed(1)
+		if !bytes.Equal(a.buf[:4096], a.buf[4096:]) {
+			t.Error("the WRITE has left other bytes")
+		}
+	})
+}
+
+func TestRefusalsAndMissingReceivesAreThoseOfALink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newLoopedPair(t, 4096, plain)
+		defer closeAll(t, a)
+		a.post(&qp.SendWR{ID: 1, Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(0, 100)})
+		synctest.Wait()
+		if n := a.cq.Poll(make([]qp.WC, 1)); n != 0 {
+			t.Fatal("a SEND completed for which there was no receive")
+		}
+		b.postRecv(&qp.RecvWR{ID: 2, SGList: b.sge(0, 100)})
+		a.succeed(1)
+		b.succeed(1)
+		wr := a.write(b, 3, 0, 100)
+		wr.RKey++
+		a.post(wr)
+		if wc := a.wait(1)[0]; wc.Status != qp.WCRemAccessErr {
+			t.Errorf("a WRITE with a wrong key ended with %s", wc.Status.Name())
+		}
+	})
+}
+
+// Faults are for the link: what is handed over would come to no harm.
+func TestALinkWithFaultsIsUsedInPlaceOfLoopback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link { return fault.New(l, fault.Config{}) })
+		defer closeAll(t, a)
+		operations(t, a, b)
+		if sent(a.dev) == 0 {
+			t.Error("no frame left by the links")
+		}
+	})
+}
+
+func TestATapSeesFramesOfLoopbackAsTheyWouldBeSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		seen, bad := 0, 0
+		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link {
+			return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen++
+				seed := seedWithoutID(f.Src, f.Dst, f.SrcPort, f.FlagsFragment, bth.UDPHeaderLen+len(f.Data))
+				var p bth.Packet
+				if dir != packet.Outgoing || !bth.CheckICRC(seed, f.Data) || p.Decode(f.Data) != nil {
+					bad++
+				}
+			})
+		})
+		defer closeAll(t, a)
+		operations(t, a, b)
+		if sent := a.counter("tx_packets"); uint64(seen) != sent || bad > 0 {
+			t.Errorf("the tap has seen %d of %d packets, %d of them with errors", seen, sent, bad)
+		}
+	})
+}
+
+func TestOneEndMayUseLoopbackAndTheOtherTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := pipe.NewNet()
+		dev, err := Open(Config{
+			Name: "test", Links: []packet.Link{openLink(t, n, addrA)}, Seed: 1, Loopback: true,
+			MaxQP: 100, MaxMR: 100, MaxCQ: 100, MaxSRQ: 100,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := newEndOn(t, dev, 1000, 1<<20), newEndOn(t, dev, 2000, 1<<20)
+		defer closeAll(t, a)
+		a.connectBy(0, a.qp, addrB, b.qp.Num(), b.psn, usualRetry)
+		if _, err := dev.AddLink(openLink(t, n, addrB)); err != nil {
+			t.Fatal(err)
+		}
+		b.connectAt(1, a, 0)
+		operations(t, a, b)
+		if n := sent(dev); n == 0 || n == a.counter("tx_packets") {
+			t.Errorf("%d of %d packets left by the links, want those of one end", n, a.counter("tx_packets"))
+		}
+	})
+}
+
+func TestLoopbackEndsWithTheAddressOfThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newLoopedPair(t, 4096, plain)
+		defer closeAll(t, a)
+		if err := a.dev.RemoveLink(1); err != nil {
+			t.Fatal(err)
+		}
+		a.post(a.write(b, 1, 0, 64))
+		if wc := a.wait(1)[0]; wc.Status != qp.WCRetryExcErr {
+			t.Errorf("a WRITE to an address that is gone ended with %s", wc.Status.Name())
+		}
+	})
+}
+
+func TestSendWithInvalidateTakesAKeyAwayByLoopback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newLoopedPair(t, 1<<14, plain)
+		defer closeAll(t, a)
+		mem, err := b.dev.Register(b.pd, mr.Bytes(b.buf), 0x90000, uint64(len(b.buf)), allAccess|mr.MWBind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := b.dev.AllocWindow(b.pd, mr.WindowType2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := mr.IncRKey(w.RKey())
+		b.post(&qp.SendWR{ID: 1, Opcode: qp.WRBindMW, Flags: qp.Signaled, Bind: &mr.Bind{
+			Key: w.RKey(), NewKey: key, LKey: mem.LKey(), Addr: mem.IOVA(), Length: mem.Length(), Access: mr.RemoteWrite,
+		}})
+		b.succeed(1)
+		b.postRecv(&qp.RecvWR{ID: 2, SGList: b.sge(0, 4096)})
+		fill(a.buf, 1)
+		byWindow := func(id uint64) *qp.SendWR {
+			wr := a.write(b, id, 0, len(a.buf))
+			wr.RemoteAddr, wr.RKey = mem.IOVA(), key
+			return wr
+		}
+		// All of them are in one batch, and payload of each is borrowed when the key is taken away.
+		a.post(byWindow(3),
+			&qp.SendWR{ID: 4, Opcode: qp.WRSendInv, Flags: qp.Signaled, Imm: key, SGList: a.sge(0, 2000)},
+			a.write(b, 5, 0, len(a.buf)))
+		a.succeed(3)
+		if wc := b.succeed(1)[0]; wc.ByteLen != 2000 || wc.Imm != key {
+			t.Errorf("the receive completed as %+v, want 2000 bytes and key %#x invalidated", wc, key)
+		}
+		if !bytes.Equal(a.buf, b.buf) {
+			t.Error("the ends hold different bytes")
+		}
+		a.post(byWindow(6))
+		if wc := a.wait(1)[0]; wc.Status != qp.WCRemAccessErr {
+			t.Errorf("a WRITE with the key that was taken away ended with %s", wc.Status.Name())
+		}
+	})
+}
+
+func TestLoopbackAllocatesNothing(t *testing.T) {
+	a, b := newLoopedPair(t, 1<<18, plain)
+	defer closeAll(t, a)
+	wrs := []*qp.SendWR{a.write(b, 1, 0, 1<<16), a.read(b, 2, 0, 1<<16)}
+	wc := make([]qp.WC, 2)
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := a.qp.PostSend(wrs); err != nil {
+			t.Fatal(err)
+		}
+		for done := 0; done < 2; {
+			done += a.cq.Poll(wc[done:])
+		}
+	})
+	if n > 0 {
+		t.Errorf("%v allocations for a WRITE and a READ", n)
+	}
+	if !bytes.Equal(a.buf[:1<<16], b.buf[:1<<16]) {
+		t.Error("the ends hold different bytes")
+	}
+}
