@@ -34,6 +34,8 @@ const (
 	callSocket
 	callDup
 	callFcntl
+	callExecve
+	callExecveat
 )
 
 // absent is the number of a call that an architecture does not have.
@@ -68,6 +70,8 @@ var callTable = [...]struct {
 	callSocket:     {"socket", 41, 198, absent, absent},
 	callDup:        {"dup", 32, 23, absent, absent},
 	callFcntl:      {"fcntl", 72, 25, absent, absent},
+	callExecve:     {"execve", 59, 221, absent, absent},
+	callExecveat:   {"execveat", 322, 281, absent, absent},
 }
 
 func (c call) String() string { return callTable[c].name }

@@ -70,6 +70,7 @@ func rules(d Descriptors) []rule {
 		on(callGetxattr), on(callLgetxattr), on(callListxattr), on(callLlistxattr),
 		[]rule{{callSocket, []test{netlink, ofRDMA}, refuse}},
 		onReserved(d, callDup), onReserved(d, callFcntl, dup), onReserved(d, callFcntl, dupCloexec),
+		on(callExecve), on(callExecveat),
 	)
 }
 

@@ -36,6 +36,10 @@ type Handler interface {
 	// Stat may change what fstat reports of o. a is set from the device that o was opened as,
 	// or zero. It must not block.
 	Stat(o Object, a *Attr)
+	// Exec is called before a process executes another program, if it has made a call on a device or an object. The
+	// program is executed once the handler has called Call.Continue, which it must do exactly once, before Exec returns
+	// or later. The execution may fail: the process then goes on as it was.
+	Exec(c *Call, p ProcID)
 	// Exit is called after the end of a process that made a call on a device or an object. It
 	// does not say that descriptors are closed: another process may share them.
 	Exit(p ProcID)

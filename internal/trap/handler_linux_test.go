@@ -5,6 +5,7 @@ package trap
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type testHandler struct {
 	counted  atomic.Int64
 	opened   chan ProcID
 	exited   chan ProcID
+	execs    chan string // command lines of processes that are about to execute another program
 	parked   chan *Call
 	ended    chan error // causes of OnInterrupt
 	released chan struct{}
@@ -44,7 +46,7 @@ type memory struct {
 }
 
 func newHandler() *testHandler {
-	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000),
+	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000),
 		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{})}
 }
 
@@ -140,5 +142,14 @@ func (h *testHandler) Write(c *Call, o Object, data []byte, size uint64) {
 }
 
 func (h *testHandler) Stat(Object, *Attr) {}
+
+func (h *testHandler) Exec(c *Call, p ProcID) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+	if err != nil {
+		line = []byte(err.Error())
+	}
+	h.execs <- string(line)
+	_ = c.Continue()
+}
 
 func (h *testHandler) Exit(p ProcID) { h.exited <- p }

@@ -210,6 +210,24 @@ func (ps *procs) watch(c *Call, exit func(ProcID)) {
 	}(c.proc)
 }
 
+// watches returns the process of a caller if its end is watched.
+func (ps *procs) watches(c *Call) (ProcID, bool) {
+	ps.mu.Lock()
+	none := len(ps.watched) == 0
+	ps.mu.Unlock()
+	if none {
+		return ProcID{}, false
+	}
+	id, err := ps.identify(c)
+	if err != nil {
+		return ProcID{}, false
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	_, known := ps.watched[id]
+	return id, known
+}
+
 // awaitExit waits until a pidfd says that its process has ended, false if it is closed before.
 func awaitExit(f *os.File) bool {
 	raw, err := f.SyscallConn()

@@ -227,6 +227,8 @@ func (s *Server) dispatch(c *Call, buf *scratch) {
 		s.write(c)
 	case k == callFstat:
 		s.fstat(c, int(int32(c.Arg(0))), 0, -1, c.Arg(1))
+	case k == callExecve || k == callExecveat:
+		s.exec(c)
 	case k == callDup:
 		s.duplicate(c, 0, false)
 	case k == callFcntl:
@@ -258,6 +260,16 @@ func (s *Server) write(c *Call) {
 		return
 	}
 	s.cfg.Handler.Write(c, o.object, data, c.Arg(2))
+}
+
+// exec tells the handler that a process is going to execute another program. A child that shares the memory of its
+// parent (vfork) is a process of its own.
+func (s *Server) exec(c *Call) {
+	if id, known := s.procs.watches(c); known {
+		s.cfg.Handler.Exec(c, id)
+		return
+	}
+	_ = c.Continue()
 }
 
 func (s *Server) exit(p ProcID) { s.cfg.Handler.Exit(p) }

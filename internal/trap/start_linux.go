@@ -3,6 +3,7 @@
 package trap
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -152,6 +153,9 @@ func receiveListener(c *Command, socket int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	if err := admitExec(l, socket); err != nil {
+		return -1, errors.Join(err, unix.Close(l))
+	}
 	var p [1]byte
 	n, err := retry(func() (int, error) {
 		n, _, err := unix.Recvfrom(socket, p[:], unix.MSG_PEEK)
@@ -165,6 +169,30 @@ func receiveListener(c *Command, socket int) (int, error) {
 		_, err = receiveMessage(c, socket)
 	}
 	return -1, err
+}
+
+// admitExec lets the helper execute the program: the filter traps that, and nobody serves the listener yet.
+func admitExec(l, socket int) error {
+	p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
+	if _, err := retry(func() (int, error) { return unix.Poll(p, -1) }); err != nil {
+		return fmt.Errorf("trap: waiting for the helper: %w", err)
+	}
+	if p[0].Revents&unix.POLLIN == 0 {
+		return nil // the helper has failed or ended, which the caller finds
+	}
+	from := &listener{fd: l}
+	var n notification
+	if _, err := retry(func() (int, error) { return 0, from.receive(&n) }); err != nil {
+		if goneError(err) == ErrGone {
+			return nil
+		}
+		return fmt.Errorf("trap: the call of the helper: %w", err)
+	}
+	err := from.respond(&response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+	if err != nil && err != ErrGone {
+		return fmt.Errorf("trap: the call of the helper: %w", err)
+	}
+	return nil
 }
 
 func receiveMessage(c *Command, socket int) (int, error) {

@@ -65,6 +65,9 @@ func TestReservedDescriptorsFollowTheSoftLimit(t *testing.T) {
 func TestChildrenInheritDevices(t *testing.T) {
 	r := startProgram(t, "inherit")
 	r.mustSucceed()
+	if len(r.h.execs) > 0 {
+		t.Errorf("the handler was asked whether %q may execute a program: that has made no call on a device", <-r.h.execs)
+	}
 	parent, child := <-r.h.opened, <-r.h.opened
 	if parent == child || parent.PID != r.PID {
 		t.Errorf("the opens came from %+v and %+v, want two processes, the first one %d", parent, child, r.PID)
@@ -78,6 +81,9 @@ func TestChildrenInheritDevices(t *testing.T) {
 func TestDevicesSurviveExecAndTheAddressSpaceDoesNot(t *testing.T) {
 	r := startProgram(t, "exec")
 	r.mustSucceed()
+	if line := <-r.h.execs; line != "exec\x00" || len(r.h.execs) > 0 {
+		t.Errorf("when the handler was asked the process was %q, and it was asked %d times more", line, len(r.h.execs))
+	}
 	before, after := <-r.h.opened, <-r.h.opened
 	if before != after {
 		t.Errorf("the process was %+v and is %+v after exec", before, after)

@@ -14,8 +14,16 @@
 // process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy) but
 // take a PID. Any check that the PID still names the address space can be followed by execve
 // before the copy starts, and no later check tells which address space was read: the old one
-// may live on in a process that shares it. That window cannot be closed, so this package uses
-// pread and pwrite on /proc/PID/mem only.
+// may live on in a process that shares it. So they are used only between AllowDirect and EndDirect,
+// for a supervisor that learns of each execve before it happens, as one that traps it by seccomp
+// does. The PID itself cannot be used again while the process has not ended: a pidfd tells that before
+// each write and after each read. Between the look and the write the process could end and all PIDs be
+// used once; the kernel would then check the rights of this process, so AllowDirect is for a process
+// with the same rights. A program that executes another one past the filter (32-bit calls) reaches
+// only what it has executed itself.
+//
+// Direct copies respect the protection of pages, and fail for pages that were protected later. Such
+// an access, and each that a direct copy has not done completely, is made through /proc/PID/mem.
 //
 // # Permissions
 //

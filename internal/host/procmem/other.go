@@ -19,6 +19,10 @@ func (f *Files) validate() error { return errUnsupported }
 
 func openMemory(*os.File) memory { return nil }
 
+func ownerOf(*os.File) (int, error) { return -1, errUnsupported }
+
+func transfer(int, bool, [][]byte, int, uint64) (int, bool) { return 0, true }
+
 func ended(*os.File) bool { return false }
 
 func queryMaps(*os.File, uint64) (mapping, error) { return mapping{}, errUnsupported }

@@ -15,6 +15,9 @@ func (s *AddressSpace) writePieces(pieces [][]byte, size, addr uint64) error {
 	if len(pieces) == 1 {
 		return s.move(opWrite, true, pieces[0], addr)
 	}
+	if s.direct.pieces(true, pieces, size, addr) {
+		return nil
+	}
 	stage := stages.Get().(*[stageSize]byte)
 	defer stages.Put(stage)
 	it := cursor{pieces: pieces}
@@ -35,6 +38,9 @@ func (s *AddressSpace) writePieces(pieces [][]byte, size, addr uint64) error {
 func (s *AddressSpace) readPieces(pieces [][]byte, size, addr uint64) error {
 	if len(pieces) == 1 {
 		return s.move(opRead, false, pieces[0], addr)
+	}
+	if s.direct.pieces(false, pieces, size, addr) {
+		return nil
 	}
 	stage := stages.Get().(*[stageSize]byte)
 	defer stages.Put(stage)

@@ -8,9 +8,10 @@ import (
 // AddressSpace is the address space that a process had when its files were opened. Its methods and
 // those of its regions may be called by several goroutines at once.
 type AddressSpace struct {
-	pid   int
-	files Files
-	mem   memory
+	pid    int
+	files  Files
+	mem    memory
+	direct direct
 
 	textMaps atomic.Bool // the kernel does not answer queryMaps
 	mapsMu   sync.Mutex  // one reader of the text: where two take turns the kernel starts anew for each

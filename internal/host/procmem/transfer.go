@@ -46,6 +46,9 @@ func (s *AddressSpace) access(o op, write bool, p []byte, addr uint64) error {
 
 // move reads or writes all of p at addr for an access o.
 func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
+	if s.direct.one(write, p, addr) {
+		return nil
+	}
 	size, done := uint64(len(p)), uint64(0)
 	for done < size {
 		part := p[done : done+firstPart(addr+done, size-done)]

@@ -145,6 +145,39 @@ func TestContextsAreCountedByTheirProcesses(t *testing.T) {
 	}
 }
 
+func TestBeforeExecveDirectCopiesEnd(t *testing.T) {
+	r := newRig(t, nil)
+	c := r.dial()
+	for _, process := range []uint32{1, 1, 2} {
+		r.open(c, process)
+	}
+	direct := func() (n int) {
+		for _, o := range r.service.files() {
+			if o.space.(*space).Direct() {
+				n++
+			}
+		}
+		return n
+	}
+	if n := direct(); n != 3 {
+		t.Errorf("%d of 3 address spaces are copied directly", n)
+	}
+	if err := c.Exec(1); err != nil {
+		t.Error(err)
+	}
+	if n := direct(); n != 1 {
+		t.Errorf("%d address spaces are copied directly after EXEC of a process with two of three", n)
+	}
+	if err := c.Exec(3); err != nil {
+		t.Errorf("EXEC of a process that has opened nothing: %v", err)
+	}
+	c.Close()
+	<-c.Done()
+	if err := c.Exec(2); err != nil {
+		t.Errorf("EXEC after the end of the connection: %v", err)
+	}
+}
+
 // After an execve an earlier address space of the process may live on in another one (CLONE_VM).
 func TestAnOpenUsesTheAddressSpaceThatItComesWith(t *testing.T) {
 	r := newRig(t, nil)

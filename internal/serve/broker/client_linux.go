@@ -322,6 +322,34 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 	}
 }
 
+// Exec says that a process is about to execute another program, and returns when the server does not copy its memory by
+// the number of the process any more, or has ended. The error is that of a server that is too busy.
+func (c *Client) Exec(process uint32) error {
+	answer := make(execution, 1)
+	c.mu.Lock()
+	if c.calls == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	n := c.number()
+	c.calls[n] = answer
+	c.mu.Unlock()
+	c.send(&frame{kind: kindExec, call: n, process: process})
+	if errno := <-answer; errno != 0 && errno != unix.EIO {
+		return errno
+	}
+	return nil
+}
+
+// execution hears the answer to EXEC; EIO is the end of the connection.
+type execution chan unix.Errno
+
+func (e execution) Answer(_ int64, errno unix.Errno) { e <- errno }
+
+func (execution) Install(*os.File, uint32, bool) (int, error) { return 0, unix.EINVAL }
+
+func (execution) Find(int32) uint32 { return 0 }
+
 // Release says that a program did not get an object.
 func (c *Client) Release(object uint32) { c.send(&frame{kind: kindRelease, object: object}) }
 

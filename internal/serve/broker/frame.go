@@ -6,7 +6,7 @@ import (
 )
 
 // version is that of the protocol. Both ends must have the same.
-const version = 2
+const version = 3
 
 // A kind says what a message is.
 type kind uint16
@@ -20,6 +20,7 @@ const (
 	kindFound
 	kindRelease
 	kindExit
+	kindExec
 	kindWelcome
 	kindRefused
 	kindReply
@@ -99,6 +100,7 @@ var rules = [numKinds]rule{
 	kindFound:     {name: "FOUND", fields: hasCall | hasObject},
 	kindRelease:   {name: "RELEASE", fields: hasObject},
 	kindExit:      {name: "EXIT", fields: hasProcess},
+	kindExec:      {name: "EXEC", fields: hasCall | hasProcess},
 	kindWelcome:   {name: "WELCOME", fromServer: true, minData: 1, maxData: maxDescription},
 	kindRefused:   {name: "REFUSED", fromServer: true, fields: hasErrno, minData: 1, maxData: maxReason},
 	kindReply:     {name: "REPLY", fromServer: true, fields: hasCall | hasObject | hasErrno | hasArg, maxFiles: 1},

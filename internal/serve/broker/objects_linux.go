@@ -19,6 +19,7 @@ type object struct {
 	// Of device files:
 	process uint32 // that opened it
 	of      *process
+	space   *space
 	program string // for people; see [Space]
 }
 
@@ -71,7 +72,7 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 		return 0, nil, errors.Join(err, s.Close())
 	}
 	c.mu.Lock()
-	c.objects[number] = &object{value: o, opened: o, process: f.process, of: p, program: s.owner}
+	c.objects[number] = &object{value: o, opened: o, process: f.process, of: p, space: s, program: s.owner}
 	c.mu.Unlock()
 	return number, o, nil
 }

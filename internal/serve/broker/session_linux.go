@@ -161,6 +161,9 @@ func (c *session) next() error {
 	case kindExit:
 		c.exit(f.process)
 		return nil
+	case kindExec:
+		c.exec(&f)
+		return nil
 	}
 	return fmt.Errorf("broker: %v comes only first", f.kind)
 }
@@ -193,6 +196,30 @@ func (c *session) exit(process uint32) {
 	for _, o := range opened {
 		c.log("a device file is dropped", o.Drop())
 	}
+}
+
+// exec answers EXEC when direct copies of the memory of the process have ended. They take as long as that lets them.
+func (c *session) exec(f *frame) {
+	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {
+		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
+		return
+	}
+	c.mu.Lock()
+	var spaces []*space
+	for _, o := range c.objects {
+		if o.opened != nil && o.process == f.process {
+			spaces = append(spaces, o.space)
+		}
+	}
+	c.mu.Unlock()
+	call := f.call
+	c.working.Go(func() {
+		for _, s := range spaces {
+			s.EndDirect()
+		}
+		c.server.quota.give(Calls, c.from.uid, &c.counts)
+		c.send(&frame{kind: kindReply, call: call})
+	})
 }
 
 // end ends all that the client has.

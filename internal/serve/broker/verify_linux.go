@@ -72,7 +72,25 @@ func verify(files []int, from sender) (_ *program, err error) {
 	if p.pid, p.name, err = identify(dir); err != nil {
 		return nil, err
 	}
+	f.Pidfd = openOwn(p.pid, dir)
 	return p, nil
+}
+
+// openOwn returns a pidfd of the process with the given directory if pid is its number in the PID namespace of this
+// process too, else nil: /proc/PID here is the same directory. That is looked at last, because an older process keeps
+// its number.
+func openOwn(pid, dir int) *os.File {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	var own, its unix.Stat_t
+	if errors.Join(unix.Stat(fmt.Sprintf("/proc/%d", pid), &own), unix.Fstat(dir, &its)) != nil ||
+		own.Dev != its.Dev || own.Ino != its.Ino {
+		_ = unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "pidfd")
 }
 
 // isEntry checks that fd is the file of a name in a directory of a proc file system.

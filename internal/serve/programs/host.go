@@ -151,6 +151,24 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 // Stat implements [trap.Handler].
 func (h *handler) Stat(trap.Object, *trap.Attr) {}
 
+// Exec implements [trap.Handler].
+func (h *handler) Exec(c *trap.Call, id trap.ProcID) {
+	h.mu.Lock()
+	var spaces []*space
+	if p := h.processes[id]; p != nil {
+		for ctx := range p.contexts {
+			spaces = append(spaces, h.opens[ctx].space)
+		}
+	}
+	h.mu.Unlock()
+	go func() { // a copy takes as long as the memory of the program lets it
+		for _, s := range spaces {
+			s.EndDirect()
+		}
+		_ = c.Continue() // the caller may have been killed
+	}()
+}
+
 // Exit implements [trap.Handler]. What the process has opened may live on in a child.
 func (h *handler) Exit(id trap.ProcID) {
 	h.mu.Lock()

@@ -198,6 +198,24 @@ func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {
 // Stat implements [trap.Handler].
 func (r *remote) Stat(trap.Object, *trap.Attr) {}
 
+// Exec implements [trap.Handler]. The daemon has to know first: see [procmem.AddressSpace.AllowDirect].
+func (r *remote) Exec(c *trap.Call, id trap.ProcID) {
+	r.mu.Lock()
+	n, known := r.processes[id]
+	r.mu.Unlock()
+	if !known {
+		_ = c.Continue() // the caller may have been killed, here and below
+		return
+	}
+	go func() {
+		if err := r.client.Exec(n); err != nil {
+			_ = c.ReplyErrno(unix.EAGAIN)
+			return
+		}
+		_ = c.Continue()
+	}()
+}
+
 // Exit implements [trap.Handler]. What the process has opened may live on in a child.
 func (r *remote) Exit(id trap.ProcID) {
 	r.mu.Lock()

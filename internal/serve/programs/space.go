@@ -32,6 +32,7 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 	case !c.Valid():
 		return nil, errors.Join(trap.ErrGone, s.Close())
 	}
+	_ = s.AllowDirect(pid) // where that is not allowed, copies are slower
 	return &space{s, p}, nil
 }
 
