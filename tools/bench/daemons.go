@@ -23,8 +23,8 @@ type daemon struct {
 // daemons are those of a job.
 type daemons []daemon
 
-// startDaemons starts the daemons that a job needs, and returns when they serve programs. Those that were started are
-// returned with an error, too.
+// startDaemons starts the daemons that a job needs, and returns when they serve programs. Those
+// that were started are returned with an error, too.
 func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err error) {
 	if !j.Daemons() {
 		return nil, nil

@@ -1,13 +1,17 @@
 package bench
 
-// programContests measure unmodified programs under gorxe run, over the link that it has unless told otherwise.
+import "slices"
+
+// programContests measure unmodified programs under gorxe run, over the link that it has unless
+// told otherwise.
 func programContests(others []Build) []Contest {
 	return []Contest{
 		programBandwidth(others), programRate(others), programLatency(others), oneHostBandwidth(others), startTimes(others),
 	}
 }
 
-// enter adds gorxe to the contenders, and other builds of it that do the same. It returns gorxe's name, which ends with what.
+// enter adds gorxe to the contenders, and other builds of it that do the same. It returns gorxe's
+// name, which ends with what.
 func (c *Contest) enter(others []Build, what string, d Contender) string {
 	name := "gorxe " + what
 	d.Name = name
@@ -36,11 +40,12 @@ func (c *Contest) enterWays(others []Build, what string, args ...string) (names 
 }
 
 // sharedCore says which processes of an end share its core.
-const sharedCore = "With a device of its own (`gorxe run --no-daemon`) the program and `gorxe run`, which has the device, share the " +
-	"core of their end. Through a daemon three processes share it: the program, `gorxe run` and the daemon, which has the device. "
+const sharedCore = "With a device of its own (`gorxe run --no-daemon`) the program and `gorxe run`, which has the " +
+	"device, share the core of their end. Through a daemon three processes share it: the program, `gorxe run` " +
+	"and the daemon, which has the device. "
 
-// sharedCoreMessages is how many messages programs exchange for each second of a latency test: a program that polls on gorxe's
-// core takes milliseconds for a message.
+// sharedCoreMessages is how many messages programs exchange for each second of a latency test: a
+// program that polls on gorxe's core takes milliseconds for a message.
 const sharedCoreMessages = 3000
 
 // large64K are the arguments of a test with messages of 64 KiB.
@@ -52,8 +57,10 @@ var largeTests = []struct{ test, sends string }{{"write_bw", "WRITE"}, {"read_bw
 func programBandwidth(others []Build) Contest {
 	c := Contest{
 		Name: "programs", Title: "Programs under gorxe run", Metric: Bandwidth,
-		About: "Unmodified programs of perftest under `gorxe run` at both ends, beside `gorxe perf` on the same path: 64 KiB messages on one " +
-			"reliable connection with path MTU 4096, 128 outstanding. " + sharedCore + "The programs poll for completions without a pause.",
+		About: "Unmodified programs of perftest under `gorxe run` at both ends, beside `gorxe perf` on the same " +
+			"path: 64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding. " +
+			sharedCore +
+			"The programs poll for completions without a pause.",
 	}
 	for _, t := range largeTests {
 		perf := c.enter(others, "perf: "+t.sends, Contender{Tool: "perf", Args: large64K(t.test)})
@@ -67,8 +74,8 @@ func programBandwidth(others []Build) Contest {
 func programRate(others []Build) Contest {
 	c := Contest{
 		Name: "programs-rate", Title: "Message rate of programs", Metric: MessageRate,
-		About: "WRITEs of 64 bytes, 1,024 outstanding, posted in lists of 64: `ib_write_bw` under `gorxe run` and `gorxe perf`, bound to cores " +
-			"as above.",
+		About: "WRITEs of 64 bytes, 1,024 outstanding, posted in lists of 64: `ib_write_bw` under `gorxe run` and " +
+			"`gorxe perf`, bound to cores as above.",
 	}
 	args := []string{"write_bw", "-s", "64", "-t", "1024", "-l", "64"}
 	perf := c.enter(others, "perf: lists", Contender{Tool: "perf", Args: args})
@@ -81,9 +88,10 @@ func programRate(others []Build) Contest {
 func programLatency(others []Build) Contest {
 	c := Contest{
 		Name: "programs-latency", Title: "Latency of programs", Metric: Latency, Messages: sharedCoreMessages,
-		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` under `gorxe run` and `gorxe perf`, bound to cores as above. " +
-			"Events: the program waits in the kernel for each completion. Polling: it polls without a pause, on the core on which gorxe " +
-			"has to produce the completion; `gorxe perf` does both in one thread.",
+		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` under `gorxe run` and `gorxe " +
+			"perf`, bound to cores as above. Events: the program waits in the kernel for each completion. " +
+			"Polling: it polls without a pause, on the core on which gorxe has to produce the completion; " +
+			"`gorxe perf` does both in one thread.",
 	}
 	args := []string{"send_lat", "-s", "8"}
 	for _, how := range []struct {
@@ -93,8 +101,8 @@ func programLatency(others []Build) Contest {
 		{"events", []string{"--events"}, []string{"-e"}},
 		{"polling", []string{"--busy-poll"}, nil},
 	} {
-		perf := c.enter(others, "perf: SEND, "+how.name, Contender{Tool: "perf", Args: append(args[:len(args):len(args)], how.perf...)})
-		for _, name := range c.enterWays(others, ", "+how.name, append(args[:len(args):len(args)], how.perftest...)...) {
+		perf := c.enter(others, "perf: SEND, "+how.name, Contender{Tool: "perf", Args: slices.Concat(args, how.perf)})
+		for _, name := range c.enterWays(others, ", "+how.name, slices.Concat(args, how.perftest)...) {
 			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf})
 		}
 	}
@@ -104,10 +112,13 @@ func programLatency(others []Build) Contest {
 func oneHostBandwidth(others []Build) Contest {
 	c := Contest{
 		Name: "one-host", Title: "Programs on one host", Metric: Bandwidth, OneHost: true,
-		About: "Both ends on one host with one address: the queue pairs of both programs are those of one daemon. The address of iperf3 is the " +
-			"same, so its TCP goes over the loopback interface. The server's program and its `gorxe run` are bound to one core, those of the " +
-			"client to another one. The daemon may use both cores, and has a column of its own: five processes share two cores.",
-		Contenders: []Contender{{Name: rivalTCP, Tool: "iperf3"}, {Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}}},
+		About: "Both ends on one host with one address: the queue pairs of both programs are those of one daemon. " +
+			"The address of iperf3 is the same, so its TCP goes over the loopback interface. The server's " +
+			"program and its `gorxe run` are bound to one core, those of the client to another one. The daemon " +
+			"may use both cores, and has a column of its own: five processes share two cores.",
+		Contenders: []Contender{
+			{Name: rivalTCP, Tool: "iperf3"}, {Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
+		},
 	}
 	for _, t := range largeTests {
 		name := c.enter(others, "run, daemon: "+perftestPrograms+t.test, Contender{Tool: "run-daemon", Args: large64K(t.test)})
@@ -119,9 +130,10 @@ func oneHostBandwidth(others []Build) Contest {
 func startTimes(others []Build) Contest {
 	c := Contest{
 		Name: "start", Title: "Start of a program", Metric: StartUp,
-		About: "Time from the start of a program to its end, the median of its starts one after another on one core: of `true`, which does " +
-			"nothing, and of `ibv_devices`, which lists the devices. Through a daemon: the daemon runs already. Without gorxe " +
-			"`ibv_devices` fails on a host that has no RDMA device, after it has loaded its libraries and looked.",
+		About: "Time from the start of a program to its end, the median of its starts one after another on one " +
+			"core: of `true`, which does nothing, and of `ibv_devices`, which lists the devices. Through a " +
+			"daemon: the daemon runs already. Without gorxe `ibv_devices` fails on a host that has no RDMA " +
+			"device, after it has loaded its libraries and looked.",
 	}
 	for _, program := range []string{"true", "ibv_devices"} {
 		c.Contenders = append(c.Contenders, Contender{Name: program, Tool: "start", Args: []string{program}})

@@ -9,8 +9,8 @@ import (
 // startPackages are the Debian packages of the programs whose start is measured.
 const startPackages = "coreutils ibverbs-utils"
 
-// runDevice is the device that programs under gorxe run find, and runGID the index of the end's address: it is the only one
-// where gorxe is given an address and not an interface.
+// runDevice is the device that programs under gorxe run find, and runGID the index of the end's
+// address: it is the only one where gorxe is given an address and not an interface.
 const (
 	runDevice = "rxe0"
 	runGID    = 0
@@ -40,8 +40,8 @@ func (j *Job) underRun(end int, on owner, program []string) []string {
 	return append(append(argv, "--"), program...)
 }
 
-// daemonArgv is the command line of the daemon that has the device of an end. It serves programs only, as those do that gorxe
-// run starts.
+// daemonArgv is the command line of the daemon that has the device of an end. It serves programs
+// only, as those do that gorxe run starts.
 func (j *Job) daemonArgv(end int) []string {
 	socket := j.Ends[end].Socket
 	return []string{
@@ -59,8 +59,8 @@ func runPerftest(on owner) func(j *Job, end int, args []string) []string {
 	}
 }
 
-// startProgram makes command lines that start a program again and again. One that finds no device, as ibv_devices does without
-// gorxe, may fail.
+// startProgram makes command lines that start a program again and again. One that finds no device,
+// as ibv_devices does without gorxe, may fail.
 func startProgram(on owner) func(j *Job, end int, args []string) []string {
 	return func(j *Job, end int, args []string) []string {
 		argv := []string{j.blast, "starts", "-time", (time.Duration(j.Seconds) * time.Second).String(),

@@ -44,10 +44,11 @@ func TestOneHostHasOneAddressAndOneDaemon(t *testing.T) {
 		if err := (namespaces{&ground{dir: "/d"}}).Prepare(t.Context(), j); err != nil {
 			t.Fatal(err)
 		}
-		if (j.Ends[0].Address == j.Ends[1].Address) != (oneHost || mtu == 0) || (j.Ends[0].Socket == j.Ends[1].Socket) != oneHost {
+		s, c := j.Ends[Server], j.Ends[Client]
+		if (s.Address == c.Address) != (oneHost || mtu == 0) || (s.Socket == c.Socket) != oneHost {
 			t.Errorf("one host %v: %+v", oneHost, j.Ends)
 		}
-		if argv := j.daemonArgv(Server); !slices.Contains(argv, j.Ends[Server].Socket) || !slices.Contains(argv, j.Ends[Server].Address) {
+		if argv := j.daemonArgv(Server); !slices.Contains(argv, s.Socket) || !slices.Contains(argv, s.Address) {
 			t.Errorf("its daemon: %q", argv)
 		}
 	}
@@ -57,11 +58,15 @@ func TestOneHostHasOneAddressAndOneDaemon(t *testing.T) {
 func oneHostReport() *Report {
 	contest := Contest{
 		Name: "x", Title: "X", Metric: StartUp, OneHost: true,
-		Contenders: []Contender{{Name: "rival", Tool: "iperf3"}, {Name: "gorxe", Tool: "run-daemon", Args: []string{"write_bw"}}},
-		Ratios:     []Ratio{{Of: "gorxe", To: "rival", Difference: true, AtMost: 20}},
+		Contenders: []Contender{
+			{Name: "rival", Tool: "iperf3"}, {Name: "gorxe", Tool: "run-daemon", Args: []string{"write_bw"}},
+		},
+		Ratios: []Ratio{{Of: "gorxe", To: "rival", Difference: true, AtMost: 20}},
 	}
 	sample := func(who string, round int, v, shared float64) Sample {
-		return Sample{Contest: "x", Contender: who, Round: round, Measured: Measured{Value: v}, CPU: [2]float64{0.25, 1}, Shared: shared}
+		return Sample{
+			Contest: "x", Contender: who, Round: round, Measured: Measured{Value: v}, CPU: [2]float64{0.25, 1}, Shared: shared,
+		}
 	}
 	return &Report{Contests: []Contest{contest}, Samples: []Sample{
 		sample("rival", 1, 1, 0), sample("gorxe", 1, 12, 0.75), sample("rival", 2, 2, 0), sample("gorxe", 2, 17, 0.75),
@@ -74,7 +79,7 @@ func TestThePageShowsTheSharedDaemonAndDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| | ms | quartiles | extremes | cores: server | client | daemon | per core | packets sent again | disturbed |\n|---|---|---|---|---|---|---|---|---|---|\n",
+		"| cores: server | client | daemon | per core | packets sent again | disturbed |\n|---|---|---|---|---|---|---|---|---|---|\n",
 		"| rival | **1.5** | 1.25 – 1.75 | 1 – 2 | 0.25 | 1.00 |  |  | 0 | 0 of 2 |\n",
 		"| gorxe | **14.5** | 13.2 – 15.8 | 12 – 17 | 0.25 | 1.00 | 0.75 |  |  | 0 of 2 |\n",
 		"| gorxe − rival, ms | **13** | 11 – 15 | ≤ 20 | yes |\n",

@@ -18,8 +18,8 @@ type Starts struct {
 // leastStarts is how many times a program is started at least.
 const leastStarts = 5
 
-// TimeStarts starts a program as soon as the one before has ended, until a time has passed and for leastStarts times at least. One
-// that fails is an error unless any status will do.
+// TimeStarts starts a program as soon as the one before has ended, until a time has passed and for
+// leastStarts times at least. One that fails is an error unless any status will do.
 func TimeStarts(ctx context.Context, argv []string, during time.Duration, anyStatus bool) (Starts, error) {
 	var times []float64
 	for begin := time.Now(); len(times) < leastStarts || time.Since(begin) < during; {

@@ -17,7 +17,8 @@ func TestProgramsAreStartedAtLeastSomeTimes(t *testing.T) {
 	if err != nil || s.Count != leastStarts || s.Median <= 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err = TimeStarts(t.Context(), []string{"true"}, 50*time.Millisecond, false); err != nil || s.Count < leastStarts {
+	s, err = TimeStarts(t.Context(), []string{"true"}, 50*time.Millisecond, false)
+	if err != nil || s.Count < leastStarts {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if s, err := TimeStarts(t.Context(), []string{"false"}, 0, true); err != nil || s.Count != leastStarts {

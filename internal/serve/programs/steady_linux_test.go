@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Iterations of two runs of a program: what the second one does more often, it does in steady state.
+// Iterations of two runs of a program: what the second one does more often, it does in steady
+// state.
 const fewIterations, manyIterations, moreIterations = 1000, 2000, manyIterations - fewIterations
 
 // traps returns how many calls of a server and a client were trapped.
@@ -45,7 +46,8 @@ func TestPostingAndPollingAreNotTrapped(t *testing.T) {
 	})
 }
 
-// systemCalls runs a server and a client under strace and returns how often each of their system calls was made.
+// systemCalls runs a server and a client under strace and returns how often each of their system
+// calls was made.
 func systemCalls(t *testing.T, h server, port int, line string) (counts [2]map[string]int) {
 	t.Helper()
 	var files, lines [2]string
@@ -66,8 +68,8 @@ func systemCalls(t *testing.T, h server, port int, line string) (counts [2]map[s
 	return counts
 }
 
-// countsOf reads the table of strace -c: share of the time, seconds, microseconds for each call, calls, errors where there are
-// any, name. Its last row is the total.
+// countsOf reads the table of strace -c: share of the time, seconds, microseconds for each call,
+// calls, errors where there are any, name. Its last row is the total.
 func countsOf(table string) (map[string]int, error) {
 	counts := map[string]int{}
 	for row := range strings.Lines(table) {
