@@ -66,9 +66,9 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
 
-bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, ROUNDS times in turn; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
-	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf; } >/dev/null || \
-		apt-get install -y -qq --no-install-recommends iperf3 qperf >/dev/null || echo "iperf3 and qperf: not installed, left out"
+bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, and perftest under gorxe run, ROUNDS times in turn; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
+	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf && command -v ib_write_bw && command -v ibv_devices; } >/dev/null || \
+		apt-get install -y -qq --no-install-recommends iperf3 qperf perftest ibverbs-providers ibverbs-utils >/dev/null || echo "iperf3, qperf, perftest and ibv_devices: what is not installed is left out"
 	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)
 
 bench-vm: ## gorxe beside rxe in two virtual machines, ROUNDS times in turn; writes docs/performance-vm.md, its chart and all that was measured unless others disturbed it, or prints what RUN matches

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +44,7 @@ type Server struct {
 	sched    scheduler
 	groups   threadGroups
 	installs processLocks // one installation on a reserved number at a time in each process
+	received atomic.Uint64
 
 	epoll, stop int           // stop is an eventfd that ends the workers
 	ended       chan struct{} // closed when no task has the filter any more
@@ -189,9 +191,14 @@ func (s *Server) receive() (*Call, bool) {
 	if err != nil {
 		return nil, true
 	}
+	s.received.Add(1)
 	c.group = s.groups.of(c.TID())
 	return c, true
 }
+
+// Received returns the number of notifications that the server has received: system calls that were trapped, whatever
+// became of them.
+func (s *Server) Received() uint64 { return s.received.Load() }
 
 // queue watches the caller of a call that was queued.
 func (s *Server) queue(c *Call) {

@@ -140,6 +140,21 @@ func TestAnUntouchedLibibverbsFindsTheDevice(t *testing.T) {
 	}
 }
 
+func TestOnlyTrappedCallsAreCounted(t *testing.T) {
+	received := func(kind string, times int) uint64 {
+		r := startProgram(t, "measure", kind, strconv.Itoa(times))
+		r.mustSucceed()
+		return r.s.Received()
+	}
+	const few, many = 10, 1010
+	if got := received("ioctl", many) - received("ioctl", few); got != many-few {
+		t.Errorf("%d more ioctls are %d more notifications", many-few, got)
+	}
+	if got := received("getppid", many) - received("getppid", few); got != 0 {
+		t.Errorf("%d more calls that are not trapped are %d more notifications", many-few, got)
+	}
+}
+
 func TestToolsSeeTheTree(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"cat " + abiPath, "6"},

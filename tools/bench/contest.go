@@ -14,6 +14,7 @@ const (
 	Bandwidth   Metric = "Gbit/s"
 	Latency     Metric = "µs"           // half a round trip
 	MessageRate Metric = "M messages/s" // millions of messages a second
+	StartUp     Metric = "ms"           // from the start of a program to its end
 )
 
 // Contest is one question: who of several is better at the same thing on the same path.
@@ -23,7 +24,11 @@ type Contest struct {
 	About  string `json:"about"` // what is measured, a sentence or two
 	Metric Metric `json:"metric"`
 	// Loss is the part of the packets that the path loses on either way, 0 to 1.
-	Loss       float64     `json:"loss,omitempty"`
+	Loss float64 `json:"loss,omitempty"`
+	// OneHost puts both ends on the server's host, each on the core of its end.
+	OneHost bool `json:"one_host,omitempty"`
+	// Messages is how many messages a latency test exchanges for each second, 0: as many as in the other contests.
+	Messages   int         `json:"messages,omitempty"`
 	Contenders []Contender `json:"contenders"`
 	Ratios     []Ratio     `json:"ratios,omitempty"`
 }
@@ -51,10 +56,12 @@ func (d *Contender) tool(end int) *tool {
 
 // Ratio is a question of a contest that has a number for an answer: how often has Of what To has? Without To it is what Of has.
 type Ratio struct {
-	Of      string  `json:"of"` // names of contenders
-	To      string  `json:"to,omitempty"`
-	AtLeast float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
-	AtMost  float64 `json:"at_most,omitempty"`
+	Of string `json:"of"` // names of contenders
+	To string `json:"to,omitempty"`
+	// Difference subtracts what To has instead of dividing by it.
+	Difference bool    `json:"difference,omitempty"`
+	AtLeast    float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
+	AtMost     float64 `json:"at_most,omitempty"`
 }
 
 // Goal says what is aimed at, "" for nothing.

@@ -32,7 +32,7 @@ const lead = "4128"
 // tinySegment is that of a WRITE of 64 bytes: BTH, RETH, payload, ICRC.
 const tinySegment = "96"
 
-// Contests returns what is measured for the given links, by this gorxe and others beside it.
+// Contests returns what is measured for the given links, by this gorxe and others beside it, and programs under gorxe run.
 func Contests(links []Link, others ...Build) []Contest {
 	bw := Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: Bandwidth,
@@ -72,14 +72,8 @@ func Contests(links []Link, others ...Build) []Contest {
 	}
 	for _, l := range links {
 		gorxe := func(c *Contest, what, test string, args ...string) string {
-			suffix := " " + l.Name + ": " + what
 			args = append(append([]string{test}, args...), l.Args...)
-			c.Contenders = append(c.Contenders, Contender{Name: "gorxe" + suffix, Tool: "perf", Args: args})
-			for _, o := range others {
-				c.Contenders = append(c.Contenders, Contender{Name: o.Name + suffix, Tool: "perf", Args: args, Build: o.File})
-				c.Ratios = append(c.Ratios, Ratio{Of: "gorxe" + suffix, To: o.Name + suffix})
-			}
-			return "gorxe" + suffix
+			return c.enter(others, l.Name+": "+what, Contender{Tool: "perf", Args: args})
 		}
 		write := gorxe(&bw, "WRITE", "write_bw", "-s", "65536", "-m", "4096")
 		read := gorxe(&bw, "READ", "read_bw", "-s", "65536", "-m", "4096")
@@ -109,5 +103,5 @@ func Contests(links []Link, others ...Build) []Contest {
 		much := gorxe(&loss, "1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=1%,seed={seed}")
 		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, AtLeast: 0.9}, Ratio{Of: much, To: clean, AtLeast: 0.6})
 	}
-	return []Contest{bw, lat, rate, many, loss}
+	return append([]Contest{bw, lat, rate, many, loss}, programContests(others)...)
 }

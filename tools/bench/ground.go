@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type Ground interface {
 type Played struct {
 	Out    []byte           // what the client printed
 	CPU    [2]time.Duration // processor time of the server and of the client
+	Shared time.Duration    // that of a daemon that had the device of both ends
 	Beside time.Duration    // processor time that the ground itself took
 }
 
@@ -30,7 +32,7 @@ type namespaces struct{ *ground }
 func (n namespaces) Describe(m *Machine) {
 	m.MTU = mtu
 	for i, h := range n.hosts {
-		m.CoreOf[i] = h.core
+		m.CoreOf[i] = h.cores[0]
 	}
 }
 
@@ -39,15 +41,47 @@ func (n namespaces) Prepare(_ context.Context, j *Job) error {
 		return errors.New("a veth pair loses nothing: tell gorxe to, with --fault-in")
 	}
 	for i := range j.Ends {
-		j.Ends[i].Address = addresses[i]
+		at := i
+		if j.Contest.OneHost {
+			at = Server
+		}
+		j.Ends[i].Address = addresses[at]
+		if j.Daemons() {
+			j.Ends[i].Socket = filepath.Join(n.dir, [...]string{"server", "client"}[at])
+		}
 	}
 	return nil
 }
 
+// hostsOf are the hosts of a job's ends.
+func (n namespaces) hostsOf(j *Job) [2]*host {
+	if j.Contest.OneHost {
+		return n.inside
+	}
+	return n.hosts
+}
+
 func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
-	m := &match{ground: n.ground, argv: [2][]string{j.Argv(Server), j.Argv(Client)}, stays: j.Stays(), port: j.Port, limit: j.Limit()}
+	ds, err := n.startDaemons(ctx, j)
+	if err != nil {
+		_ = ds.end() // the error says what is wrong
+		return Played{}, err
+	}
+	m := &match{
+		hosts: n.hostsOf(j), argv: [2][]string{j.Argv(Server), j.Argv(Client)}, alone: j.Alone(), stays: j.Stays(),
+		port: j.Port, limit: j.Limit(),
+	}
 	out, err := m.play(ctx)
-	return Played{Out: out, CPU: m.used}, err
+	p := Played{Out: out, CPU: m.used}
+	err = errors.Join(err, ds.end())
+	for _, d := range ds {
+		if d.ends == bothEnds {
+			p.Shared += d.used
+		} else {
+			p.CPU[d.ends] += d.used
+		}
+	}
+	return p, err
 }
 
 // Run measures everything between two network namespaces of this host, and cleans up, also when ctx ends.
@@ -59,12 +93,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.close()
 	r, err := Measure(ctx, o, namespaces{g})
-	if err == nil {
-		r.Machine.Revision = revisionOf(o.Gorxe)
+	if err = errors.Join(err, g.close()); err != nil {
+		return nil, err
 	}
-	return r, err
+	r.Machine.Revision = revisionOf(o.Gorxe)
+	return r, nil
 }
 
 // valid says what is wrong with what is to be measured.

@@ -29,13 +29,18 @@ var addresses = [2]string{"198.18.0.1", "198.18.0.2"}
 // they go with the processes that are in them, and those go with this one, however it ends.
 type ground struct {
 	hosts [2]*host
+	// For ends on one host: in the network namespace of hosts[Server] each end has the core that it has on hosts, and
+	// shared, what they share, has both.
+	inside [2]*host
+	shared *host
+	dir    string // for sockets of daemons
 }
 
-// host is a network namespace and a thread in it, bound to one core. What the thread starts is there, too, and is killed
+// host is a network namespace and a thread in it, bound to some cores. What the thread starts is there, too, and is killed
 // when the thread ends.
 type host struct {
 	ns    netns.NsHandle
-	core  int
+	cores []int
 	calls chan func()
 	gone  chan struct{}
 }
@@ -50,17 +55,33 @@ func newGround(cores []int) (*ground, error) {
 		return nil, err
 	}
 	g := &ground{}
-	for i := range g.hosts {
-		if g.hosts[i], err = newHost(cores[i]); err != nil {
-			g.close()
-			return nil, err
-		}
-	}
-	if err := g.plug(); err != nil {
-		g.close()
-		return nil, fmt.Errorf("connecting two network namespaces: %w", err)
+	if err := g.build(cores); err != nil {
+		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
+}
+
+func (g *ground) build(cores []int) (err error) {
+	if g.dir, err = os.MkdirTemp("", "gorxe-bench-"); err != nil {
+		return err
+	}
+	for i := range g.hosts {
+		if g.hosts[i], err = newHost(nil, cores[i]); err != nil {
+			return err
+		}
+	}
+	for i := range g.inside {
+		if g.inside[i], err = newHost(g.hosts[Server], cores[i]); err != nil {
+			return err
+		}
+	}
+	if g.shared, err = newHost(g.hosts[Server], cores...); err != nil {
+		return err
+	}
+	if err := g.plug(); err != nil {
+		return fmt.Errorf("connecting two network namespaces: %w", err)
+	}
+	return nil
 }
 
 // Cores returns the core of each end: those asked for, else the first two that this process may use.
@@ -86,13 +107,14 @@ func Cores(asked []int) ([]int, error) {
 	return out, nil
 }
 
-func newHost(core int) (*host, error) {
-	h := &host{core: core, calls: make(chan func()), gone: make(chan struct{})}
+// newHost makes a host that may use some cores: in the network namespace of another one, or in a new one without that.
+func newHost(in *host, cores ...int) (*host, error) {
+	h := &host{ns: netns.None(), cores: cores, calls: make(chan func()), gone: make(chan struct{})}
 	ready := make(chan error)
 	go func() {
 		defer close(h.gone)
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		err := h.enter()
+		err := h.enter(in)
 		ready <- err
 		if err != nil {
 			return
@@ -107,14 +129,26 @@ func newHost(core int) (*host, error) {
 	return h, nil
 }
 
-func (h *host) enter() (err error) {
-	if h.ns, err = netns.New(); err != nil {
-		return fmt.Errorf("making a network namespace: %w", err)
+func (h *host) enter(in *host) (err error) {
+	switch {
+	case in == nil:
+		if h.ns, err = netns.New(); err != nil {
+			return fmt.Errorf("making a network namespace: %w", err)
+		}
+	default:
+		if err = netns.Set(in.ns); err == nil {
+			h.ns, err = netns.Get()
+		}
+		if err != nil {
+			return fmt.Errorf("entering a network namespace: %w", err)
+		}
 	}
 	var set unix.CPUSet
-	set.Set(h.core)
+	for _, c := range h.cores {
+		set.Set(c)
+	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("binding a thread to core %d: %w", h.core, err)
+		return fmt.Errorf("binding a thread to cores %v: %w", h.cores, err)
 	}
 	return nil
 }
@@ -136,6 +170,9 @@ func (h *host) start(c *exec.Cmd) error {
 // endGroup kills a program that start started, and what it has started.
 func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 
+// terminate asks a program to end.
+func terminate(c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) }
+
 func (h *host) close() {
 	close(h.calls)
 	<-h.gone
@@ -143,12 +180,16 @@ func (h *host) close() {
 }
 
 // close removes the hosts.
-func (g *ground) close() {
-	for _, h := range g.hosts {
+func (g *ground) close() error {
+	for _, h := range []*host{g.shared, g.inside[0], g.inside[1], g.hosts[0], g.hosts[1]} {
 		if h != nil {
 			h.close()
 		}
 	}
+	if g.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(g.dir)
 }
 
 func (g *ground) plug() error {

@@ -51,7 +51,11 @@ func needGround(t *testing.T) *ground {
 	if err != nil {
 		t.Skipf("cannot make network namespaces: %v", err)
 	}
-	t.Cleanup(g.close)
+	t.Cleanup(func() {
+		if err := g.close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return g
 }
 
@@ -84,17 +88,43 @@ func TestGround(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	for i, h := range g.hosts {
-		if err := h.in(func() error {
-			var set unix.CPUSet
-			err := unix.SchedGetaffinity(0, &set)
-			if set.Count() != 1 || !set.IsSet(h.core) {
-				t.Errorf("host %d is bound to %d cores", i, set.Count())
-			}
-			return err
-		}); err != nil {
-			t.Error(err)
+	for end := range g.hosts {
+		checkCores(t, g.hosts[end], g.hosts[end].cores[:1])
+		checkCores(t, g.inside[end], g.hosts[end].cores)
+	}
+	checkCores(t, g.shared, slices.Concat(g.hosts[0].cores, g.hosts[1].cores))
+}
+
+func checkCores(t *testing.T, h *host, want []int) {
+	t.Helper()
+	var set, all unix.CPUSet
+	for _, c := range want {
+		all.Set(c)
+	}
+	if err := h.in(func() error { return unix.SchedGetaffinity(0, &set) }); err != nil || set != all {
+		t.Errorf("a host is bound to %d cores, want %v: %v", set.Count(), want, err)
+	}
+}
+
+// What is on one host shares its addresses and ports.
+func TestOneHost(t *testing.T) {
+	g := needGround(t)
+	var l net.Listener
+	err := g.inside[Server].in(func() (err error) {
+		l, err = net.Listen("tcp", addresses[Server]+":20000")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i, h := range []*host{g.inside[Server], g.inside[Client], g.shared, g.hosts[Server]} {
+		if yes, err := h.listens(20000); err != nil || !yes {
+			t.Errorf("host %d does not see the listener: %v", i, err)
 		}
+	}
+	if yes, err := g.hosts[Client].listens(20000); err != nil || yes {
+		t.Errorf("the host of the other end listens: %v", err)
 	}
 }
 
@@ -116,7 +146,7 @@ func TestCores(t *testing.T) {
 
 // matchOf is a match of two scripts.
 func matchOf(g *ground, server, client string, stays bool) *match {
-	return &match{ground: g, argv: [2][]string{{"sh", "-c", server}, {"sh", "-c", client}}, stays: stays, port: 20007, limit: time.Minute}
+	return &match{hosts: g.hosts, argv: [2][]string{{"sh", "-c", server}, {"sh", "-c", client}}, stays: stays, port: 20007, limit: time.Minute}
 }
 
 // Whatever becomes of one end, the other one is ended, and the error says what there is to say.

@@ -12,21 +12,27 @@ const mtu = 0
 
 var addresses [2]string
 
-type host struct{ core int }
+type host struct{ cores []int }
 
 func (*host) start(*exec.Cmd) error     { return nil }
 func (*host) listens(int) (bool, error) { return false, nil }
 
 func endGroup(c *exec.Cmd) error { return c.Process.Kill() }
 
+func terminate(c *exec.Cmd) error { return c.Process.Kill() }
+
 // Cores returns the core of each end.
 func Cores([]int) ([]int, error) {
 	return nil, fmt.Errorf("cores are chosen on Linux; this is %s", runtime.GOOS)
 }
 
-type ground struct{ hosts [2]*host }
+type ground struct {
+	hosts, inside [2]*host
+	shared        *host
+	dir           string
+}
 
-func (*ground) close() {}
+func (*ground) close() error { return nil }
 
 func newGround([]int) (*ground, error) {
 	return nil, fmt.Errorf("two hosts are made of network namespaces, which need Linux; this is %s", runtime.GOOS)

@@ -36,6 +36,8 @@ type End struct {
 	Address string
 	Device  string // the kernel's RDMA device, for perftest
 	GID     int    // the index of the address among the device's
+	// Socket is the programs socket of the gorxe daemon that has the device of the end, where the job has daemons.
+	Socket string
 }
 
 // Argv is the command line of an end.
@@ -47,8 +49,17 @@ func (j *Job) Argv(end int) []string {
 // Stays reports whether the server serves more than one client, and has to be ended.
 func (j *Job) Stays() bool { return j.Who.tool(Server).stays }
 
+// Alone reports whether there is no server: the client measures by itself.
+func (j *Job) Alone() bool { return j.Who.tool(Client).alone }
+
 // Gorxe reports whether gorxe is at an end.
 func (j *Job) Gorxe(end int) bool { return j.Who.tool(end).gorxe }
+
+// Daemons reports whether gorxe daemons have the devices of the ends. A job on one host has one, which is the server's.
+func (j *Job) Daemons() bool { return j.Who.tool(Client).daemon }
+
+// Profiled reports whether an end writes a profile to ProfileOf.
+func (j *Job) Profiled(end int) bool { return j.Profile != "" && j.Who.tool(end).profiled }
 
 // ProfileOf is the file with an end's profile.
 func (j *Job) ProfileOf(end int) string {
@@ -61,12 +72,17 @@ const overLimit = 45 * time.Second
 // Limit is when a client is given up.
 func (j *Job) Limit() time.Duration { return time.Duration(j.Seconds)*time.Second + overLimit }
 
-// args are the contender's own arguments for a tool; {seed} in them stands for a number that every round has of its own.
+// args are the contender's own arguments for a tool.
 func (j *Job) args(t *tool) []string {
 	out := slices.Clone(j.Who.Args)
-	if t.gorxe {
+	if t.gorxe && !t.wraps {
 		out = append(out, j.Who.Gorxe...)
 	}
+	return j.seeded(out)
+}
+
+// seeded replaces {seed} in arguments by a number that every round has of its own.
+func (j *Job) seeded(out []string) []string {
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], "{seed}", strconv.Itoa(j.Round+1))
 	}

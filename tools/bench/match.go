@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -13,12 +14,13 @@ import (
 
 // match is a tool at both ends, once.
 type match struct {
-	ground *ground
-	argv   [2][]string
-	stays  bool // the server does not end with its client
-	port   int
-	limit  time.Duration
-	used   [2]time.Duration // processor time of the server and of the client
+	hosts [2]*host
+	argv  [2][]string
+	alone bool // there is no server
+	stays bool // the server does not end with its client
+	port  int
+	limit time.Duration
+	used  [2]time.Duration // processor time of the server and of the client
 }
 
 const (
@@ -28,27 +30,32 @@ const (
 	partLimit = 5 * time.Second
 )
 
-// process is one end.
+// process is a program on a host.
 type process struct {
 	cmd      *exec.Cmd
 	out, log bytes.Buffer
 	done     chan struct{}
-	err      error // once done
+	// Once done:
+	err  error
+	used time.Duration // processor time, with that of the processes that it has waited for
 }
 
-func (m *match) start(ctx context.Context, end int) (*process, error) {
-	argv := m.argv[end]
+// startOn starts a program on a host.
+func startOn(ctx context.Context, h *host, argv []string, env ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), done: make(chan struct{})}
+	if len(env) > 0 {
+		p.cmd.Env = append(os.Environ(), env...)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
 	p.cmd.Cancel = func() error { return endGroup(p.cmd) }
 	p.cmd.WaitDelay = partLimit
-	if err := m.ground.hosts[end].start(p.cmd); err != nil {
+	if err := h.start(p.cmd); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
 	go func() {
 		defer close(p.done)
 		p.err = p.cmd.Wait()
-		m.used[end] = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+		p.used = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 	}()
 	return p, nil
 }
@@ -57,25 +64,32 @@ func (m *match) start(ctx context.Context, end int) (*process, error) {
 func (m *match) play(parent context.Context) (out []byte, err error) {
 	ctx, cancel := context.WithTimeout(parent, m.limit)
 	defer cancel()
-	server, err := m.start(ctx, Server)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := m.end(server, err == nil); err == nil {
-			err = e
+	var server *process
+	if !m.alone {
+		if server, err = startOn(ctx, m.hosts[Server], m.argv[Server]); err != nil {
+			return nil, err
 		}
-	}()
-	if err := m.ready(ctx, server); err != nil {
-		return nil, err
+		defer func() {
+			if e := m.end(server, err == nil); err == nil {
+				err = e
+			}
+			m.used[Server] = server.used
+		}()
+		if err := m.ready(ctx, server); err != nil {
+			return nil, err
+		}
 	}
-	client, err := m.start(ctx, Client)
+	client, err := startOn(ctx, m.hosts[Client], m.argv[Client])
 	if err != nil {
 		return nil, err
 	}
 	<-client.done
+	m.used[Client] = client.used
 	if err := client.failure(ctx); err != nil {
 		err = fmt.Errorf("client: %w", err)
+		if m.alone {
+			return nil, err
+		}
 		// What made the client fail may be what the server has to say.
 		select {
 		case <-server.done:
@@ -93,7 +107,7 @@ func (m *match) ready(ctx context.Context, server *process) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
-		listens, err := m.ground.hosts[Server].listens(m.port)
+		listens, err := m.hosts[Server].listens(m.port)
 		if err != nil || listens {
 			return err
 		}

@@ -44,6 +44,7 @@ type rowData struct {
 	Gorxe          bool
 	Of             Spread
 	Server, Client float64 // cores, medians
+	Shared         float64 // of the daemon for both ends
 	PerCore        float64 // median of the value divided by the cores of the busier end, 0 of a latency
 	Resent         float64 // median
 	Counts         bool    // the tool counts what it sends again
@@ -109,18 +110,20 @@ func (r *Report) contestData(c *Contest) contestData {
 func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
 	samples := r.of(c, who.Name)
 	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Times: timesOf(samples), Counts: who.tool(Client).counts}
-	var server, client, resent, perCore []float64
+	var server, client, shared, resent, perCore []float64
 	for _, s := range samples {
-		if busy := max(s.CPU[0], s.CPU[1]); busy > 0 && c.Metric != Latency {
+		if busy := max(s.CPU[0], s.CPU[1], s.Shared); busy > 0 && c.Metric != Latency && c.Metric != StartUp {
 			perCore = append(perCore, s.Value/busy)
 		}
 		server, client, resent = append(server, s.CPU[0]), append(client, s.CPU[1]), append(resent, float64(s.Resent))
+		shared = append(shared, s.Shared)
 		if s.Load.Disturbed() {
 			row.Disturbed++
 		}
 	}
 	row.PerCore = spread(perCore).Median
 	row.Server, row.Client, row.Resent = spread(server).Median, spread(client).Median, spread(resent).Median
+	row.Shared = spread(shared).Median
 	for i := range r.Samples {
 		if s := &r.Samples[i]; s.Contest == c.Name && s.Contender == who.Name && s.Err != "" {
 			row.Failed++

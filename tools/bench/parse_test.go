@@ -80,10 +80,15 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		{"perftest", " #bytes #iterations    t_avg[usec]    t_stdev[usec]\n 8 10 inf -nan\n", "does not measure"},
 		{"blast", `{}`, "no time"},
 		{"blast", "", "result of the blaster"},
+		{"start", "", "starts"},
+		{"start-run", "{}", "not started"},
 	} {
 		m := Bandwidth
-		if tt.tool == "qperf" {
+		switch tt.tool {
+		case "qperf":
 			m = Latency
+		case "start", "start-run":
+			m = StartUp
 		}
 		if got, err := tools[tt.tool].parse(m, []byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s printing %q: %+v, %v; want an error with %q", tt.tool, tt.text, got, err, tt.want)

@@ -62,10 +62,11 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		}
 		names[c.Name] = true
 		for _, d := range c.Contenders {
-			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: [2]End{{Address: "198.18.0.1"}, {Address: "198.18.0.2"}}, gorxe: "gorxe", blast: "bench"}
+			ends := [2]End{{Address: "198.18.0.1", Socket: "/s0"}, {Address: "198.18.0.2", Socket: "/s1"}}
+			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: ends, gorxe: "gorxe", blast: "bench"}
 			for end := range j.Ends {
 				argv := j.Argv(end)
-				if !slices.Contains(argv, "20000") || slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {
+				if slices.Contains(argv, "20000") == j.Alone() || slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {
 					t.Errorf("%s/%s: %q", c.Name, d.Name, argv)
 				}
 			}
@@ -114,7 +115,7 @@ func TestEveryMeasurementHasASeedOfItsOwn(t *testing.T) {
 
 // Tools at the two ends are told the same in their own words, and gorxe alone what only it understands.
 func TestAnotherToolAtEachEnd(t *testing.T) {
-	ends := [2]End{{"198.18.0.1", "rxe0", 1}, {"198.18.0.2", "rxe1", 3}}
+	ends := [2]End{{"198.18.0.1", "rxe0", 1, ""}, {"198.18.0.2", "rxe1", 3, ""}}
 	args, own := []string{"write_bw", "-s", "65536"}, []string{"--link", "udp"}
 	run := []string{"-D", "5", "-f", "1"}
 	bw, lat := &Contest{Metric: Bandwidth}, &Contest{Metric: Latency}

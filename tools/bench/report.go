@@ -50,8 +50,10 @@ type Sample struct {
 	Took      float64 `json:"took"`  // seconds, with everything before and after what counts
 	Measured
 	// CPU is what the processes of the server and of the client used, in cores: 1 is one that was never idle.
-	CPU  [2]float64 `json:"cpu"`
-	Load Load       `json:"load"`
+	CPU [2]float64 `json:"cpu"`
+	// Shared is what a daemon used that had the device of both ends.
+	Shared float64 `json:"shared,omitempty"`
+	Load   Load    `json:"load"`
 	// Again is how often it was measured before, in vain: others disturbed it.
 	Again int    `json:"again,omitempty"`
 	Err   string `json:"error,omitempty"`

@@ -119,6 +119,9 @@ func (r *runner) findTool(ctx context.Context, t *tool, program string) string {
 	if _, err := exec.LookPath(program); err != nil {
 		return fmt.Sprintf("%s is not installed: apt-get install %s", program, t.from)
 	}
+	if t.version == nil {
+		return ""
+	}
 	// A tool that cannot tell its version can be used nevertheless.
 	text, _ := exec.CommandContext(ctx, program, t.version...).Output()
 	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
@@ -140,8 +143,9 @@ func (r *runner) sample(ctx context.Context, t turn) Sample {
 	c := &r.Contests[t.contest]
 	who := &c.Contenders[t.contender]
 	j := &Job{
-		Contest: c, Who: who, Round: t.round, Seconds: r.Seconds, Messages: r.Messages, Profile: r.profile(c, who, t.round),
-		Port: firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
+		Contest: c, Who: who, Round: t.round, Seconds: r.Seconds, Messages: cmp.Or(c.Messages, r.Messages),
+		Profile: r.profile(c, who, t.round),
+		Port:    firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
 	}
 	r.done++
 	s := Sample{Contest: c.Name, Contender: who.Name, Round: t.round + 1, At: time.Since(r.began).Seconds()}
@@ -154,7 +158,8 @@ func (r *runner) sample(ctx context.Context, t turn) Sample {
 	p, err := r.ground.Play(ctx, j)
 	s.Took = time.Since(begin).Seconds()
 	after, _ := readLoad()
-	own := p.Beside.Seconds()
+	own := (p.Beside + p.Shared).Seconds()
+	s.Shared = p.Shared.Seconds() / s.Took
 	for i, used := range p.CPU {
 		s.CPU[i] = used.Seconds() / s.Took
 		own += used.Seconds()

@@ -32,7 +32,7 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// ratios divides what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
+// ratios divides, or subtracts, what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
 func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	if q.To == "" {
 		return values(r.of(c, q.Of))
@@ -43,7 +43,11 @@ func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	}
 	var out []float64
 	for _, s := range r.of(c, q.Of) {
-		if v := to[s.Round]; v > 0 {
+		switch v := to[s.Round]; {
+		case v <= 0:
+		case q.Difference:
+			out = append(out, s.Value-v)
+		default:
 			out = append(out, s.Value/v)
 		}
 	}

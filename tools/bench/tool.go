@@ -7,24 +7,48 @@ import (
 
 // tool is a program that measures, run at both ends. Its server listens on a TCP port when it is ready.
 type tool struct {
-	program string // empty: this one
-	many    bool   // program is how the names of several begin; the first argument is how they go on
-	gorxe   bool   // it is gorxe that is measured
-	from    string // the Debian package that has it
-	version []string
-	counts  bool                                          // what is sent again
-	stays   bool                                          // the server serves more than one client, and has to be ended
-	argv    func(j *Job, end int, args []string) []string // args are the contender's
-	parse   func(m Metric, client []byte) (Measured, error)
+	program  string // empty: this one
+	many     bool   // program is how the names of several begin; the first argument is how they go on
+	gorxe    bool   // it is gorxe that is measured
+	wraps    bool   // gorxe runs the program: Contender.Gorxe stands before the program, not behind its arguments
+	daemon   bool   // a gorxe daemon has the device of each end
+	alone    bool   // there is no server
+	profiled bool   // each end writes a profile if it is told to
+	from     string // the Debian package that has it
+	version  []string
+	counts   bool                                          // what is sent again
+	stays    bool                                          // the server serves more than one client, and has to be ended
+	argv     func(j *Job, end int, args []string) []string // args are the contender's
+	parse    func(m Metric, client []byte) (Measured, error)
 }
 
 // tools are by name.
 var tools = map[string]*tool{
-	"perf":     {gorxe: true, counts: true, argv: perfArgv, parse: parsePerf},
+	"perf":     {gorxe: true, counts: true, profiled: true, argv: perfArgv, parse: parsePerf},
 	"blast":    {argv: blastArgv, parse: parseBlast},
 	"iperf3":   {program: "iperf3", from: "iperf3", version: []string{"--version"}, counts: true, argv: iperfArgv, parse: parseIperf},
 	"qperf":    {program: "qperf", from: "qperf", version: []string{"--version"}, stays: true, argv: qperfArgv, parse: parseQperf},
 	"perftest": {program: perftestPrograms, many: true, from: "perftest", version: []string{"--version"}, argv: perftestArgv, parse: parsePerftest},
+
+	// Unmodified programs under gorxe run, with a device of their own and with that of a daemon.
+	"run": {
+		program: perftestPrograms, many: true, gorxe: true, wraps: true, from: "perftest", version: []string{"--version"},
+		argv: runPerftest(ownDevice), parse: parsePerftest,
+	},
+	"run-daemon": {
+		program: perftestPrograms, many: true, gorxe: true, wraps: true, daemon: true, from: "perftest",
+		version: []string{"--version"}, argv: runPerftest(daemonDevice), parse: parsePerftest,
+	},
+
+	// Programs that start and end, without gorxe, and as above.
+	"start": {many: true, alone: true, from: startPackages, argv: startProgram(noDevice), parse: parseStarts},
+	"start-run": {
+		many: true, alone: true, gorxe: true, wraps: true, from: startPackages, argv: startProgram(ownDevice), parse: parseStarts,
+	},
+	"start-run-daemon": {
+		many: true, alone: true, gorxe: true, wraps: true, daemon: true, from: startPackages, argv: startProgram(daemonDevice),
+		parse: parseStarts,
+	},
 }
 
 // file is the program that a contender's arguments make of the tool; empty: this one.

@@ -34,15 +34,16 @@ var (
 func contestsOver(links []string) []bench.Contest {
 	bw := bench.Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: bench.Bandwidth,
-		About: "WRITEs of 64 KiB on one reliable connection with path MTU 4096, 128 outstanding: `ib_write_bw` with rxe at both ends, and `gorxe " +
-			"perf write_bw` with gorxe at both ends.",
+		About: "WRITEs of 64 KiB on one reliable connection with path MTU 4096, 128 outstanding: `ib_write_bw` with rxe at both ends, `gorxe " +
+			"perf write_bw` with gorxe at both ends, and the same `ib_write_bw` under `gorxe run --no-daemon` at both ends.",
 		Contenders: []bench.Contender{{Name: rxeAlone, Tool: "perftest", Args: largeWrite}},
 	}
 	lat := bench.Contest{
 		Name: "latency", Title: "Latency", Metric: bench.Latency,
 		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` and `gorxe perf send_lat`. Sleeping: both ends wait for " +
 			"events of the completion queue. Polling: both ends look for completions without a pause, which is what perftest does unless told " +
-			"otherwise. Each machine has one processor, so who polls takes it from the kernel's threads.",
+			"otherwise. Each machine has one processor, so who polls takes it from the kernel's threads. Under `gorxe run --no-daemon` it is the " +
+			"same `ib_send_lat` as on rxe; one that polls takes the processor from gorxe as well, which is a process of its own.",
 		Contenders: []bench.Contender{
 			{Name: rxeSleeps, Tool: "perftest", Args: slices.Concat(smallSend, sleeping)},
 			{Name: rxePolls, Tool: "perftest", Args: smallSend},
@@ -64,7 +65,23 @@ func contestsOver(links []string) []bench.Contest {
 		lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1}, bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1},
 			bench.Ratio{Of: sleeps.Name, To: rxePolls})
 	}
+	if slices.Contains(links, udpLink) {
+		enterPrograms(&bw, &lat)
+	}
 	return []bench.Contest{bw, lat, lossContest("loss-0.1", "Goodput with 0.1 % lost", 0.001), lossContest("loss-1", "Goodput with 1 % lost", 0.01)}
+}
+
+// enterPrograms adds the programs of rxe's ends, under gorxe run with the link that it has unless told otherwise.
+func enterPrograms(bw, lat *bench.Contest) {
+	who := bench.Contender{Name: "gorxe run", Tool: "run", Args: largeWrite}
+	bw.Contenders = append(bw.Contenders, who)
+	bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: 1})
+
+	sleeps := bench.Contender{Name: "gorxe run, sleeping", Tool: "run", Args: slices.Concat(smallSend, sleeping)}
+	polls := bench.Contender{Name: "gorxe run, polling", Tool: "run", Args: smallSend}
+	lat.Contenders = append(lat.Contenders, sleeps, polls)
+	lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1.5},
+		bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1.5})
 }
 
 // lossContest is one in which every frame gets lost with the same probability, and rxe and gorxe stand at either end.

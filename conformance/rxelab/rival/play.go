@@ -126,7 +126,7 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 // fetchProfiles brings the profiles of gorxe's ends to the host, under the names that they have in the machine.
 func (p *pairOfMachines) fetchProfiles(ctx context.Context, j *bench.Job) error {
 	for i, s := range p.sides {
-		if !j.Gorxe(i) {
+		if !j.Profiled(i) {
 			continue
 		}
 		file := j.ProfileOf(i)

@@ -43,7 +43,10 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 			for end := range j.Ends {
 				line := strings.Join(j.Argv(end), " ")
 				program, device := "ib_"+d.Args[0]+" ", "-d rxe0 -x"
-				if j.Gorxe(end) {
+				switch {
+				case d.Tool == "run":
+					program = " run --no-daemon -d " + j.Ends[end].Address + " -- " + program
+				case j.Gorxe(end):
 					program, device = " perf "+d.Args[0]+" ", "-d "+j.Ends[end].Address
 				}
 				if !strings.HasPrefix(line, program) || !strings.Contains(line, device) || !strings.Contains(line, strings.Join(d.Args[1:], " ")) {
@@ -76,7 +79,7 @@ func TestUnderLossEachStandsAtEitherEnd(t *testing.T) {
 func TestRivalsThatAreChosen(t *testing.T) {
 	r := Options{Links: []string{"udp"}, Only: regexp.MustCompile("^bandwidth/")}
 	contests, err := r.Contests()
-	if err != nil || len(contests) != 1 || len(contests[0].Contenders) != 2 || len(contests[0].Ratios) != 1 {
+	if err != nil || len(contests) != 1 || len(contests[0].Contenders) != 3 || len(contests[0].Ratios) != 2 {
 		t.Errorf("%+v, %v", contests, err)
 	}
 	for want, r := range map[string]Options{

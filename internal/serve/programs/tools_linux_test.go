@@ -60,19 +60,27 @@ func TestNoDescriptorIsLeftOfProgramsThatEnded(t *testing.T) {
 	})
 }
 
-// exchange runs a server and a client of a tool on one host.
+// exchange runs a server and a client of a tool on one host, and returns what they printed.
 func exchange(t *testing.T, h server, port int, line string) (server, client string) {
 	t.Helper()
-	line += " -p " + strconv.Itoa(port)
-	s := start(t, h, line)
+	s, c := ends(t, h, port, [2]string{line, line})
+	return s.text(), c.text()
+}
+
+// ends runs a server and a client of a tool on one host until both have ended.
+func ends(t *testing.T, h server, port int, lines [2]string) (server, client *running) {
+	t.Helper()
+	at := " -p " + strconv.Itoa(port)
+	server = start(t, h, lines[0]+at)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, errors.New("it does not listen"))
 	defer cancel()
 	if err := awaitTCP(ctx, port); err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, s.text())
+		t.Fatalf("%s: %v\n%s", server.line, err, server.text())
 	}
-	c := start(t, h, line+" 127.0.0.1")
-	client = c.wait()
-	return s.wait(), client
+	client = start(t, h, lines[1]+at+" 127.0.0.1")
+	client.wait()
+	server.wait()
+	return server, client
 }
 
 func TestToolsExchangeMessagesOnOneHost(t *testing.T) {

@@ -1,11 +1,12 @@
 // Bench measures gorxe beside what one would otherwise use, on one path and in one run: bandwidth
 // beside iperf3 and bare UDP, latency beside qperf, message rate, many queue pairs, goodput under
-// loss. It makes two network namespaces and a veth pair of its own, binds each end to one core, and
-// takes turns: every round measures each contender once, in another order. What counts are medians
-// and ratios. It needs root and Linux; iperf3 and qperf are left out if they are not installed.
+// loss; and programs of perftest under gorxe run beside gorxe perf, and on one host beside iperf3. It
+// makes two network namespaces and a veth pair of its own, binds each end to one core, and takes
+// turns: every round measures each contender once, in another order. What counts are medians and
+// ratios. It needs root and Linux; iperf3, qperf and perftest are left out if they are not installed.
 //
 //	make build
-//	go run ./tools/bench/cmd/bench                                  all of it, some 15 minutes
+//	go run ./tools/bench/cmd/bench                                  all of it, some 40 minutes
 //	go run ./tools/bench/cmd/bench -run 'bandwidth|latency' -rounds 3
 //	go run ./tools/bench/cmd/bench -run bandwidth -beside before=/tmp/gorxe
 //	go run ./tools/bench/cmd/bench -json r.json -doc docs/performance.md
@@ -38,10 +39,15 @@ func main() {
 	}
 }
 
-// run is the program. Its first argument may be the command that the measurements start at both ends for bare UDP.
+// run is the program. Its first argument may be a command that the measurements start at the ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && args[0] == blastName {
-		return runBlast(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case blastName:
+			return runBlast(ctx, args[1:], stdout, stderr)
+		case startsName:
+			return runStarts(ctx, args[1:], stdout, stderr)
+		}
 	}
 	p, err := parse(args, stderr)
 	if err != nil {

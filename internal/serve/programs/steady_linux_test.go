@@ -1,0 +1,163 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Iterations of two runs of a program: what the second one does more often, it does in steady
+// state.
+const fewIterations, manyIterations, moreIterations = 1000, 2000, manyIterations - fewIterations
+
+// traps returns how many calls of a server and a client were trapped.
+func traps(t *testing.T, h server, port int, line string) (n [2]int) {
+	t.Helper()
+	s, c := ends(t, h, port, [2]string{line, line})
+	for i, r := range []*running{s, c} {
+		<-r.srv.Done()
+		n[i] = int(r.srv.Received())
+	}
+	return n
+}
+
+func TestPostingAndPollingAreNotTrapped(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.50")
+		for i, line := range []string{
+			"ib_write_bw -s 64", "ib_write_bw -s 64 -l 10", "ib_read_bw -s 64", "ib_send_bw -s 64", "ib_send_bw -s 64 -c UC",
+			"ib_send_bw -s 64 -c UD", "ib_atomic_bw",
+		} {
+			t.Run(line, func(t *testing.T) {
+				at := func(n int) [2]int { return traps(t, h, 21900+i, fmt.Sprintf("%s -F -x 0 -n %d", line, n)) }
+				if few, many := at(fewIterations), at(manyIterations); few != many {
+					t.Errorf("server and client: %d traps with %d iterations, %d with %d",
+						few, fewIterations, many, manyIterations)
+				}
+			})
+		}
+	})
+}
+
+// systemCalls runs a server and a client under strace and returns how often each of their system
+// calls was made.
+func systemCalls(t *testing.T, h server, port int, line string) (counts [2]map[string]int) {
+	t.Helper()
+	var files, lines [2]string
+	for i := range lines {
+		files[i] = filepath.Join(t.TempDir(), "calls")
+		lines[i] = "strace -f -c -o " + files[i] + " " + line
+	}
+	ends(t, h, port, lines)
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts[i], err = countsOf(string(text)); err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+	}
+	return counts
+}
+
+// countsOf reads the table of strace -c: share of the time, seconds, microseconds for each call,
+// calls, errors where there are any, name. Its last row is the total.
+func countsOf(table string) (map[string]int, error) {
+	counts := map[string]int{}
+	for row := range strings.Lines(table) {
+		f := strings.Fields(row)
+		if len(f) < 5 || strings.HasPrefix(f[0], "%") || strings.HasPrefix(f[0], "-") {
+			continue
+		}
+		n, err := strconv.Atoi(f[3])
+		if err != nil {
+			return nil, fmt.Errorf("the row %q has no count: %w", row, err)
+		}
+		counts[f[len(f)-1]] = n
+	}
+	if counts["total"] == 0 {
+		return nil, fmt.Errorf("no total")
+	}
+	return counts, nil
+}
+
+// What each end does more with moreIterations: system calls by name.
+type callsMore [2]map[string]int
+
+func (m callsMore) of(name string) [2]int { return [2]int{m[0][name], m[1][name]} }
+
+// calledMore returns the system calls of the steady state.
+func calledMore(t *testing.T, h server, port int, line string) callsMore {
+	t.Helper()
+	at := func(n int) [2]map[string]int {
+		return systemCalls(t, h, port, fmt.Sprintf("%s -F -x 0 -n %d", line, n))
+	}
+	few, many := at(fewIterations), at(manyIterations)
+	for i := range many {
+		for name, n := range few[i] {
+			many[i][name] -= n
+		}
+	}
+	return many
+}
+
+func needStrace(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+}
+
+// A doorbell is a write. Polling and posting receives make no call at all.
+func TestAPostIsAtMostOneSystemCall(t *testing.T) {
+	needStrace(t)
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.51")
+		for i, tt := range []struct {
+			line  string
+			posts int // of the client: lists of work requests
+		}{
+			{"ib_write_bw -s 64", moreIterations},
+			{"ib_write_bw -s 64 -l 10", moreIterations / 10},
+			{"ib_read_bw -s 64", moreIterations},
+			{"ib_send_bw -s 64", moreIterations},
+		} {
+			t.Run(tt.line, func(t *testing.T) {
+				more := calledMore(t, h, 21920+i, tt.line)
+				if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
+					t.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
+				}
+			})
+		}
+	})
+}
+
+// A program that waits for events reads each one and asks for the next one, which is trapped.
+func TestAnEventIsAtMostOneTrap(t *testing.T) {
+	needStrace(t)
+	eachWay(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.52")
+		for i, tt := range []struct {
+			line  string
+			least int // events; one may stand for any number of completions, so bandwidth tests have no least number
+		}{{"ib_send_lat -s 8 -e", moreIterations}, {"ib_send_bw -s 64 -e", math.MinInt}} {
+			t.Run(tt.line, func(t *testing.T) {
+				more := calledMore(t, h, 21940+i, tt.line)
+				for end, events := range more.of("read") {
+					n := more.of("ioctl")[end]
+					if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations {
+						t.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
+					}
+				}
+			})
+		}
+	})
+}

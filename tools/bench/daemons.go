@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// bothEnds stands for the server and the client in place of one of them.
+const bothEnds = Client + 1
+
+// daemon is a gorxe daemon that has the device of one end, or of both.
+type daemon struct {
+	*process
+	ends int // Server, Client or bothEnds
+}
+
+// daemons are those of a job.
+type daemons []daemon
+
+// startDaemons starts the daemons that a job needs, and returns when they serve programs. Those
+// that were started are returned with an error, too.
+func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err error) {
+	if !j.Daemons() {
+		return nil, nil
+	}
+	if j.Contest.OneHost {
+		return ds, ds.start(ctx, n.shared, j.daemonArgv(Server), n.dir, bothEnds)
+	}
+	for end, h := range n.hosts {
+		if end == Server && j.Alone() {
+			continue
+		}
+		if err := ds.start(ctx, h, j.daemonArgv(end), n.dir, end); err != nil {
+			return ds, err
+		}
+	}
+	return ds, nil
+}
+
+// start starts a daemon on a host. dir is for the socket at which the daemon says that it is ready.
+func (ds *daemons) start(ctx context.Context, h *host, argv []string, dir string, ends int) error {
+	name := filepath.Join(dir, "ready")
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer os.Remove(name)
+	defer ready.Close()
+	p, err := startOn(ctx, h, argv, "NOTIFY_SOCKET="+name)
+	if err != nil {
+		return err
+	}
+	*ds = append(*ds, daemon{p, ends})
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-p.done:
+			ready.Close() // ends the wait
+		case <-stop:
+		}
+	}()
+	if err := ready.SetReadDeadline(time.Now().Add(readyLimit)); err != nil {
+		return err
+	}
+	var b [64]byte
+	m, err := ready.Read(b[:])
+	switch {
+	case err == nil && string(b[:m]) == "READY=1":
+		return nil
+	case errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("daemon: %w", cmp.Or(p.failure(ctx), errors.New("it ended before it was ready")))
+	case err == nil:
+		return fmt.Errorf("daemon: it says %q, want READY=1", b[:m])
+	}
+	return fmt.Errorf("daemon: it is not ready after %v: %w", readyLimit, err)
+}
+
+// end ends daemons. One that does not end when it is asked to is killed, and that is an error.
+func (ds daemons) end() error {
+	var errs []error
+	for _, d := range ds {
+		// The error is of a process that has ended.
+		_ = terminate(d.cmd)
+		select {
+		case <-d.done:
+			if err := d.failure(context.Background()); err != nil {
+				errs = append(errs, fmt.Errorf("daemon: %w", err))
+			}
+		case <-time.After(partLimit):
+			_ = endGroup(d.cmd)
+			<-d.done
+			errs = append(errs, fmt.Errorf("daemon: it goes on %v after it was asked to end", partLimit))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package bench
+
+import "slices"
+
+// programContests measure unmodified programs under gorxe run, over the link that it has unless
+// told otherwise.
+func programContests(others []Build) []Contest {
+	return []Contest{
+		programBandwidth(others), programRate(others), programLatency(others), oneHostBandwidth(others), startTimes(others),
+	}
+}
+
+// enter adds gorxe to the contenders, and other builds of it that do the same. It returns gorxe's
+// name, which ends with what.
+func (c *Contest) enter(others []Build, what string, d Contender) string {
+	name := "gorxe " + what
+	d.Name = name
+	c.Contenders = append(c.Contenders, d)
+	for _, o := range others {
+		d.Name, d.Build = o.Name+" "+what, o.File
+		c.Contenders = append(c.Contenders, d)
+		c.Ratios = append(c.Ratios, Ratio{Of: name, To: d.Name})
+	}
+	return name
+}
+
+// ways are how a program comes to a device, as names, and the tools for perftest and for starts.
+var ways = []struct{ name, perftest, start string }{
+	{"run", "run", "start-run"},
+	{"run, daemon", "run-daemon", "start-run-daemon"},
+}
+
+// enterWays adds a program of perftest under gorxe run, each way, and returns the names.
+func (c *Contest) enterWays(others []Build, what string, args ...string) (names []string) {
+	for _, w := range ways {
+		name := c.enter(others, w.name+": "+perftestPrograms+args[0]+what, Contender{Tool: w.perftest, Args: args})
+		names = append(names, name)
+	}
+	return names
+}
+
+// sharedCore says which processes of an end share its core.
+const sharedCore = "With a device of its own (`gorxe run --no-daemon`) the program and `gorxe run`, which has the " +
+	"device, share the core of their end. Through a daemon three processes share it: the program, `gorxe run` " +
+	"and the daemon, which has the device. "
+
+// sharedCoreMessages is how many messages programs exchange for each second of a latency test: a
+// program that polls on gorxe's core takes milliseconds for a message.
+const sharedCoreMessages = 3000
+
+// large64K are the arguments of a test with messages of 64 KiB.
+func large64K(test string) []string { return []string{test, "-s", "65536", "-m", "4096"} }
+
+// largeTests are tests with messages of 64 KiB, and what they send.
+var largeTests = []struct{ test, sends string }{{"write_bw", "WRITE"}, {"read_bw", "READ"}, {"send_bw", "SEND"}}
+
+func programBandwidth(others []Build) Contest {
+	c := Contest{
+		Name: "programs", Title: "Programs under gorxe run", Metric: Bandwidth,
+		About: "Unmodified programs of perftest under `gorxe run` at both ends, beside `gorxe perf` on the same " +
+			"path: 64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding. " +
+			sharedCore +
+			"The programs poll for completions without a pause.",
+	}
+	for _, t := range largeTests {
+		perf := c.enter(others, "perf: "+t.sends, Contender{Tool: "perf", Args: large64K(t.test)})
+		for _, name := range c.enterWays(others, "", large64K(t.test)...) {
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf, AtLeast: 0.75})
+		}
+	}
+	return c
+}
+
+func programRate(others []Build) Contest {
+	c := Contest{
+		Name: "programs-rate", Title: "Message rate of programs", Metric: MessageRate,
+		About: "WRITEs of 64 bytes, 1,024 outstanding, posted in lists of 64: `ib_write_bw` under `gorxe run` and " +
+			"`gorxe perf`, bound to cores as above.",
+	}
+	args := []string{"write_bw", "-s", "64", "-t", "1024", "-l", "64"}
+	perf := c.enter(others, "perf: lists", Contender{Tool: "perf", Args: args})
+	for _, name := range c.enterWays(others, ", lists", args...) {
+		c.Ratios = append(c.Ratios, Ratio{Of: name, AtLeast: 0.5}, Ratio{Of: name, To: perf})
+	}
+	return c
+}
+
+func programLatency(others []Build) Contest {
+	c := Contest{
+		Name: "programs-latency", Title: "Latency of programs", Metric: Latency, Messages: sharedCoreMessages,
+		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` under `gorxe run` and `gorxe " +
+			"perf`, bound to cores as above. Events: the program waits in the kernel for each completion. " +
+			"Polling: it polls without a pause, on the core on which gorxe has to produce the completion; " +
+			"`gorxe perf` does both in one thread.",
+	}
+	args := []string{"send_lat", "-s", "8"}
+	for _, how := range []struct {
+		name           string
+		perf, perftest []string
+	}{
+		{"events", []string{"--events"}, []string{"-e"}},
+		{"polling", []string{"--busy-poll"}, nil},
+	} {
+		perf := c.enter(others, "perf: SEND, "+how.name, Contender{Tool: "perf", Args: slices.Concat(args, how.perf)})
+		for _, name := range c.enterWays(others, ", "+how.name, slices.Concat(args, how.perftest)...) {
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf})
+		}
+	}
+	return c
+}
+
+func oneHostBandwidth(others []Build) Contest {
+	c := Contest{
+		Name: "one-host", Title: "Programs on one host", Metric: Bandwidth, OneHost: true,
+		About: "Both ends on one host with one address: the queue pairs of both programs are those of one daemon. " +
+			"The address of iperf3 is the same, so its TCP goes over the loopback interface. The server's " +
+			"program and its `gorxe run` are bound to one core, those of the client to another one. The daemon " +
+			"may use both cores, and has a column of its own: five processes share two cores.",
+		Contenders: []Contender{
+			{Name: rivalTCP, Tool: "iperf3"}, {Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
+		},
+	}
+	for _, t := range largeTests {
+		name := c.enter(others, "run, daemon: "+perftestPrograms+t.test, Contender{Tool: "run-daemon", Args: large64K(t.test)})
+		c.Ratios = append(c.Ratios, Ratio{Of: name, To: rivalTCP, AtLeast: 1}, Ratio{Of: name, To: rivalCubic, AtLeast: 1})
+	}
+	return c
+}
+
+func startTimes(others []Build) Contest {
+	c := Contest{
+		Name: "start", Title: "Start of a program", Metric: StartUp,
+		About: "Time from the start of a program to its end, the median of its starts one after another on one " +
+			"core: of `true`, which does nothing, and of `ibv_devices`, which lists the devices. Through a " +
+			"daemon: the daemon runs already. Without gorxe `ibv_devices` fails on a host that has no RDMA " +
+			"device, after it has loaded its libraries and looked.",
+	}
+	for _, program := range []string{"true", "ibv_devices"} {
+		c.Contenders = append(c.Contenders, Contender{Name: program, Tool: "start", Args: []string{program}})
+		for _, w := range ways {
+			name := c.enter(others, w.name+": "+program, Contender{Tool: w.start, Args: []string{program}})
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: program, Difference: true, AtMost: 20})
+		}
+	}
+	return c
+}

@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// startPackages are the Debian packages of the programs whose start is measured.
+const startPackages = "coreutils ibverbs-utils"
+
+// runDevice is the device that programs under gorxe run find, and runGID the index of the end's
+// address: it is the only one where gorxe is given an address and not an interface.
+const (
+	runDevice = "rxe0"
+	runGID    = 0
+)
+
+// owner is what has the device of a program.
+type owner uint8
+
+const (
+	noDevice     owner = iota // the program is not under gorxe run
+	ownDevice                 // gorxe run --no-daemon
+	daemonDevice              // a daemon
+)
+
+// underRun returns the command line that runs a program of an end on the device of an owner.
+func (j *Job) underRun(end int, on owner, program []string) []string {
+	if on == noDevice {
+		return program
+	}
+	argv := []string{j.program(), "run"}
+	if on == daemonDevice {
+		argv = append(argv, "--socket", j.Ends[end].Socket)
+	} else {
+		argv = append(argv, "--no-daemon", "-d", j.Ends[end].Address)
+		argv = append(argv, j.seeded(slices.Clone(j.Who.Gorxe))...)
+	}
+	return append(append(argv, "--"), program...)
+}
+
+// daemonArgv is the command line of the daemon that has the device of an end. It serves programs
+// only, as those do that gorxe run starts.
+func (j *Job) daemonArgv(end int) []string {
+	socket := j.Ends[end].Socket
+	return []string{
+		j.program(), "daemon", "--device", j.Ends[end].Address, "--control-socket", socket + ".control",
+		"--programs-socket", socket, "--rping=false", "--perftest=false", "--pingpong=false",
+	}
+}
+
+// runPerftest makes command lines of perftest under gorxe run.
+func runPerftest(on owner) func(j *Job, end int, args []string) []string {
+	return func(j *Job, end int, args []string) []string {
+		inside := *j
+		inside.Ends[end].Device, inside.Ends[end].GID = runDevice, runGID
+		return j.underRun(end, on, perftestArgv(&inside, end, args))
+	}
+}
+
+// startProgram makes command lines that start a program again and again. One that finds no device,
+// as ibv_devices does without gorxe, may fail.
+func startProgram(on owner) func(j *Job, end int, args []string) []string {
+	return func(j *Job, end int, args []string) []string {
+		argv := []string{j.blast, "starts", "-time", (time.Duration(j.Seconds) * time.Second).String(),
+			"-any-status=" + strconv.FormatBool(on == noDevice), "--"}
+		return append(argv, j.underRun(end, on, args)...)
+	}
+}

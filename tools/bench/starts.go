@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// Starts are times from the start of a program to its end.
+type Starts struct {
+	Count  int     `json:"count"`
+	Median float64 `json:"median_ms"`
+}
+
+// leastStarts is how many times a program is started at least.
+const leastStarts = 5
+
+// TimeStarts starts a program as soon as the one before has ended, until a time has passed and for
+// leastStarts times at least. One that fails is an error unless any status will do.
+func TimeStarts(ctx context.Context, argv []string, during time.Duration, anyStatus bool) (Starts, error) {
+	var times []float64
+	for begin := time.Now(); len(times) < leastStarts || time.Since(begin) < during; {
+		started := time.Now()
+		err := exec.CommandContext(ctx, argv[0], argv[1:]...).Run()
+		took := time.Since(started)
+		var exit *exec.ExitError
+		switch {
+		case ctx.Err() != nil:
+			return Starts{}, context.Cause(ctx)
+		case anyStatus && errors.As(err, &exit):
+		case err != nil:
+			return Starts{}, fmt.Errorf("%s: %w", argv[0], err)
+		}
+		times = append(times, float64(took)/float64(time.Millisecond))
+	}
+	return Starts{Count: len(times), Median: spread(times).Median}, nil
+}
+
+// parseStarts reads the JSON of what started a program.
+func parseStarts(m Metric, out []byte) (Measured, error) {
+	if m != StartUp {
+		return Measured{}, wrongMetric("the start of a program", m)
+	}
+	var s Starts
+	if err := json.Unmarshal(out, &s); err != nil {
+		return Measured{}, fmt.Errorf("the times of a program's starts: %w", err)
+	}
+	if s.Count < 1 {
+		return Measured{}, errors.New("a program was not started")
+	}
+	return Measured{Value: s.Median}, nil
+}
