@@ -6,7 +6,7 @@ import (
 )
 
 // version is that of the protocol. Both ends must have the same.
-const version = 2
+const version = 3
 
 // A kind says what a message is.
 type kind uint16
