@@ -126,12 +126,12 @@ func until(t *testing.T, what string, find func() bool) {
 	}
 }
 
-// awaitPort waits until something listens on a TCP port.
+// awaitPort waits until something listens on a TCP port, in the network namespace of the calling thread.
 func awaitPort(t *testing.T, port int) {
 	t.Helper()
 	want := fmt.Sprintf(":%04X", port)
 	until(t, "nobody listens on port "+strconv.Itoa(port), func() bool {
-		for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)

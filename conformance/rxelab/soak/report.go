@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/leaks"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/host"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
@@ -29,11 +30,11 @@ type Report struct {
 	Known      map[string]int     // clients that failed for a reason of their own
 	Packets    int                // captured, each with the right ICRC but for Bad
 	Bad        int
-	Missed     int        // frames that tcpdump was too slow for
-	Samples    [][]Sample // of each daemon, one of each lull
-	Counters   []Gauges   // of each daemon, at the end
-	Complaints []string   // of the kernel
-	Wrong      []string   // the first things that are
+	Missed     int              // frames that tcpdump was too slow for
+	Samples    [][]leaks.Sample // of each daemon, one of each lull
+	Counters   []leaks.Gauges   // of each daemon, at the end
+	Complaints []string         // of the kernel
+	Wrong      []string         // the first things that are
 	WrongMore  int
 }
 
@@ -119,11 +120,11 @@ func (r *Report) capture(sum *icrc.Summary, missed int) {
 }
 
 // sample notes what a daemon has in a lull, and describes it.
-func (r *Report) sample(index int, g Gauges) string {
+func (r *Report) sample(index int, g leaks.Gauges) string {
 	for len(r.Samples) <= index {
 		r.Samples, r.Counters = append(r.Samples, nil), append(r.Counters, nil)
 	}
-	s := sampleOf(g)
+	s := g.Sample()
 	r.Samples[index], r.Counters[index] = append(r.Samples[index], s), g
 	all := r.total()
 	return fmt.Sprintf("%5v lane %d: resident %.1f MiB, heap %.1f MiB, %.0f goroutines; clients so far: %d done, %d killed, %d failed",
@@ -137,7 +138,7 @@ func (r *Report) Verdict() []string {
 		wrong = append(wrong, fmt.Sprintf("and %d more", r.WrongMore))
 	}
 	for i, s := range r.Samples {
-		if err := rising(s); err != nil {
+		if err := leaks.Rising(s); err != nil {
 			wrong = append(wrong, fmt.Sprintf("lane %d: %v", i, err))
 		}
 	}

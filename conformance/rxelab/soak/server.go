@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/leaks"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/machine"
 	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
@@ -21,7 +22,7 @@ type server struct {
 	daemon  *machine.Program
 	capture *stream
 	idle    map[string]float64 // what the daemon holds with no client
-	last    Gauges
+	last    leaks.Gauges
 }
 
 const (
@@ -60,7 +61,7 @@ func (s *job) open(ctx context.Context, l *machine.Lane) (*server, error) {
 }
 
 // gauges asks the daemon what it holds.
-func (h *server) gauges(ctx context.Context) (Gauges, error) {
+func (h *server) gauges(ctx context.Context) (leaks.Gauges, error) {
 	host, port, _ := strings.Cut(metricsAddr, ":")
 	ask := fmt.Sprintf(`exec 3<>/dev/tcp/%s/%s && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3`, host, port)
 	out, err := h.Session.RunIn(ctx, h.Netns, "bash", "-c", ask)
@@ -68,7 +69,7 @@ func (h *server) gauges(ctx context.Context) (Gauges, error) {
 		return nil, err
 	}
 	_, body, _ := strings.Cut(out, "\r\n\r\n")
-	return readGauges(strings.NewReader(body))
+	return leaks.Read(strings.NewReader(body))
 }
 
 // lull waits until every daemon holds what it held before the first client, and notes the memory that it has then.
@@ -81,7 +82,7 @@ func (s *job) lull(ctx context.Context) error {
 				return errors.Join(err, h.ended())
 			}
 			h.last = g
-			rest := g.beyond(h.idle)
+			rest := g.Beyond(h.idle)
 			if rest == "" {
 				break
 			}

@@ -101,7 +101,7 @@ func (s *job) run(ctx context.Context, m *machine.Machine) error {
 		return err
 	}
 	for _, h := range s.hosts {
-		h.idle = h.last.held()
+		h.idle = h.last.Held()
 	}
 	for done := time.Duration(0); done < s.Traffic; done += s.Round {
 		if err := s.round(ctx); err != nil {

@@ -8,76 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorxe/gorxe/conformance/leaks"
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
-
-const someMetrics = `# TYPE go_goroutines gauge
-go_goroutines 21
-# TYPE process_resident_memory_bytes gauge
-process_resident_memory_bytes 2e+07
-# TYPE gorxe_queue_pairs gauge
-gorxe_queue_pairs{device="g0",state="RTS",type="RC"} 2
-gorxe_queue_pairs{device="g0",state="ERR",type="RC"} 1
-# TYPE gorxe_responder_ended_total counter
-gorxe_responder_ended_total{reason="slow"} 4
-`
-
-func TestGaugesAddUpLabels(t *testing.T) {
-	g, err := readGauges(strings.NewReader(someMetrics))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]float64{
-		"gorxe_queue_pairs": 3, "gorxe_queue_pairs{RTS}": 2, "gorxe_responder_ended_total{slow}": 4, "gorxe_queue_pairs{g0}": 0,
-	} {
-		if g[name] != want {
-			t.Errorf("%s is %v, want %v", name, g[name], want)
-		}
-	}
-	if s := sampleOf(g); s.Goroutines != 21 || s.Resident != 2e7 {
-		t.Errorf("sample %+v", s)
-	}
-	if _, err := readGauges(strings.NewReader("no metrics {")); err == nil {
-		t.Error("nonsense is read as metrics")
-	}
-}
-
-func TestADaemonHoldsWhatItHeldBefore(t *testing.T) {
-	idle := Gauges{"gorxe_memory_keys": 2}.held()
-	if rest := (Gauges{"gorxe_memory_keys": 2, "go_goroutines": 9}).beyond(idle); rest != "" {
-		t.Errorf("it holds %s", rest)
-	}
-	rest := Gauges{"gorxe_memory_keys": 2, "gorxe_queue_pairs": 1}.beyond(idle)
-	if rest != "gorxe_queue_pairs 1 instead of 0" {
-		t.Errorf("it holds %q", rest)
-	}
-}
-
-func TestMemoryThatRises(t *testing.T) {
-	series := func(of func(i int) Sample) (all []Sample) {
-		for i := range 12 {
-			all = append(all, of(i))
-		}
-		return all
-	}
-	for name, c := range map[string]struct {
-		samples []Sample
-		want    string
-	}{
-		"flat after a beginning":    {series(func(i int) Sample { return Sample{Resident: float64(min(i, 3)) * 1e8} }), ""},
-		"noise":                     {series(func(i int) Sample { return Sample{Heap: float64(i%2) * 4e6} }), ""},
-		"a leak of resident memory": {series(func(i int) Sample { return Sample{Resident: float64(i) * 1e7} }), "resident memory rises"},
-		"a leak of heap":            {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} }), "heap rises"},
-		"a leak of goroutines":      {series(func(i int) Sample { return Sample{Goroutines: float64(20 + i)} }), "goroutines rises"},
-		"too few to tell":           {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} })[:5], ""},
-	} {
-		err := rising(c.samples)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-	}
-}
 
 // soaked is a report with nothing wrong.
 func soaked() *Report {
@@ -90,7 +24,7 @@ func soaked() *Report {
 	r.visited(soakOf("ib_send_lat", 128, 10), false, nil, "")
 	r.visited(soakOf("ib_write_bw", 64, 1000), false, nil, "")
 	r.capture(&icrc.Summary{Packets: 1000}, 3)
-	r.sample(1, Gauges{"process_resident_memory_bytes": 1 << 20, checkedBytes: 128*10 + 4096})
+	r.sample(1, leaks.Gauges{"process_resident_memory_bytes": 1 << 20, checkedBytes: 128*10 + 4096})
 	return r
 }
 
@@ -106,7 +40,7 @@ func TestVerdictOfASoak(t *testing.T) {
 	}{
 		"nothing":               {func(*Report) {}, ""},
 		"something was noted":   {func(r *Report) { r.wrong("it burns") }, "it burns"},
-		"a wrong byte":          {func(r *Report) { r.sample(0, Gauges{wrongPayload: 1}) }, "left bytes"},
+		"a wrong byte":          {func(r *Report) { r.sample(0, leaks.Gauges{wrongPayload: 1}) }, "left bytes"},
 		"a wrong packet":        {func(r *Report) { r.capture(&icrc.Summary{Bad: 1, Faults: []string{"frame 7"}}, 0) }, "on the wire: frame 7"},
 		"nothing was captured":  {func(r *Report) { r.Packets = 0 }, "nothing was"},
 		"nothing was compared":  {func(r *Report) { r.Counters = nil }, "nothing was"},

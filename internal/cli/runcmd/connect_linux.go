@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/host/netns"
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"golang.org/x/sys/unix"
@@ -28,24 +29,30 @@ const startPatience = 30 * time.Second
 // retryInterval is the time between two tries while another process is starting or ending a daemon.
 const retryInterval = 10 * time.Millisecond
 
-// connect connects to the daemon that is to have the device.
+// connect connects to the daemon that is to have the device. The sockets of all network namespaces are in the same
+// directories; unless the user names the socket, the daemon must be in the namespace of this process.
 func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error) {
+	request := broker.Request{Device: p.device.Interface}
 	if path := cmp.Or(p.socket, os.Getenv(socketVariable)); path != "" {
-		c, err := broker.Dial(ctx, path, p.device.Interface)
+		c, err := broker.Dial(ctx, path, request)
 		if err != nil {
 			return nil, explain(path, err)
 		}
 		return c, nil
 	}
+	var err error
+	if request.NetNS, err = netns.ID(); err != nil {
+		return nil, err
+	}
 	dir, dirErr := control.OwnDir()
-	var denied []error
+	var passed []error // why daemons that exist are not used, in case that none can be started
 	for _, path := range sockets(dirErr == nil) {
-		c, err := broker.Dial(ctx, path, p.device.Interface)
+		c, err := broker.Dial(ctx, path, request)
 		switch {
 		case err == nil:
 			return c, nil
-		case errors.Is(err, fs.ErrPermission):
-			denied = append(denied, explain(path, err))
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENODEV):
+			passed = append(passed, explain(path, err))
 		case !elsewhere(err):
 			return nil, explain(path, err)
 		}
@@ -53,6 +60,15 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 	if dirErr != nil {
 		return nil, fmt.Errorf("no place for the sockets of a daemon, which --no-daemon does without: %w", dirErr)
 	}
+	c, err := connectStarted(ctx, a, p, dir, request.NetNS)
+	if err != nil {
+		return nil, errors.Join(append([]error{err}, passed...)...)
+	}
+	return c, nil
+}
+
+// connectStarted connects to the daemon that gorxe run starts for the device in a network namespace.
+func connectStarted(ctx context.Context, a *app.App, p *params, dir, ns string) (*broker.Client, error) {
 	name, err := p.choose(a)
 	if err != nil {
 		return nil, err
@@ -60,12 +76,10 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 	if name, err = interfaceOf(a, name); err != nil {
 		return nil, err // a daemon would wait for it
 	}
-	s := &starter{device: name, idle: p.idle, dir: dir, socket: control.StartedSocket(name)}
-	c, err := s.connect(ctx)
-	if err != nil {
-		return nil, errors.Join(append([]error{err}, denied...)...)
+	s := &starter{
+		request: broker.Request{Device: name, NetNS: ns}, idle: p.idle, dir: dir, socket: control.StartedSocket(name, ns),
 	}
-	return c, nil
+	return s.connect(ctx)
 }
 
 // interfaceOf returns the interface that has an address, so that it has one daemon whichever of its addresses names
@@ -114,17 +128,17 @@ func explain(path string, err error) error {
 
 // A starter connects to the daemon for one device of this user, which it starts if there is none.
 type starter struct {
-	device string
-	idle   time.Duration
-	dir    string // of this user alone
-	socket string // for control
+	request broker.Request
+	idle    time.Duration
+	dir     string // of this user alone
+	socket  string // for control
 }
 
 func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	programs := control.ProgramsSocket(s.socket)
-	c, err := broker.Dial(ctx, programs, s.device)
+	c, err := broker.Dial(ctx, programs, s.request)
 	if err == nil || !elsewhere(err) {
 		return c, err
 	}
@@ -134,7 +148,7 @@ func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
 	}
 	defer unlock()
 	for failed := false; ; {
-		c, err := broker.Dial(ctx, programs, s.device)
+		c, err := broker.Dial(ctx, programs, s.request)
 		switch {
 		case err == nil:
 			return c, nil
@@ -194,14 +208,14 @@ func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
 
 // file returns the path of a file of this device.
 func (s *starter) file(name, ending string) string {
-	return filepath.Join(s.dir, name+"-"+s.device+ending)
+	return filepath.Join(s.dir, name+"-"+s.request.Device+"-"+s.request.NetNS+ending)
 }
 
 // start starts the daemon and waits until it is ready.
 func (s *starter) start(ctx context.Context) error {
 	log := s.file("daemon", ".log")
 	c := exec.CommandContext(ctx, "/proc/self/exe", "daemonize", "--log", log, "--",
-		"--control-socket", s.socket, "--device", s.device, "--rping=false", "--perftest=false", "--pingpong=false",
+		"--control-socket", s.socket, "--device", s.request.Device, "--rping=false", "--perftest=false", "--pingpong=false",
 		"--programs-idle", s.idle.String())
 	c.Args[0] = "gorxe"
 	var said strings.Builder
@@ -211,11 +225,11 @@ func (s *starter) start(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("a daemon for %s is not ready after %v (its log is %s)", s.device, startPatience, log)
+		return fmt.Errorf("a daemon for %s is not ready after %v (its log is %s)", s.request.Device, startPatience, log)
 	}
 	why := strings.TrimPrefix(strings.TrimSpace(said.String()), "gorxe: ")
 	if why == "" {
 		why = err.Error()
 	}
-	return fmt.Errorf("a daemon for %s cannot be started: %s (its log is %s)", s.device, why, log)
+	return fmt.Errorf("a daemon for %s cannot be started: %s (its log is %s)", s.request.Device, why, log)
 }

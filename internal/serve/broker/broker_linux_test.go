@@ -25,7 +25,7 @@ import (
 func TestTheDescriptionOfTheDeviceComesFirst(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{"", "roce0", "eth0"} {
-		c, err := Dial(t.Context(), r.socket, name)
+		c, err := Dial(t.Context(), r.socket, Request{Device: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +35,21 @@ func TestTheDescriptionOfTheDeviceComesFirst(t *testing.T) {
 		c.Close()
 	}
 	var refused *RefusedError
-	if _, err := Dial(t.Context(), r.socket, "eth1"); !errors.As(err, &refused) || !errors.Is(err, unix.ENODEV) {
+	if _, err := Dial(t.Context(), r.socket, Request{Device: "eth1"}); !errors.As(err, &refused) || !errors.Is(err, unix.ENODEV) {
 		t.Errorf("a device that is not there: %v", err)
+	}
+}
+
+func TestAClientThatWantsANetworkNamespaceGetsNoDeviceOfAnother(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.NetNS = "4026531840" })
+	for netns, want := range map[string]error{"": nil, "4026531840": nil, "4026532288": unix.ENODEV} {
+		c, err := Dial(t.Context(), r.socket, Request{Device: "eth0", NetNS: netns})
+		if !errors.Is(err, want) {
+			t.Errorf("namespace %q: %v, want %v", netns, err, want)
+		}
+		if err == nil {
+			c.Close()
+		}
 	}
 }
 
@@ -436,7 +449,7 @@ func (ended) Changed(Description)   {}
 
 func TestTheClientHearsOfTheEndOfAnObject(t *testing.T) {
 	r := newRig(t, nil)
-	c, err := Dial(t.Context(), r.socket, "")
+	c, err := Dial(t.Context(), r.socket, Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,9 +72,8 @@ type opened struct {
 	err    error
 }
 
-// Dial connects to the server at a socket and asks for a device: by its name, its network interface or one of its
-// addresses, or for the first one. Nothing is answered before [Client.Start].
-func Dial(ctx context.Context, socket, device string) (*Client, error) {
+// Dial connects to the server at a socket and asks for a device. Nothing is answered before [Client.Start].
+func Dial(ctx context.Context, socket string, r Request) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, socket)
 	if err != nil {
@@ -82,7 +81,7 @@ func Dial(ctx context.Context, socket, device string) (*Client, error) {
 	}
 	c := newClient(conn.(*net.UnixConn))
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	err = c.greet(device)
+	err = c.greet(r)
 	if !stop() {
 		err = cmp.Or(context.Cause(ctx), err)
 	}
@@ -100,9 +99,9 @@ func newClient(conn *net.UnixConn) *Client {
 	}
 }
 
-func (c *Client) greet(device string) error {
+func (c *Client) greet(r Request) error {
 	// A server that refuses the client may have closed already, and has said why.
-	_ = c.link.send(&frame{kind: kindHello, data: encode(hello{version, device})})
+	_ = c.link.send(&frame{kind: kindHello, data: encode(hello{version, r})})
 	if err := c.link.conn.SetReadDeadline(time.Now().Add(handshake)); err != nil {
 		return err
 	}

@@ -38,10 +38,16 @@ func (d *Description) is(name string) bool {
 		slices.ContainsFunc(d.GIDTable, func(g verbs.GIDEntry) bool { return g.Addr.String() == name })
 }
 
+// A Request says which device a client asks for.
+type Request struct {
+	Device string // its name, its network interface or one of its addresses; "" for the first one
+	NetNS  string // number of the network namespace that the daemon must be in; "" for any
+}
+
 // hello is the data of HELLO.
 type hello struct {
 	Version int
-	Device  string // "" for the first one
+	Request
 }
 
 // encode returns the data of a message. The types have nothing that JSON cannot express.

@@ -8,7 +8,7 @@
 // breaks a rule ends the connection.
 //
 //	client                             server
-//	HELLO version, device        →
+//	HELLO version, request       →
 //	                             ←     WELCOME description of the device, or REFUSED why
 //	OPEN call, process, file + 3 →
 //	                             ←     REPLY call, object + ring file

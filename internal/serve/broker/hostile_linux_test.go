@@ -163,7 +163,7 @@ func TestWhatIsBeyondALimitIsRefused(t *testing.T) {
 		t.Errorf("a third process of the user: %v", err)
 	}
 	var refused *RefusedError
-	if _, err := Dial(t.Context(), r.socket, ""); !errors.As(err, &refused) || !errors.Is(err, unix.EMFILE) {
+	if _, err := Dial(t.Context(), r.socket, Request{}); !errors.As(err, &refused) || !errors.Is(err, unix.EMFILE) {
 		t.Errorf("a third client: %v", err)
 	}
 	waiting := make(chan struct{})
@@ -225,7 +225,7 @@ func TestTheServerIsIdleAfterItsLastClient(t *testing.T) {
 	}
 	last()
 	<-idle
-	if _, err := Dial(t.Context(), r.socket, ""); !errors.Is(err, ErrGone) {
+	if _, err := Dial(t.Context(), r.socket, Request{}); !errors.Is(err, ErrGone) {
 		t.Errorf("a client that comes afterwards: %v", err)
 	}
 	last()
@@ -244,7 +244,7 @@ func (c changes) Changed(d Description) { c <- d }
 
 func TestClientsHearOfChangesOfTheirDevice(t *testing.T) {
 	r := newRig(t, nil)
-	c, err := Dial(t.Context(), r.socket, "")
+	c, err := Dial(t.Context(), r.socket, Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

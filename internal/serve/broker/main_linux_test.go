@@ -152,7 +152,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 // dial connects and begins.
 func (r *rig) dial() *Client {
 	r.t.Helper()
-	c, err := Dial(r.t.Context(), r.socket, "")
+	c, err := Dial(r.t.Context(), r.socket, Request{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

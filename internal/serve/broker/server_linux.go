@@ -22,6 +22,7 @@ type Device struct {
 type Config struct {
 	Devices []Device
 	Log     *slog.Logger
+	NetNS   string // number of the network namespace of the devices
 	Limits  Limits // zero: those of [DefaultLimits] for this process
 	// Patience is how long a client may take for its first message, to read a message, and to answer a question; 0: 10 s.
 	Patience time.Duration

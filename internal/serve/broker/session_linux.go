@@ -75,7 +75,7 @@ func (c *session) greet() error {
 			"they must be of one release: %w", version, h.Version, uapi.EPROTONOSUPPORT))
 		return io.EOF
 	}
-	d, err := c.server.find(h.Device)
+	d, err := c.server.find(h.Request)
 	if err != nil {
 		c.refuse(err)
 		return io.EOF
@@ -93,17 +93,21 @@ func (c *session) greet() error {
 	return nil
 }
 
-// find returns the device with a name.
-func (s *Server) find(name string) (*Device, error) {
+// find returns the device that a client asks for.
+func (s *Server) find(r Request) (*Device, error) {
+	if r.NetNS != "" && r.NetNS != s.cfg.NetNS {
+		return nil, fmt.Errorf("the daemon is in network namespace %s, not in %s: name its socket with --socket to use it: %w",
+			s.cfg.NetNS, r.NetNS, uapi.ENODEV)
+	}
 	var have []string
 	for i := range s.cfg.Devices {
 		d := s.cfg.Devices[i].Describe()
-		if d.is(name) {
+		if d.is(r.Device) {
 			return &s.cfg.Devices[i], nil
 		}
 		have = append(have, d.DeviceName)
 	}
-	return nil, fmt.Errorf("the daemon has no device %q, it has %q: %w", name, have, uapi.ENODEV)
+	return nil, fmt.Errorf("the daemon has no device %q, it has %q: %w", r.Device, have, uapi.ENODEV)
 }
 
 // changed lets the client be told the description if it is that of its device.

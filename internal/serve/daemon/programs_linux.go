@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gorxe/gorxe/internal/host/netns"
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
 	"github.com/gorxe/gorxe/internal/serve/ucma"
@@ -39,6 +40,10 @@ func (p *Programs) Start(_ context.Context, d *Daemon) error {
 	if !c.Enabled || d.opts.Programs == nil {
 		return nil
 	}
+	ns, err := netns.ID()
+	if err != nil {
+		return err
+	}
 	l, err := d.opts.Programs(c.Socket, c.Mode, d.Plan().ProgramsGID)
 	switch {
 	case errors.Is(err, control.ErrInUse):
@@ -59,7 +64,7 @@ func (p *Programs) Start(_ context.Context, d *Daemon) error {
 		})
 	}
 	now.broker = broker.NewServer(broker.Config{
-		Devices: devices, Log: d.PeerLog().With("service", "programs"), Idle: c.Idle,
+		Devices: devices, Log: d.PeerLog().With("service", "programs"), NetNS: ns, Idle: c.Idle,
 		OnIdle: func() {
 			d.Log().Info("no program is left", "idle", c.Idle.String())
 			d.stop()

@@ -163,7 +163,7 @@ type daemonClients struct {
 
 // Serve implements server.
 func (d *daemonClients) Serve(listener *os.File, fds trap.Descriptors) (*trap.Server, error) {
-	c, err := broker.Dial(d.t.Context(), d.socket, "")
+	c, err := broker.Dial(d.t.Context(), d.socket, broker.Request{})
 	if err != nil {
 		return nil, err
 	}

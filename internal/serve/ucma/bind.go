@@ -35,19 +35,22 @@ func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) 
 	return i.bind(at)
 }
 
-// bind takes an identifier from IDLE to ADDR_BOUND. mu is held.
+// bind takes an identifier from IDLE to ADDR_BOUND. A loopback address that is not one of the device stands for all
+// addresses of its family, as in the kernel (cma_any_addr): programs bind to "localhost" to find a device. mu is held.
 func (i *ident) bind(at netip.AddrPort) error {
-	if a := at.Addr(); !a.IsUnspecified() {
-		g, ok := i.server.entry(a)
-		if !ok {
-			return fmt.Errorf("%v is no address of the device: %w", a, uapi.EADDRNOTAVAIL)
-		}
-		if err := i.place(at); err != nil {
-			return err
-		}
-		i.gid, i.device = g, true
-	} else if err := i.place(at); err != nil {
+	g, ok := i.server.entry(at.Addr())
+	switch a := at.Addr(); {
+	case ok || a.IsUnspecified():
+	case a.Unmap().IsLoopback():
+		at = netip.AddrPortFrom(unspecifiedLike(a), at.Port())
+	default:
+		return fmt.Errorf("%v is no address of the device: %w", a, uapi.EADDRNOTAVAIL)
+	}
+	if err := i.place(at); err != nil {
 		return err
+	}
+	if ok {
+		i.gid, i.device = g, true
 	}
 	i.state = addrBound
 	return nil

@@ -105,6 +105,7 @@ func TestEventsThatAProgramDoesNotFetchAreBounded(t *testing.T) {
 func TestAPortBelongsToOneIdentifier(t *testing.T) {
 	client, _ := pair(t)
 	any4, any6, own := netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("::"), addrs[0]
+	loop4, loop6 := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")
 	option := func(id uint32, name uapi.OptionID) {
 		addr := client.room(4)
 		if err := client.Write(addr, []byte{1, 0, 0, 0}); err != nil {
@@ -122,6 +123,8 @@ func TestAPortBelongsToOneIdentifier(t *testing.T) {
 		{"the same address", own, own, uapi.PortSpaceTCP, nil, uapi.EADDRINUSE},
 		{"all addresses", any4, own, uapi.PortSpaceTCP, nil, uapi.EADDRNOTAVAIL},
 		{"both families", any4, any6, uapi.PortSpaceTCP, nil, uapi.EADDRNOTAVAIL},
+		{"localhost, which stands for all addresses", loop4, own, uapi.PortSpaceTCP, nil, uapi.EADDRNOTAVAIL},
+		{"localhost of IPv6", own, loop6, uapi.PortSpaceTCP, nil, uapi.EADDRNOTAVAIL},
 		{"both families, each for itself", any4, any6, uapi.PortSpaceTCP, []uapi.OptionID{uapi.OptionIDAFOnly}, 0},
 		{"shared", own, own, uapi.PortSpaceTCP, []uapi.OptionID{uapi.OptionIDReuseAddr}, 0},
 		{"another port space", own, own, uapi.PortSpaceUDP, nil, 0},

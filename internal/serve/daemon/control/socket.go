@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/gorxe/gorxe/internal/host/netns"
 )
 
 // systemSocket is where the daemon of root listens.
@@ -31,8 +33,8 @@ func DefaultSocket() string {
 }
 
 // FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else at one that 'gorxe
-// run' has started, or at root's, where there is one. An error says that there are several, or that others can write
-// where this user's would be, as in a directory of theirs under /tmp.
+// run' has started, preferably in this network namespace, or at root's, where there is one. An error says that there are
+// several, or that others can write where this user's would be, as in a directory of theirs under /tmp.
 func FindSocket() (string, error) {
 	own := DefaultSocket()
 	_, err := os.Lstat(filepath.Dir(own))
@@ -42,7 +44,13 @@ func FindSocket() (string, error) {
 		}
 	}
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
-		switch started := answering(StartedSocket("*")); len(started) {
+		started := answering(StartedSocket("*", "*"))
+		if ns, err := netns.ID(); err == nil {
+			if here := answering(StartedSocket("*", ns)); len(here) > 0 {
+				started = here
+			}
+		}
+		switch len(started) {
 		case 0:
 		case 1:
 			return started[0], nil
@@ -56,9 +64,10 @@ func FindSocket() (string, error) {
 	return own, nil
 }
 
-// StartedSocket returns the control socket of the daemon that 'gorxe run' starts for a device.
-func StartedSocket(device string) string {
-	return filepath.Join(filepath.Dir(DefaultSocket()), "control-"+device+".sock")
+// StartedSocket returns the control socket of the daemon that 'gorxe run' starts for a device in a network namespace: a
+// user's daemons in different namespaces share the directory, and their interfaces may have the same name.
+func StartedSocket(device, netns string) string {
+	return filepath.Join(filepath.Dir(DefaultSocket()), "control-"+device+"-"+netns+".sock")
 }
 
 // answering returns the sockets of a pattern at which somebody answers.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/host/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -200,6 +201,24 @@ func TestDefaultSocket(t *testing.T) {
 	t.Setenv("RUNTIME_DIRECTORY", "/run/nic:/run/more")
 	if got := DefaultSocket(); got != "/run/nic/control.sock" {
 		t.Errorf("of a service: %s", got)
+	}
+}
+
+func TestADaemonOfThisNetworkNamespaceIsFoundBeforeOneOfAnother(t *testing.T) {
+	t.Setenv("RUNTIME_DIRECTORY", dir(t))
+	ns, err := netns.ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{StartedSocket("eth0", "1"), StartedSocket("eth1", ns)} {
+		listen(t, path, 0o600)
+		if got, err := FindSocket(); got != path || err != nil {
+			t.Errorf("%s, %v; want %s", got, err, path)
+		}
+	}
+	listen(t, StartedSocket("eth0", ns), 0o600)
+	if got, err := FindSocket(); err == nil {
+		t.Errorf("there are two in this namespace: %s", got)
 	}
 }
 
