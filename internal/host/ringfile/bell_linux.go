@@ -1,6 +1,7 @@
 package ringfile
 
 import (
+	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,7 @@ type bell struct {
 	half    int64           // that is written to, 0 or 1
 	start   int64           // position of the first write to it
 	unknown bool            // a write may have landed elsewhere
+	refused bool            // the position is refusedAt
 
 	turning func(fd uintptr) // turn, made once
 	// Results of turn: the place of what was written since the last turn, and whether that is all there was.
@@ -50,15 +52,37 @@ func (b *bell) init(program syscall.RawConn) (err error) {
 
 func (b *bell) begin(fd uintptr) error {
 	_, err := unix.Seek(int(fd), origin(0), unix.SEEK_SET)
-	b.half, b.start = 0, origin(0)
+	b.half, b.start, b.refused = 0, origin(0), false
 	return err
+}
+
+// refusedAt is the largest position of a file. A write there would end beyond it, which the kernel refuses with
+// EINVAL before anything else (rw_verify_area of fs/read_write.c).
+const refusedAt = 1<<63 - 1
+
+// refuse moves the position to refusedAt. Files of some file systems have no such position.
+func (b *bell) refuse(fd uintptr) error {
+	_, err := unix.Seek(int(fd), refusedAt, unix.SEEK_SET)
+	b.refused = err == nil
+	return err
+}
+
+// accept ends that. Doorbells from before refuse may not have been read: the next turn is not complete.
+func (b *bell) accept(fd uintptr) error {
+	b.unknown = true
+	return b.begin(fd)
 }
 
 // maxBacklog is the distance, in bytes, beyond which the position is taken for one that the program has moved.
 const maxBacklog = 1 << 30
 
-// turn moves the position to the other half: to its begin and, beyond that, as far as was written to this one.
+// turn moves the position to the other half: to its begin and, beyond that, as far as was written to this one. The
+// position at which writes are refused stays.
 func (b *bell) turn(fd uintptr) {
+	if b.refused {
+		b.complete = false
+		return
+	}
 	other := origin(1 - b.half)
 	pos, err := unix.Seek(int(fd), other-b.start, unix.SEEK_CUR)
 	b.from, b.n = b.start, pos-other
@@ -87,4 +111,26 @@ func (f *File) Doorbells(p []byte) (written []byte, complete bool) {
 		return nil, false
 	}
 	return written, true
+}
+
+// RefuseDoorbells makes writes of the program fail with EINVAL, or no longer. It returns an error where the file system
+// of the file cannot, and after [File.Drop]. Calls must not overlap with each other or with those of
+// [File.Doorbells], and take as long as a write of the program that is under way.
+func (f *File) RefuseDoorbells(refuse bool) error {
+	b := &f.bell
+	if refuse == b.refused {
+		return nil
+	}
+	move := b.accept
+	if refuse {
+		move = b.refuse
+	}
+	var err error
+	if e := b.program.Control(func(fd uintptr) { err = move(fd) }); e != nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("ringfile: moving the position of doorbells: %w", err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package ringfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -108,6 +109,40 @@ func TestDoorbellsOfAProgramThatMovesThePositionAreNotKnown(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRefusedDoorbellsFailWithEINVAL(t *testing.T) {
+	f := newFile(t)
+	program := programFD(t, f)
+	rings(t, program, 1) // and it has not been read
+	if err := f.RefuseDoorbells(true); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if n, err := program.Write(make([]byte, doorbell)); !errors.Is(err, unix.EINVAL) {
+			t.Errorf("a doorbell that is refused: %d, %v", n, err)
+		}
+		if b, complete := f.Doorbells(make([]byte, MaxDoorbells)); complete {
+			t.Errorf("% x", b)
+		}
+	}
+	if err := f.RefuseDoorbells(false); err != nil {
+		t.Fatal(err)
+	}
+	wantComplete(t, f, program, false) // nor is the first one known
+	wantComplete(t, f, program, true)
+}
+
+func TestDoorbellsAreNotRefusedAfterDrop(t *testing.T) {
+	f := newFile(t)
+	program := programFD(t, f)
+	if err := f.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RefuseDoorbells(true); err == nil {
+		t.Error("no error")
+	}
+	rings(t, program, 1)
 }
 
 func TestDoorbellsAfterDropAreNotKnown(t *testing.T) {

@@ -14,15 +14,17 @@ import (
 // A Context is an open device file of a program (struct ib_ucontext). Its methods are safe for concurrent use; calls of
 // the program are executed one at a time.
 type Context struct {
-	server  *Server
-	space   Space
-	file    *ringfile.File
-	verbs   *verbs.Context
-	bell    chan struct{} // has room for one; closed never
-	done    chan struct{} // closed when Close begins
-	bells   bells
-	events  *eventWriter
-	account *account
+	server *Server
+	space  Space
+	file   *ringfile.File
+	verbs  *verbs.Context
+	bell   chan struct{} // has room for one; closed never
+	done   chan struct{} // closed when Close begins
+	bells  bells
+	// refusals are orders to the goroutine that answers doorbells: only it may move their position in the file.
+	refusals chan refusal
+	events   *eventWriter
+	account  *account
 
 	closing  sync.Once
 	closeErr error // of Close
@@ -44,6 +46,7 @@ type Context struct {
 	mws      table[*verbs.MW]
 	cqs      table[*cq]
 	qps      table[*queuePair]
+	ready    int // queue pairs in RTS or a later state
 	srqs     table[*srq]
 	channels map[*eventFile]struct{} // completion channels
 
@@ -56,7 +59,10 @@ func newContext(s *Server, space Space, f *ringfile.File, a *account) *Context {
 	c := &Context{
 		server: s, space: space, file: f, account: a, verbs: s.dev.OpenContext(contextLimits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
+		refusals: make(chan refusal),
 	}
+	// No queue pair can send yet. Without the error's file system posts before RTS succeed.
+	_ = f.RefuseDoorbells(true)
 	if o, ok := space.(interface{ Owner() string }); ok {
 		c.verbs.SetOwner(o.Owner())
 	}
@@ -90,6 +96,10 @@ func (c *Context) answerDoorbells() {
 		select {
 		case <-c.bell:
 			c.bells.answer(c.file)
+		case r := <-c.refusals:
+			// An error is of a file that cannot refuse, or that a process without the right to make calls has left.
+			_ = c.file.RefuseDoorbells(r.refuse)
+			close(r.done)
 		case <-c.done:
 			return
 		}

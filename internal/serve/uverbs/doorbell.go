@@ -53,6 +53,47 @@ func (b *bells) few() bool {
 	return len(b.qps) <= fewQPs
 }
 
+// A refusal is an order to refuse doorbells, or to accept them again.
+type refusal struct {
+	refuse bool
+	done   chan struct{} // closed when it is obeyed
+}
+
+// setReady notes whether q is in RTS or a later state. As long as no queue pair of the context is, doorbells are
+// refused: a post fails with EINVAL, as that to any queue pair before RTS does in the kernel (rxe_post_send of
+// drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the position of doorbells, so a post to one before
+// RTS succeeds beside another one in RTS, and waits in its ring. The lock of the context is held.
+func (c *Context) setReady(q *queuePair, ready bool) {
+	if q.ready == ready {
+		return
+	}
+	before := c.ready
+	q.ready = ready
+	if ready {
+		c.ready++
+	} else {
+		c.ready--
+	}
+	if min(before, c.ready) == 0 {
+		c.refuseDoorbells(c.ready == 0)
+	}
+}
+
+// refuseDoorbells refuses doorbells from its return on, or accepts them. While the context is open, it waits for a
+// write of the program that is under way.
+func (c *Context) refuseDoorbells(refuse bool) {
+	r := refusal{refuse, make(chan struct{})}
+	select {
+	case c.refusals <- r:
+	case <-c.done:
+		return
+	}
+	select {
+	case <-r.done:
+	case <-c.done:
+	}
+}
+
 // answer lets the queue pairs fetch that the program's doorbells name. Where not all doorbells are known, or one is
 // no command of librxe, these are all queue pairs: one that has nothing to fetch only costs time.
 func (b *bells) answer(f *ringfile.File) {

@@ -149,6 +149,42 @@ func TestDatagramsLeaveBeforeTheirAddressHandleIsDestroyed(t *testing.T) {
 	}
 }
 
+// As the kernel's, except that a queue pair in RTS makes room for posts to all others of the context.
+func TestADoorbellFailsWithEINVALWhileNoQueuePairIsInRTSOrLater(t *testing.T) {
+	d := devices(t)
+	a, b := newEnd(t, serverOn(t, d[0]), uapi.QPTypeRC), newEnd(t, serverOn(t, d[1]), uapi.QPTypeRC)
+	first := a.qp
+	rings := func(when string, want error) {
+		t.Helper()
+		if _, err := unix.Write(a.cmd, doorbell(first)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", when, err, want)
+		}
+	}
+	to := func(s uapi.QPState) {
+		t.Helper()
+		if err := a.modify(uapi.ModifyQP{QPState: uint8(s)}, uapi.QPMaskState); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rings("RESET", unix.EINVAL)
+	a.ready(b)
+	rings("RTR", unix.EINVAL)
+	to(uapi.QPSReset)
+	b.ready(a)
+	a.connect(b)
+	rings("RTS", nil)
+	to(uapi.QPSErr)
+	rings("ERR", nil)
+	to(uapi.QPSReset)
+	rings("RESET again", unix.EINVAL)
+	a.newQP(uapi.QPTypeRC)
+	rings("two in RESET", unix.EINVAL)
+	to(uapi.QPSErr)
+	rings("another one in ERR", nil)
+	a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
+	rings("the other one is destroyed", unix.EINVAL)
+}
+
 func TestADoorbellThatNamesNothingIsForAllQueuePairs(t *testing.T) {
 	e, _, sends := flushing(t, fewQPs+2)
 	defer e.emptied()()

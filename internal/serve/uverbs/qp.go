@@ -23,6 +23,7 @@ type queuePair struct {
 	cap            uapi.QPCap
 	sigAll         bool
 	datagrams      bool // its requests name address handles
+	ready          bool // in RTS or a later state; see Context.setReady
 	async          source
 }
 
@@ -244,6 +245,7 @@ func (c *Context) dropQP(handle uint32) (resp uapi.DestroyQPResp, err error) {
 	c.qps.remove(handle)
 	c.server.routes.remove(q.qp)
 	c.bells.remove(handle)
+	c.setReady(q, false)
 	q.sendCQ.users--
 	q.recvCQ.users--
 	if q.srq != nil {
@@ -313,6 +315,9 @@ func (c *Context) modify(m *uapi.ModifyQP, known uapi.QPMask) error {
 	}
 	if err := q.qp.Modify(&a, verbs.QPAttrMask(mask&^ignoredMask)); err != nil {
 		return errnoFor(err, uapi.EINVAL)
+	}
+	if mask&uapi.QPMaskState != 0 {
+		c.setReady(q, a.State >= qp.RTS)
 	}
 	// What was posted before waits in the rings: in RTS it is sent, in ERR flushed.
 	return errnoFor(q.qp.Doorbell(), uapi.EINVAL)
