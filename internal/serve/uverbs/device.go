@@ -72,7 +72,7 @@ func queryPort(r *request) error {
 	}
 	a := r.ctx.server.dev.PortAttr()
 	resp := uapi.QueryPortRespEx{LegacyResp: uapi.QueryPortResp{
-		PortCapFlags: uint32(uapi.PortCapCM | uapi.PortCapIPBasedGIDs), MaxMsgSz: uint32(a.MaxMsgSize), GIDTblLen: uint32(max(a.GIDTableLen, 1)),
+		PortCapFlags: uint32(uapi.PortCapCM | uapi.PortCapIPBasedGIDs), MaxMsgSz: uint32(a.MaxMsgSize), GIDTblLen: uint32(gidTableLen(a)),
 		PKeyTblLen: uint16(a.PkeyTblLen), State: uint8(uapi.PortDown), MaxMTU: uint8(a.MaxMTU.Enum()), ActiveMTU: uint8(a.ActiveMTU.Enum()), MaxVLNum: 1,
 		ActiveWidth: uapi.Width4X, ActiveSpeed: uapi.SpeedQDR, PhysState: uapi.PortPhysStateDisabled,
 		LinkLayer: uint8(uapi.LinkLayerEthernet), Flags: uint8(uapi.PortGRHRequired),
@@ -84,6 +84,18 @@ func queryPort(r *request) error {
 }
 
 func noPort(n uint32) error { return fmt.Errorf("port %d: there is only port 1: %w", n, uapi.EINVAL) }
+
+// Bounds of the GID table's length for programs.
+const (
+	minGIDTable = 16
+	maxGIDTable = 256 // the sgid_index of an address handle has 8 bits
+)
+
+// gidTableLen returns the length of the GID table. As in the kernel, it has empty entries, which addresses get that
+// come later.
+func gidTableLen(a verbs.PortAttr) int {
+	return min(max(a.GIDTableLen+1, minGIDTable), maxGIDTable)
+}
 
 // gidEntry returns the form of an entry for programs.
 func gidEntry(g verbs.GIDEntry) uapi.GIDEntry {
@@ -114,7 +126,7 @@ func queryGIDEntry(r *request) error {
 			return r.outputFit(uapi.AttrQueryGIDEntryRespEntry, uapi.Encode(gidEntry(g)))
 		}
 	}
-	if index < uint64(max(r.ctx.server.dev.PortAttr().GIDTableLen, 1)) {
+	if index < uint64(gidTableLen(r.ctx.server.dev.PortAttr())) {
 		return fmt.Errorf("GID %d is empty: %w", index, uapi.ENODATA)
 	}
 	return fmt.Errorf("GID %d is beyond the table: %w", index, uapi.EINVAL)
