@@ -122,7 +122,7 @@ func TestRetriesAndResourcesAreThoseThatBothEndsHave(t *testing.T) {
 		t.Errorf("INIT with rights %#x", a.QPAccessFlags)
 	}
 	a = c.server.move(c.serverQP, c.atServer, uapi.QPSRTR)
-	if a.MaxDestRdAtomic != 5 || a.DestQPNum != uint32(c.clientQP.QPN()) {
+	if a.MaxDestRdAtomic != 5 || a.MinRNRTimer != 0 || a.DestQPNum != uint32(c.clientQP.QPN()) {
 		t.Errorf("RTR with %+v", a)
 	}
 	a = c.server.move(c.serverQP, c.atServer, uapi.QPSRTS)
@@ -140,6 +140,68 @@ func TestRetriesAndResourcesAreThoseThatBothEndsHave(t *testing.T) {
 	if a := c.client.move(c.clientQP, c.atClient, uapi.QPSRTS); a.MaxRdAtomic != 2 || a.RNRRetry != 3 {
 		t.Errorf("RTS of the client with %+v", a)
 	}
+}
+
+// As in the kernel, which asks for 655 ms always: so long has a program to post a receive.
+func TestAPeerThatRetriesAFewTimesWaitsLongForAReceive(t *testing.T) {
+	short := verbs.DefaultConnAttr().MinRNRTimer
+	for name, test := range map[string]struct{ retries, want uint8 }{"5 times": {5, 0}, "without a limit": {7, short}} {
+		t.Run(name, func(t *testing.T) {
+			c := &connected{}
+			c.client, c.server = pair(t)
+			c.server.listenAt(uapi.PortSpaceTCP, 1, 0x1000)
+			c.atClient = c.client.routed(uapi.PortSpaceTCP, 1, 0x2000)
+			c.clientQP, c.serverQP = c.client.qp(verbs.RC), c.server.qp(verbs.RC)
+			with := func(q *verbs.QP) uapi.UCMConnParam {
+				p := param(q, "")
+				p.RNRRetryCount = test.retries
+				return p
+			}
+			c.client.do(uapi.UCMCmdConnect, uapi.UCMConnect{ConnParam: with(c.clientQP), ID: c.atClient})
+			c.atServer = c.server.event().ID
+			for _, s := range []uapi.QPState{uapi.QPSInit, uapi.QPSRTR, uapi.QPSRTS} {
+				c.server.move(c.serverQP, c.atServer, s)
+			}
+			c.server.do(uapi.UCMCmdAccept, uapi.UCMAccept{UID: 0x3000, ConnParam: with(c.serverQP), ID: c.atServer})
+			c.client.expect(uapi.UCMEventConnectResponse, c.atClient)
+			for _, s := range []uapi.QPState{uapi.QPSInit, uapi.QPSRTR, uapi.QPSRTS} {
+				c.client.move(c.clientQP, c.atClient, s)
+			}
+			for end, q := range map[string]*verbs.QP{"client": c.clientQP, "server": c.serverQP} {
+				if a, _ := q.Query(); a.MinRNRTimer != test.want {
+					t.Errorf("the %s has the code %d, want %d", end, a.MinRNRTimer, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAnACKTimeoutHoldsAlsoIfItIsSetAfterTheRouteWasFound(t *testing.T) {
+	c := &connected{}
+	c.client, c.server = pair(t)
+	c.server.listenAt(uapi.PortSpaceTCP, 1, 0x1000)
+	c.atClient = c.client.routed(uapi.PortSpaceTCP, 1, 0x2000)
+	c.client.setACKTimeout(c.atClient, 21)
+	c.request("")
+	c.server.setACKTimeout(c.atServer, 20)
+	c.accept("")
+	for q, want := range map[*verbs.QP]uint8{c.clientQP: 21, c.serverQP: 20} {
+		if a, _ := q.Query(); a.Timeout != want {
+			t.Errorf("the ACK timeout is %d, want %d", a.Timeout, want)
+		}
+	}
+}
+
+// setACKTimeout sets the local ACK timeout of an identifier.
+func (c *channel) setACKTimeout(id uint32, code byte) {
+	c.Helper()
+	value := c.room(1)
+	if err := c.Write(value, []byte{code}); err != nil {
+		c.Fatal(err)
+	}
+	c.do(uapi.UCMCmdSetOption, uapi.UCMSetOption{
+		OptVal: value, ID: id, Level: uint32(uapi.OptionLevelID), OptName: uint32(uapi.OptionIDAckTimeout), OptLen: 1,
+	})
 }
 
 func TestNobodyListens(t *testing.T) {

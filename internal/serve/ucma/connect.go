@@ -50,6 +50,7 @@ func (r *request) connect(q *uapi.UCMConnect) (any, error) {
 		a := &i.param.attr
 		a.MaxRdAtomic, a.MaxDestRdAtomic = min(p.InitiatorDepth, maxRdAtomic), min(p.ResponderResources, maxRdAtomic)
 		a.RetryCnt, a.RNRRetry = min(p.RetryCount, maxRetry), min(p.RNRRetryCount, maxRetry)
+		i.param.peerRNRRetry = a.RNRRetry
 		i.conn, err = i.server.dev.SendREQ(i.gid, i.local.Port(), i.remote, i.commParam(p), handle)
 	}
 	if err != nil {
@@ -110,9 +111,12 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 		return errnoFor(err, uapi.EINVAL)
 	}
 	a.MaxRdAtomic, a.MaxDestRdAtomic = send.MaxRdAtomic, send.MaxDestRdAtomic
+	i.param.peerRNRRetry = send.RNRRetry
 	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
 	if qp != nil {
 		_ = conn.Watch(qp) // without it the peer's RTU is repeated later
+		// The program has taken its queue pair to RTS before it told of its RNR retry count. In ERR it has no timer.
+		_ = qp.Modify(&verbs.QPAttr{MinRNRTimer: i.param.minRNRTimer()}, verbs.AttrMinRNRTimer)
 	}
 	return nil
 }

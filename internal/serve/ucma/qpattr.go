@@ -24,17 +24,30 @@ type connParam struct {
 
 	peerQPN verbs.QPN
 	peerPSN verbs.PSN // the first that this end sends
+
+	// peerRNRRetry is how often the peer repeats a request that finds no receive here, as this end has told it.
+	peerRNRRetry uint8
 }
 
-// Values that rdma_cm does not negotiate. The kernel's minimum RNR timer is 655 ms.
+// Values that rdma_cm does not negotiate.
 const (
 	maxRdAtomic    = qp.MaxRdAtomic
 	packetLifeTime = 16 // CMA_IBOE_PACKET_LIFETIME: 4.096 µs × 2^16 each way
 	hopLimit       = 64
 )
 
-// minRNRTimer is 640 µs.
-var minRNRTimer = verbs.DefaultConnAttr().MinRNRTimer
+// unlimitedRetry is the RNR retry count without a limit.
+const unlimitedRetry = 7
+
+// minRNRTimer returns the code of the wait that is asked of the peer where it finds no receive. The kernel's is
+// 655 ms, which a program may need to post a receive if the peer repeats its request a few times only. Otherwise 640 µs
+// keep the peer waiting for less.
+func (p *connParam) minRNRTimer() uint8 {
+	if p.peerRNRRetry == unlimitedRetry {
+		return verbs.DefaultConnAttr().MinRNRTimer
+	}
+	return 0
+}
 
 // route takes the way that was found. mu is held.
 func (p *connParam) route(i *ident) {
@@ -87,7 +100,7 @@ func (r *request) initQPAttr(q *uapi.UCMInitQPAttr) (any, error) {
 	case to == uapi.QPSRTR && p.peer:
 		return p.rtrAttr(), nil
 	case to == uapi.QPSRTS && p.peer:
-		return p.rtsAttr(), nil
+		return i.rtsAttr(), nil
 	}
 	return nil, fmt.Errorf("attributes for %v while the identifier is in state %v: %w", to, i.state, uapi.EINVAL)
 }
@@ -119,16 +132,20 @@ func (p *connParam) rtrAttr() uapi.QPAttr {
 			uapi.QPMaskMaxDestRdAtomic | uapi.QPMaskMinRNRTimer),
 		QPState: uint32(uapi.QPSRTR), AHAttr: vector(p.av), PathMTU: uint32(p.attr.PathMTU.Enum()),
 		DestQPNum: uint32(p.peerQPN), RQPSN: uint32(p.psn), MaxDestRdAtomic: p.attr.MaxDestRdAtomic,
-		MinRNRTimer: minRNRTimer, PortNum: port,
+		MinRNRTimer: p.minRNRTimer(), PortNum: port,
 	}
 }
 
-func (p *connParam) rtsAttr() uapi.QPAttr {
+func (i *ident) rtsAttr() uapi.QPAttr {
+	p, timeout := &i.param, i.param.attr.Timeout
+	if i.timed { // maybe since the route was found
+		timeout = i.timeout
+	}
 	return uapi.QPAttr{
 		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskSQPSN | uapi.QPMaskRetryCnt | uapi.QPMaskRNRRetry |
 			uapi.QPMaskMaxQPRdAtomic | uapi.QPMaskTimeout),
 		QPState: uint32(uapi.QPSRTS), SQPSN: uint32(p.peerPSN), RetryCnt: p.attr.RetryCnt, RNRRetry: p.attr.RNRRetry,
-		MaxRdAtomic: p.attr.MaxRdAtomic, Timeout: p.attr.Timeout, PortNum: port,
+		MaxRdAtomic: p.attr.MaxRdAtomic, Timeout: timeout, PortNum: port,
 	}
 }
 
