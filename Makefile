@@ -17,7 +17,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
+.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ interop-links:
 
 interop-programs:
 	go run ./conformance/rxelab/cmd/rxelab -group programs -level $(LEVEL) -run "$(RUN)" -retries $(RETRIES)
+
+interop-rdma-core: ## rdma-core's own tests on Linux rxe in QEMU; writes their results into internal/serve/programs/testdata/pyverbs, to which gorxe's are compared
+	go run ./conformance/rxelab/cmd/rxelab -rdma-core-tests internal/serve/programs/testdata/pyverbs
 
 interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of the packets is lost and some clients are killed
 	go run ./conformance/rxelab/cmd/rxelab -soak $(DURATION) -round $(ROUND) -kernel trixie

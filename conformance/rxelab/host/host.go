@@ -102,12 +102,23 @@ type Version struct{ Program, Version string }
 func Versions(ctx context.Context, gorxe string) []Version {
 	out := []Version{{"gorxe", GorxeVersion(ctx, gorxe)}}
 	for _, pkg := range []string{"rdma-core", "ibverbs-utils", "perftest", "tcpdump", "qemu-system-x86"} {
-		b, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", pkg).Output()
-		if err == nil && len(b) > 0 {
-			out = append(out, Version{pkg, string(b)})
+		if v, err := PackageVersion(ctx, pkg); err == nil {
+			out = append(out, Version{pkg, v})
 		}
 	}
 	return out
+}
+
+// PackageVersion returns the version of an installed Debian package.
+func PackageVersion(ctx context.Context, pkg string) (string, error) {
+	b, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", pkg).Output()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the version of %s: %w; install it with: sudo apt-get install --no-install-recommends %[1]s", pkg, err)
+	case len(b) == 0:
+		return "", fmt.Errorf("%s is not installed; install it with: sudo apt-get install --no-install-recommends %[1]s", pkg)
+	}
+	return string(b), nil
 }
 
 // GorxeVersion is the revision of the module's repository, and what the program says when there is none.

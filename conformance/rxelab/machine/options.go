@@ -59,22 +59,33 @@ func (o *Options) Prepare(ctx context.Context, work string) error {
 }
 
 // releasePackages are what tools of another release than the host's are from.
-var releasePackages = []string{"perftest", "python3-pyverbs", "rdmacm-utils"}
+var releasePackages = []string{"coreutils", "ibverbs-utils", "perftest", "python3-pyverbs", "rdmacm-utils"}
 
 // FetchPrograms gets the programs of other releases that cells need.
 func (o *Options) FetchPrograms(ctx context.Context, cells []cell.Cell) error {
-	o.Programs = map[string]*vm.Programs{}
 	for _, c := range cells {
 		o.operations = o.operations || c.Workload.Tool.Kind == cell.Operation
-		release := c.Release()
-		if release == "" || o.Programs[release] != nil {
-			continue
+		if release := c.Release(); release != "" {
+			if err := o.FetchRelease(ctx, release); err != nil {
+				return err
+			}
 		}
-		p, err := vm.FetchPrograms(ctx, o.Cache, release, releasePackages, o.Step)
-		if err != nil {
-			return fmt.Errorf("programs of Debian %s: %w", release, err)
-		}
-		o.Programs[release] = p
 	}
+	return nil
+}
+
+// FetchRelease gets the programs of a release.
+func (o *Options) FetchRelease(ctx context.Context, release string) error {
+	if o.Programs[release] != nil {
+		return nil
+	}
+	p, err := vm.FetchPrograms(ctx, o.Cache, release, releasePackages, o.Step)
+	if err != nil {
+		return fmt.Errorf("programs of Debian %s: %w", release, err)
+	}
+	if o.Programs == nil {
+		o.Programs = map[string]*vm.Programs{}
+	}
+	o.Programs[release] = p
 	return nil
 }

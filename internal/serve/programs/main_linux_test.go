@@ -121,7 +121,13 @@ func (r *running) text() string {
 // wait waits for the end of the program, which must be a good one, and returns what it printed.
 func (r *running) wait() string {
 	r.t.Helper()
-	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
+	return r.waitFor(time.Minute)
+}
+
+// waitFor is wait for a program that may take longer.
+func (r *running) waitFor(limit time.Duration) string {
+	r.t.Helper()
+	late := time.AfterFunc(limit, func() { _ = r.proc.Signal(9) })
 	defer late.Stop()
 	status := r.proc.Wait()
 	if status.ExitStatus() != 0 {

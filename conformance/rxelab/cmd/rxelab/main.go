@@ -48,6 +48,7 @@ type flags struct {
 	group, level         string
 	doc, results, render string
 	opcodes, links       string
+	rdmaCoreTests        string
 	list                 bool
 }
 
@@ -77,6 +78,7 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
 	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
+	fs.StringVar(&f.rdmaCoreTests, "rdma-core-tests", "", "instead of the matrix: run rdma-core's own tests on rxe with run.py of the `directory`, and write the results there")
 	soakFlags(fs, &f.soak)
 	rivalFlags(fs, f)
 	if err := fs.Parse(args); err != nil {
@@ -136,6 +138,8 @@ func run(ctx context.Context, args []string, out *os.File) error {
 		return f.runSoak(ctx, out)
 	case f.rival.Rounds > 0:
 		return f.runRivals(ctx, out)
+	case f.rdmaCoreTests != "":
+		return f.runRDMACore(ctx, out)
 	}
 	r, err := rxelab.Run(ctx, f.Options)
 	if r == nil {

@@ -45,6 +45,8 @@ func TestBadArguments(t *testing.T) {
 		"-list -rivals 1":     "one kernel",
 		"-list -rivals 1 -kernel trixie -links wire": "wire",
 		"-list -rivals 1 -kernel trixie -seconds 0":  "-seconds",
+		"-rdma-core-tests x -run qp":                 "-run",
+		"-rdma-core-tests /no/such":                  "/no/such",
 	} {
 		err := run(t.Context(), strings.Fields(args), printed(t))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,169 @@
+// Package rdmacore runs rdma-core's own tests on Linux rxe and keeps their results, to which gorxe's are compared.
+package rdmacore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/rxelab/cell"
+	"github.com/gorxe/gorxe/conformance/rxelab/host"
+	"github.com/gorxe/gorxe/conformance/rxelab/machine"
+	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm"
+	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
+)
+
+// Options say where the tests run and where their results go.
+type Options struct {
+	Suites []string // kernels, by Debian release
+	Dir    string   // has Script, and gets the results
+	Say    func(format string, args ...any)
+}
+
+const (
+	// Script is the file that runs the tests.
+	Script = "run.py"
+	// tests is the directory that Debian's python3-pyverbs has them in.
+	tests     = "/usr/share/doc/rdma-core/tests"
+	pyverbs   = "python3-pyverbs"
+	guestFile = "/run/rxelab/rdma-core-tests.py"
+	timeLimit = 30 * time.Minute // of all tests, on an emulated processor
+)
+
+// A release is a version of rdma-core and the programs it is among, nil for those of the host.
+type release struct {
+	version  string // of Debian's package
+	programs *vm.Programs
+}
+
+// Run runs the tests of the host's rdma-core and of that of Debian trixie on the rxe of each kernel, and writes a file
+// for each into a directory of Options.Dir: rdma-core-56/rxe-6.12.txt, for example.
+func Run(ctx context.Context, o machine.Options, r Options) error {
+	script, err := os.ReadFile(filepath.Join(r.Dir, Script))
+	if err != nil {
+		return fmt.Errorf("the program that runs rdma-core's tests: %w", err)
+	}
+	work, err := os.MkdirTemp("", "rxelab-build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	o.Group, o.Lanes = cell.Core, 1
+	if err := o.Prepare(ctx, work); err != nil {
+		return err
+	}
+	releases, err := fetch(ctx, &o)
+	if err != nil {
+		return err
+	}
+	for _, suite := range r.Suites {
+		k, err := vm.FetchKernel(ctx, o.Cache, suite, o.Step)
+		if err != nil {
+			return fmt.Errorf("kernel of Debian %s: %w", suite, err)
+		}
+		for _, rel := range releases {
+			if err := r.test(ctx, &o, k, rel, script); err != nil {
+				return fmt.Errorf("rdma-core %s on Linux %s: %w", rel.version, k.Release, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fetch makes sure of the tests of both releases.
+func fetch(ctx context.Context, o *machine.Options) ([]release, error) {
+	version, err := host.PackageVersion(ctx, pyverbs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(tests); err != nil {
+		return nil, fmt.Errorf("%w; the package %s has it", err, pyverbs)
+	}
+	if err := o.FetchRelease(ctx, cell.NewVerbs); err != nil {
+		return nil, err
+	}
+	p := o.Programs[cell.NewVerbs]
+	for _, pkg := range p.Packages {
+		if pkg.Name == pyverbs {
+			return []release{{version, nil}, {pkg.Version, p}}, nil
+		}
+	}
+	return nil, fmt.Errorf("Debian %s's programs lack %s", p.Suite, pyverbs)
+}
+
+// test runs the tests of a release in a machine of its own: what a test breaks there is not met by another release's.
+func (r *Options) test(ctx context.Context, o *machine.Options, k *vm.Kernel, rel release, script []byte) (err error) {
+	r.Say("rdma-core %s on rxe of Linux %s", rel.version, k.Release)
+	m, err := machine.Boot(ctx, o, vm.Config{Kernel: k, CPUs: o.CPUs})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := m.Close(); err == nil {
+			err = e
+		}
+	}()
+	if err := m.VM.Put(ctx, guestFile, 0o644, bytes.NewReader(script)); err != nil {
+		return err
+	}
+	l := m.Lanes[0]
+	argv := []string{"/usr/bin/python3", guestFile, tests, l.Rxe.Device, strconv.Itoa(l.Rxe.GID[cell.IPv4]), l.Rxe.Addr[cell.IPv4].String()}
+	if rel.programs != nil {
+		argv = rel.programs.Command(argv)
+	}
+	out, err := run(ctx, m.VM.Session, argv)
+	for _, c := range m.Complaints() {
+		r.Say("the kernel complained: %s", c)
+	}
+	name := fmt.Sprintf("rdma-core-%s-rxe-%s", version(rel.version, 1), version(k.Release, 2))
+	log := filepath.Join(o.Artifacts, name+".log")
+	if werr := os.WriteFile(log, []byte(out+"\n# console\n"+m.VM.Serial()), 0o644); err == nil {
+		err = werr
+	}
+	if err != nil {
+		return fmt.Errorf("%w; see %s", err, log)
+	}
+	t, err := parse(out)
+	if err != nil {
+		return fmt.Errorf("%w; see %s", err, log)
+	}
+	r.Say("%s", t.summary())
+	dir := filepath.Join(r.Dir, "rdma-core-"+version(rel.version, 1))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "rxe-"+version(k.Release, 2)+".txt")
+	head := fmt.Sprintf("# rdma-core %s on rxe of Linux %s, by make interop-rdma-core\n", rel.version, k.Release)
+	return os.WriteFile(file, []byte(head+t.text()), 0o644)
+}
+
+// run runs a program in the machine and returns what it printed.
+func run(ctx context.Context, s *vm.Session, argv []string) (string, error) {
+	var out transcript.Buffer
+	p, err := s.Start(wire.Command{Argv: argv, Timeout: timeLimit}, &out, &out)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		_ = p.Signal(vm.Kill) // the machine ends anyway
+		return out.String(), ctx.Err()
+	}
+	if res := p.Result(); res.Code != 0 {
+		return out.String(), fmt.Errorf("%s: %s", strings.Join(argv, " "), vm.Describe(res))
+	}
+	return out.String(), nil
+}
+
+// version returns the first numbers of a version: 6.12 is that of 6.12.41+deb13-amd64.
+func version(full string, numbers int) string {
+	parts := strings.SplitN(full, ".", numbers+1)
+	return strings.Join(parts[:min(numbers, len(parts))], ".")
+}

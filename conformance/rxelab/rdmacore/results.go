@@ -1,0 +1,54 @@
+package rdmacore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// row is the result of a test: pass, skip or fail, and why.
+type row struct{ name, result, why string }
+
+type table []row
+
+// parse reads the lines of Script among all that the tests print.
+func parse(out string) (table, error) {
+	var t table
+	for line := range strings.Lines(out) {
+		if f := strings.Split(strings.TrimRight(line, "\n"), "\t"); f[0] == "RESULT" {
+			if len(f) != 4 {
+				return nil, fmt.Errorf("a result with %d fields instead of 4: %q", len(f), line)
+			}
+			t = append(t, row{f[2], f[1], f[3]})
+		}
+	}
+	if len(t) == 0 {
+		return nil, errors.New("no test ran")
+	}
+	slices.SortFunc(t, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	return t, nil
+}
+
+// text is the table as a file: a line for each test with its name, its result and why, and tabs between them.
+func (t table) text() string {
+	var b strings.Builder
+	for _, r := range t {
+		line := strings.Join([]string{r.name, r.result, r.why}, "\t")
+		b.WriteString(strings.TrimRight(line, "\t") + "\n")
+	}
+	return b.String()
+}
+
+// summary counts the results and names the tests that failed.
+func (t table) summary() string {
+	count := map[string]int{}
+	var failed strings.Builder
+	for _, r := range t {
+		count[r.result]++
+		if r.result == "fail" {
+			fmt.Fprintf(&failed, "\n  %s: %s", r.name, r.why)
+		}
+	}
+	return fmt.Sprintf("%d tests pass, %d are skipped, %d fail%s", count["pass"], count["skip"], count["fail"], failed.String())
+}

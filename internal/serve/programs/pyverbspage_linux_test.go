@@ -1,0 +1,94 @@
+//go:build linux && (amd64 || arm64)
+
+package programs
+
+import (
+	"fmt"
+	"strings"
+)
+
+const pyverbsHead = `# rdma-core's tests on rxe and on gorxe
+
+rdma-core tests devices with Python programs, which Debian has in ` + "`python3-pyverbs`" + `. Here
+[run.py](../internal/serve/programs/testdata/pyverbs/run.py) runs all of them: in the lab on Linux rxe
+(` + "`make interop-rdma-core`" + `), and under the filter of ` + "`gorxe run`" + ` on gorxe, with a device of its own and through a daemon
+(` + "`go test -run 'RDMACore|Trixie' ./internal/serve/programs`" + `). A test of rdma_cm takes its address from sysfs, where rxe's
+device has none; run.py gives it one.
+
+` + "`go test -run PageOfRDMACore ./internal/serve/programs -update`" + ` writes this page from the tables in
+[testdata/pyverbs](../internal/serve/programs/testdata/pyverbs).
+
+`
+
+const pyverbsTail = `
+Tests that pass nowhere are skipped: gorxe's reasons are in [skip.txt](../internal/serve/programs/testdata/pyverbs/skip.txt).
+`
+
+// pageOf returns the page with the results of all versions.
+func pageOf(all []*expected) string {
+	var b strings.Builder
+	b.WriteString(pyverbsHead)
+	b.WriteString("| rdma-core | tests |")
+	for _, k := range all[0].kernels() {
+		fmt.Fprintf(&b, " pass on rxe %s |", k)
+	}
+	b.WriteString(" pass on gorxe |\n|---|---|")
+	b.WriteString(strings.Repeat("---|", len(all[0].kernels())+1) + "\n")
+	for _, e := range all {
+		fmt.Fprintf(&b, "| %s | %d |", e.version, len(e.names()))
+		for _, k := range e.kernels() {
+			fmt.Fprintf(&b, " %d |", count(e.rxe[k]))
+		}
+		fmt.Fprintf(&b, " %d |\n", len(e.passes))
+	}
+	for _, e := range all {
+		e.differences(&b)
+	}
+	b.WriteString(pyverbsTail)
+	return b.String()
+}
+
+func count(table map[string]result) (passing int) {
+	for _, r := range table {
+		if r.what == passed {
+			passing++
+		}
+	}
+	return passing
+}
+
+// differences writes the tests that pass in one place and not in another.
+func (e *expected) differences(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## rdma-core %s\n\nOf the tests that pass anywhere, these do not pass everywhere:\n\n| test |", e.version)
+	for _, k := range e.kernels() {
+		fmt.Fprintf(b, " rxe %s |", k)
+	}
+	b.WriteString(" gorxe | why |\n|---|---|---|" + strings.Repeat("---|", len(e.kernels())) + "\n")
+	for _, name := range e.names() {
+		here, why := e.onGorxe(name)
+		on := len(e.passesOnRxe(name))
+		if on == len(e.rxe) && here == passed || on == 0 && here != passed {
+			continue
+		}
+		fmt.Fprintf(b, "| %s |", strings.TrimPrefix(name, "tests."))
+		for _, k := range e.kernels() {
+			r := e.rxe[k][name]
+			fmt.Fprintf(b, " %s |", r.what)
+			if r.what != passed && why == "" {
+				why = "rxe " + k + ": " + r.why
+			}
+		}
+		fmt.Fprintf(b, " %s | %s |\n", here, strings.ReplaceAll(why, "|", `\|`))
+	}
+}
+
+// onGorxe returns the result of a test, and why it fails.
+func (e *expected) onGorxe(name string) (what, why string) {
+	if r, fails := e.fails[name]; fails {
+		return failed, r.what
+	}
+	if _, passes := e.passes[name]; passes {
+		return passed, ""
+	}
+	return skipped, ""
+}
