@@ -112,11 +112,11 @@ func Versions(ctx context.Context, gorxe string) []Version {
 // PackageVersion returns the version of an installed Debian package.
 func PackageVersion(ctx context.Context, pkg string) (string, error) {
 	b, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", pkg).Output()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("the version of %s: %w; install it with: sudo apt-get install --no-install-recommends %[1]s", pkg, err)
-	case len(b) == 0:
-		return "", fmt.Errorf("%s is not installed; install it with: sudo apt-get install --no-install-recommends %[1]s", pkg)
+	if err == nil && len(b) == 0 {
+		err = errors.New("it is not installed")
+	}
+	if err != nil {
+		return "", fmt.Errorf("the version of %s: %w; install it with: sudo apt-get install %[1]s", pkg, err)
 	}
 	return string(b), nil
 }

@@ -1,4 +1,5 @@
-// Package rdmacore runs rdma-core's own tests on Linux rxe and keeps their results, to which gorxe's are compared.
+// Package rdmacore runs rdma-core's own tests on Linux rxe and keeps their results, to which
+// gorxe's are compared.
 package rdmacore
 
 import (
@@ -42,8 +43,9 @@ type release struct {
 	programs *vm.Programs
 }
 
-// Run runs the tests of the host's rdma-core and of that of Debian trixie on the rxe of each kernel, and writes a file
-// for each into a directory of Options.Dir: rdma-core-56/rxe-6.12.txt, for example.
+// Run runs the tests of the host's rdma-core and of that of Debian trixie on the rxe of each
+// kernel, and writes a file for each into a directory of Options.Dir: rdma-core-56/rxe-6.12.txt,
+// for example.
 func Run(ctx context.Context, o machine.Options, r Options) error {
 	script, err := os.ReadFile(filepath.Join(r.Dir, Script))
 	if err != nil {
@@ -97,7 +99,8 @@ func fetch(ctx context.Context, o *machine.Options) ([]release, error) {
 	return nil, fmt.Errorf("Debian %s's programs lack %s", p.Suite, pyverbs)
 }
 
-// test runs the tests of a release in a machine of its own: what a test breaks there is not met by another release's.
+// test runs the tests of a release in a machine of its own: what a test breaks there is not met by
+// another release's.
 func (r *Options) test(ctx context.Context, o *machine.Options, k *vm.Kernel, rel release, script []byte) (err error) {
 	r.Say("rdma-core %s on rxe of Linux %s", rel.version, k.Release)
 	m, err := machine.Boot(ctx, o, vm.Config{Kernel: k, CPUs: o.CPUs})
@@ -113,7 +116,10 @@ func (r *Options) test(ctx context.Context, o *machine.Options, k *vm.Kernel, re
 		return err
 	}
 	l := m.Lanes[0]
-	argv := []string{"/usr/bin/python3", guestFile, tests, l.Rxe.Device, strconv.Itoa(l.Rxe.GID[cell.IPv4]), l.Rxe.Addr[cell.IPv4].String()}
+	argv := []string{
+		"/usr/bin/python3", guestFile, tests, l.Rxe.Device, strconv.Itoa(l.Rxe.GID[cell.IPv4]),
+		l.Rxe.Addr[cell.IPv4].String(),
+	}
 	if rel.programs != nil {
 		argv = rel.programs.Command(argv)
 	}

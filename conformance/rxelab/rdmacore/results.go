@@ -3,6 +3,7 @@ package rdmacore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,23 +15,23 @@ type table []row
 
 // parse reads the lines of Script among all that the tests print.
 func parse(out string) (table, error) {
-	var t table
+	last := map[string]row{} // of several results of a test the last one holds
 	for line := range strings.Lines(out) {
 		if f := strings.Split(strings.TrimRight(line, "\n"), "\t"); f[0] == "RESULT" {
 			if len(f) != 4 {
 				return nil, fmt.Errorf("a result with %d fields instead of 4: %q", len(f), line)
 			}
-			t = append(t, row{f[2], f[1], f[3]})
+			last[f[2]] = row{f[2], f[1], f[3]}
 		}
 	}
-	if len(t) == 0 {
+	if len(last) == 0 {
 		return nil, errors.New("no test ran")
 	}
-	slices.SortFunc(t, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	return t, nil
+	return slices.SortedFunc(maps.Values(last), func(a, b row) int { return strings.Compare(a.name, b.name) }), nil
 }
 
-// text is the table as a file: a line for each test with its name, its result and why, and tabs between them.
+// text is the table as a file: a line for each test with its name, its result and why, and tabs
+// between them.
 func (t table) text() string {
 	var b strings.Builder
 	for _, r := range t {
@@ -50,5 +51,6 @@ func (t table) summary() string {
 			fmt.Fprintf(&failed, "\n  %s: %s", r.name, r.why)
 		}
 	}
-	return fmt.Sprintf("%d tests pass, %d are skipped, %d fail%s", count["pass"], count["skip"], count["fail"], failed.String())
+	return fmt.Sprintf("%d tests pass, %d are skipped, %d fail%s",
+		count["pass"], count["skip"], count["fail"], failed.String())
 }

@@ -56,8 +56,8 @@ func (b *bell) begin(fd uintptr) error {
 	return err
 }
 
-// refusedAt is the largest position of a file. A write there would end beyond it, which the kernel refuses with
-// EINVAL before anything else (rw_verify_area of fs/read_write.c).
+// refusedAt is the largest position of a file. A write there would end beyond it, which the kernel
+// refuses with EINVAL before anything else (rw_verify_area of fs/read_write.c).
 const refusedAt = 1<<63 - 1
 
 // refuse moves the position to refusedAt. Files of some file systems have no such position.
@@ -67,7 +67,8 @@ func (b *bell) refuse(fd uintptr) error {
 	return err
 }
 
-// accept ends that. Doorbells from before refuse may not have been read: the next turn is not complete.
+// accept ends that. Doorbells from before refuse may not have been read: the next turn is not
+// complete.
 func (b *bell) accept(fd uintptr) error {
 	b.unknown = true
 	return b.begin(fd)
@@ -76,8 +77,8 @@ func (b *bell) accept(fd uintptr) error {
 // maxBacklog is the distance, in bytes, beyond which the position is taken for one that the program has moved.
 const maxBacklog = 1 << 30
 
-// turn moves the position to the other half: to its begin and, beyond that, as far as was written to this one. The
-// position at which writes are refused stays.
+// turn moves the position to the other half: to its begin and, beyond that, as far as was written
+// to this one. The position at which writes are refused stays.
 func (b *bell) turn(fd uintptr) {
 	if b.refused {
 		b.complete = false
@@ -113,9 +114,10 @@ func (f *File) Doorbells(p []byte) (written []byte, complete bool) {
 	return written, true
 }
 
-// RefuseDoorbells makes writes of the program fail with EINVAL, or no longer. It returns an error where the file system
-// of the file cannot, and after [File.Drop]. Calls must not overlap with each other or with those of
-// [File.Doorbells], and take as long as a write of the program that is under way.
+// RefuseDoorbells makes writes of the program fail with EINVAL, or no longer. It returns an error
+// where the file system of the file cannot, and after [File.Drop]. Calls must not overlap with each
+// other or with those of [File.Doorbells], and take as long as a write of the program that is under
+// way.
 func (f *File) RefuseDoorbells(refuse bool) error {
 	b := &f.bell
 	if refuse == b.refused {

@@ -11,9 +11,9 @@ const pyverbsHead = `# rdma-core's tests on rxe and on gorxe
 
 rdma-core tests devices with Python programs, which Debian has in ` + "`python3-pyverbs`" + `. Here
 [run.py](../internal/serve/programs/testdata/pyverbs/run.py) runs all of them: in the lab on Linux rxe
-(` + "`make interop-rdma-core`" + `), and under the filter of ` + "`gorxe run`" + ` on gorxe, with a device of its own and through a daemon
-(` + "`go test -run 'RDMACore|Trixie' ./internal/serve/programs`" + `). A test of rdma_cm takes its address from sysfs, where rxe's
-device has none; run.py gives it one.
+(` + "`make interop-rdma-core`" + `), and under the filter of ` + "`gorxe run`" + ` on gorxe, with a device of its own
+and through a daemon (` + "`go test -run 'RDMACore|Trixie' ./internal/serve/programs`" + `). A test of rdma_cm takes
+its address from sysfs, where rxe's device has none; run.py gives it one.
 
 ` + "`go test -run PageOfRDMACore ./internal/serve/programs -update`" + ` writes this page from the tables in
 [testdata/pyverbs](../internal/serve/programs/testdata/pyverbs).
@@ -21,7 +21,8 @@ device has none; run.py gives it one.
 `
 
 const pyverbsTail = `
-Tests that pass nowhere are skipped: gorxe's reasons are in [skip.txt](../internal/serve/programs/testdata/pyverbs/skip.txt).
+Tests that pass nowhere are skipped: gorxe's reasons are in
+[skip.txt](../internal/serve/programs/testdata/pyverbs/skip.txt).
 `
 
 // pageOf returns the page with the results of all versions.
@@ -59,7 +60,8 @@ func count(table map[string]result) (passing int) {
 
 // differences writes the tests that pass in one place and not in another.
 func (e *expected) differences(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## rdma-core %s\n\nOf the tests that pass anywhere, these do not pass everywhere:\n\n| test |", e.version)
+	fmt.Fprintf(b, "\n## rdma-core %s\n\nOf the tests that pass anywhere, these do not pass everywhere:\n\n", e.version)
+	b.WriteString("| test |")
 	for _, k := range e.kernels() {
 		fmt.Fprintf(b, " rxe %s |", k)
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// trixieVariable names a directory with the programs of Debian trixie and all they need, as a root directory. Without
-// it they are where a run of the lab keeps them.
+// trixieVariable names a directory with the programs of Debian trixie and all they need, as a root
+// directory. Without it they are where a run of the lab keeps them.
 const trixieVariable = "GORXE_TRIXIE"
 
-// inTrixie returns the begin of a command line that runs what follows it with that root, where /mnt is this process's
-// working directory.
+// inTrixie returns the begin of a command line that runs what follows it with that root, where /mnt
+// is this process's working directory.
 func inTrixie(t *testing.T) string {
 	t.Helper()
 	root := os.Getenv(trixieVariable)
@@ -25,7 +25,8 @@ func inTrixie(t *testing.T) string {
 		root = filepath.Join(cache, "gorxe-rxelab", "programs", "trixie", "root")
 	}
 	if _, err := os.Stat(filepath.Join(root, "usr/bin/ib_write_bw")); err != nil {
-		t.Skipf("there are no programs of Debian trixie: %v; make interop-verbs fetches them, or %s says where they are", err, trixieVariable)
+		t.Skipf("no programs of Debian trixie: %v; make interop-verbs fetches them, or %s says where they are",
+			err, trixieVariable)
 	}
 	own := []string{"unshare", "--mount"}
 	if os.Geteuid() != 0 {

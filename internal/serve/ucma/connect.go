@@ -115,7 +115,8 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
 	if qp != nil {
 		_ = conn.Watch(qp) // without it the peer's RTU is repeated later
-		// The program has taken its queue pair to RTS before it told of its RNR retry count. In ERR it has no timer.
+		// The program has taken its queue pair to RTS before it told of its RNR retry count. In ERR
+		// it has no timer.
 		_ = qp.Modify(&verbs.QPAttr{MinRNRTimer: i.param.minRNRTimer()}, verbs.AttrMinRNRTimer)
 	}
 	return nil

@@ -25,7 +25,8 @@ type connParam struct {
 	peerQPN verbs.QPN
 	peerPSN verbs.PSN // the first that this end sends
 
-	// peerRNRRetry is how often the peer repeats a request that finds no receive here, as this end has told it.
+	// peerRNRRetry is how often the peer repeats a request that finds no receive here, as this end
+	// has told it.
 	peerRNRRetry uint8
 }
 
@@ -39,9 +40,9 @@ const (
 // unlimitedRetry is the RNR retry count without a limit.
 const unlimitedRetry = 7
 
-// minRNRTimer returns the code of the wait that is asked of the peer where it finds no receive. The kernel's is
-// 655 ms, which a program may need to post a receive if the peer repeats its request a few times only. Otherwise 640 µs
-// keep the peer waiting for less.
+// minRNRTimer returns the code of the wait that is asked of the peer where it finds no receive. The
+// kernel's is 655 ms, which a program may need to post a receive if the peer repeats its request a
+// few times only. Otherwise 640 µs keep the peer waiting for less.
 func (p *connParam) minRNRTimer() uint8 {
 	if p.peerRNRRetry == unlimitedRetry {
 		return verbs.DefaultConnAttr().MinRNRTimer

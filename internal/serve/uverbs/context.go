@@ -21,7 +21,8 @@ type Context struct {
 	bell   chan struct{} // has room for one; closed never
 	done   chan struct{} // closed when Close begins
 	bells  bells
-	// refusals are orders to the goroutine that answers doorbells: only it may move their position in the file.
+	// refusals are orders to the goroutine that answers doorbells: only it may move their position
+	// in the file.
 	refusals chan refusal
 	events   *eventWriter
 	account  *account
@@ -97,7 +98,8 @@ func (c *Context) answerDoorbells() {
 		case <-c.bell:
 			c.bells.answer(c.file)
 		case r := <-c.refusals:
-			// An error is of a file that cannot refuse, or that a process without the right to make calls has left.
+			// An error is of a file that cannot refuse, or that a process without the right to make
+			// calls has left.
 			_ = c.file.RefuseDoorbells(r.refuse)
 			close(r.done)
 		case <-c.done:

@@ -72,8 +72,9 @@ func queryPort(r *request) error {
 	}
 	a := r.ctx.server.dev.PortAttr()
 	resp := uapi.QueryPortRespEx{LegacyResp: uapi.QueryPortResp{
-		PortCapFlags: uint32(uapi.PortCapCM | uapi.PortCapIPBasedGIDs), MaxMsgSz: uint32(a.MaxMsgSize), GIDTblLen: uint32(gidTableLen(a)),
-		PKeyTblLen: uint16(a.PkeyTblLen), State: uint8(uapi.PortDown), MaxMTU: uint8(a.MaxMTU.Enum()), ActiveMTU: uint8(a.ActiveMTU.Enum()), MaxVLNum: 1,
+		PortCapFlags: uint32(uapi.PortCapCM | uapi.PortCapIPBasedGIDs), MaxMsgSz: uint32(a.MaxMsgSize),
+		GIDTblLen: uint32(gidTableLen(a)), PKeyTblLen: uint16(a.PkeyTblLen), State: uint8(uapi.PortDown),
+		MaxMTU: uint8(a.MaxMTU.Enum()), ActiveMTU: uint8(a.ActiveMTU.Enum()), MaxVLNum: 1,
 		ActiveWidth: uapi.Width4X, ActiveSpeed: uapi.SpeedQDR, PhysState: uapi.PortPhysStateDisabled,
 		LinkLayer: uint8(uapi.LinkLayerEthernet), Flags: uint8(uapi.PortGRHRequired),
 	}}
@@ -91,8 +92,8 @@ const (
 	maxGIDTable = 256 // the sgid_index of an address handle has 8 bits
 )
 
-// gidTableLen returns the length of the GID table. As in the kernel, it has empty entries, which addresses get that
-// come later.
+// gidTableLen returns the length of the GID table. As in the kernel, it has empty entries, which
+// addresses get that come later.
 func gidTableLen(a verbs.PortAttr) int {
 	return min(max(a.GIDTableLen+1, minGIDTable), maxGIDTable)
 }

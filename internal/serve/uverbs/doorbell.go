@@ -59,10 +59,11 @@ type refusal struct {
 	done   chan struct{} // closed when it is obeyed
 }
 
-// setReady notes whether q is in RTS or a later state. As long as no queue pair of the context is, doorbells are
-// refused: a post fails with EINVAL, as that to any queue pair before RTS does in the kernel (rxe_post_send of
-// drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the position of doorbells, so a post to one before
-// RTS succeeds beside another one in RTS, and waits in its ring. The lock of the context is held.
+// setReady notes whether q is in RTS or a later state. As long as no queue pair of the context is,
+// doorbells are refused: a post fails with EINVAL, as that to any queue pair before RTS does in the
+// kernel (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the
+// position of doorbells, so a post to one before RTS succeeds beside another one in RTS, and waits
+// in its ring. The lock of the context is held.
 func (c *Context) setReady(q *queuePair, ready bool) {
 	if q.ready == ready {
 		return
@@ -79,8 +80,8 @@ func (c *Context) setReady(q *queuePair, ready bool) {
 	}
 }
 
-// refuseDoorbells refuses doorbells from its return on, or accepts them. While the context is open, it waits for a
-// write of the program that is under way.
+// refuseDoorbells refuses doorbells from its return on, or accepts them. While the context is open,
+// it waits for a write of the program that is under way.
 func (c *Context) refuseDoorbells(refuse bool) {
 	r := refusal{refuse, make(chan struct{})}
 	select {

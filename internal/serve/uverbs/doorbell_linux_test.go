@@ -149,7 +149,8 @@ func TestDatagramsLeaveBeforeTheirAddressHandleIsDestroyed(t *testing.T) {
 	}
 }
 
-// As the kernel's, except that a queue pair in RTS makes room for posts to all others of the context.
+// As the kernel's, except that a queue pair in RTS makes room for posts to all others of the
+// context.
 func TestADoorbellFailsWithEINVALWhileNoQueuePairIsInRTSOrLater(t *testing.T) {
 	d := devices(t)
 	a, b := newEnd(t, serverOn(t, d[0]), uapi.QPTypeRC), newEnd(t, serverOn(t, d[1]), uapi.QPTypeRC)

@@ -288,12 +288,14 @@ func TestQueriesTellWhatTheDeviceHas(t *testing.T) {
 		t.Errorf("%+v", dev)
 	}
 	r := a.call(uapi.MethodQueryPort, attr{id: uapi.AttrQueryPortPortNum, in: uint64(1)}, out(uapi.AttrQueryPortResp, 48))
-	if p := decode[uapi.QueryPortRespEx](a.program, r[uapi.AttrQueryPortResp]).LegacyResp; p.State != uint8(uapi.PortActive) || p.GIDTblLen != 16 || p.ActiveMTU != uint8(uapi.MTU4096) {
+	p := decode[uapi.QueryPortRespEx](a.program, r[uapi.AttrQueryPortResp]).LegacyResp
+	if p.State != uint8(uapi.PortActive) || p.GIDTblLen != 16 || p.ActiveMTU != uint8(uapi.MTU4096) {
 		t.Errorf("%+v", p)
 	}
 	for index, want := range map[uint64]uapi.Errno{1: uapi.ENODATA, 15: uapi.ENODATA, 16: uapi.EINVAL} {
-		_, err := a.try(uapi.MethodQueryGIDEntry, attr{id: uapi.AttrQueryGIDEntryPort, in: uint64(1)}, attr{id: uapi.AttrQueryGIDEntryGIDIndex, in: index},
-			attr{id: uapi.AttrQueryGIDEntryFlags, in: uint32(0)}, out(uapi.AttrQueryGIDEntryRespEntry, 32))
+		_, err := a.try(uapi.MethodQueryGIDEntry, attr{id: uapi.AttrQueryGIDEntryPort, in: uint64(1)},
+			attr{id: uapi.AttrQueryGIDEntryGIDIndex, in: index}, attr{id: uapi.AttrQueryGIDEntryFlags, in: uint32(0)},
+			out(uapi.AttrQueryGIDEntryRespEntry, 32))
 		if uapi.ErrnoOf(err) != want {
 			t.Errorf("GID %d: %v, want %v", index, err, want)
 		}

@@ -78,7 +78,8 @@ func parse(args []string) (*flags, error) {
 	fs.IntVar(&f.CaptureLimit, "packets", 10000, "`number` of frames to capture and check in a cell")
 	fs.IntVar(&f.Retries, "retries", 0, "`number` of times that a failed cell is run again")
 	fs.BoolVar(&f.KeepAll, "keep", false, "keep the logs and captures of cells that passed, too")
-	fs.StringVar(&f.rdmaCoreTests, "rdma-core-tests", "", "instead of the matrix: run rdma-core's own tests on rxe with run.py of the `directory`, and write the results there")
+	fs.StringVar(&f.rdmaCoreTests, "rdma-core-tests", "",
+		"instead of the matrix: run rdma-core's own tests on rxe by run.py of the `directory`; the results go there")
 	soakFlags(fs, &f.soak)
 	rivalFlags(fs, f)
 	if err := fs.Parse(args); err != nil {

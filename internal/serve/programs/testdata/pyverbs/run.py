@@ -1,5 +1,5 @@
 # Runs rdma-core's tests on a device, and prints a line for each: RESULT, the result, the test's name, and why it
-# failed or was skipped, with tabs between them. The arguments are the directory of the tests, the device, its GID index
+# failed or was skipped, with tabs between them. Of several lines for a test the last one holds. The arguments are the directory of the tests, the device, its GID index
 # and the address of that GID.
 #
 # Tests of rdma_cm look for their address below the device's directory "device" in sysfs, which that of rxe does not
@@ -12,6 +12,9 @@ import shutil
 import sys
 import tempfile
 import unittest
+
+
+BATCH = 16  # tests that share a process, which takes longer to find the device than a test
 
 
 class Printer(unittest.TestResult):
@@ -66,16 +69,21 @@ def each(tests):
             yield test
 
 
-def run(test):
-    """Runs a test in a process of its own, whose end closes what the test leaves open."""
+def run(tests):
+    """Runs tests in a process of their own, whose end closes what they leave open. If it crashes, each gets one."""
     child = os.fork()
     if child == 0:
-        unittest.TestSuite([test]).run(Printer())
+        unittest.TestSuite(tests).run(Printer())
         sys.stdout.flush()
         os._exit(0)  # not Python's own end, which collects garbage
     _, status = os.waitpid(child, 0)
-    if status != 0:
-        Printer().tell("fail", test, "its process ended with status %d" % status)
+    if status == 0:
+        return
+    if len(tests) > 1:
+        for test in tests:
+            run([test])
+    else:
+        Printer().tell("fail", tests[0], "its process ended with status %d" % status)
 
 
 def main():
@@ -90,8 +98,9 @@ def main():
         RDMATestCase._get_ip_mac = lambda self, dev, port, index: self.args.append([dev, port, index, address, None])
         parser.parse_args()
         gc.disable()  # in it pyverbs of rdma-core 56 crashes, over objects that could not be made
-        for test in each(unittest.defaultTestLoader.loadTestsFromModule(tests)):
-            run(test)
+        tests = list(each(unittest.defaultTestLoader.loadTestsFromModule(tests)))
+        for first in range(0, len(tests), BATCH):
+            run(tests[first:first + BATCH])
 
 
 main()
