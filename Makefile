@@ -4,6 +4,8 @@ FUZZTIME   ?= 30s
 FUZZ       ?=
 DURATION   ?= 1m
 PER        ?= 3
+KILLS      ?= 1000
+SEED       ?=
 ROUND      ?= 5m
 LEVEL      ?= ci
 RUN        ?=
@@ -17,7 +19,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile
+.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,11 +114,14 @@ cover: ## branches of transport, qp and cm that their tests take
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
 	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
 
-frameworks: ## UCX, MPI and PyTorch (Debian: python3-torch) under gorxe run; what is not installed is skipped and named
-	go test -count=1 -v -run 'UCX|MPI|PyTorch' ./internal/serve/programs
+frameworks: ## UCX, MPI, libfabric and PyTorch (Debian: python3-torch) under gorxe run; what is not installed is skipped and named
+	go test -count=1 -v -run 'UCX|MPI|PyTorch|Libfabric' ./internal/serve/programs
 
 soak: ## the simulation with seeds of its own for DURATION
 	go run ./internal/sim/cmd/soak -duration $(DURATION)
+
+kills: ## kills KILLS programs under traffic, as many gorxe run and as many daemons, with kill -9, and counts what is left of them in the daemons and on the host; SEED repeats a run
+	GORXE_KILLS=$(KILLS) GORXE_KILLS_SEED=$(SEED) go test -count=1 -v -timeout 0 -run 'KilledUnderTraffic' ./cmd/gorxe
 
 hostile: ## as root, else on loopback: floods a daemon with each pattern that RUN matches, at 10,000 packets/s and at full rate, beside a good pair, and fails if that keeps less than 80 % and 50 %; DURATION of each measurement, 1s unless told, ROUNDS of them, up to three times as many where it kept less
 	go run ./tools/hostile/cmd/hostile -run "$(RUN)" -rounds $(ROUNDS) $(if $(filter command line environment,$(origin DURATION)),-duration $(DURATION))

@@ -129,21 +129,25 @@ func until(t *testing.T, what string, find func() bool) {
 // awaitPort waits until something listens on a TCP port, in the network namespace of the calling thread.
 func awaitPort(t *testing.T, port int) {
 	t.Helper()
+	until(t, "nobody listens on port "+strconv.Itoa(port), func() bool { return listens(t, port) })
+}
+
+// listens reports whether something listens on a TCP port, in the network namespace of the calling thread.
+func listens(t *testing.T, port int) bool {
+	t.Helper()
 	want := fmt.Sprintf(":%04X", port)
-	until(t, "nobody listens on port "+strconv.Itoa(port), func() bool {
-		for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(text)) {
-				if f := strings.Fields(line); len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], want) {
-					return true
-				}
+	for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], want) {
+				return true
 			}
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // ask asks a daemon.
