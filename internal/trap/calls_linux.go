@@ -4,6 +4,7 @@ package trap
 
 import (
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,6 +94,30 @@ func native() arch {
 		return archARM64
 	}
 	return archAMD64
+}
+
+// A foreignCall is a call that a program of an architecture can make although it is not one of its own.
+type foreignCall struct{ audit, nr uint32 }
+
+// foreignExecs are the calls by which a program of a can execute another program, besides its own: on amd64 those
+// of i386 (int 0x80) and of x32.
+func (a arch) foreignExecs() []foreignCall {
+	if a != archAMD64 {
+		return nil
+	}
+	const x32 = 0x40000000
+	return []foreignCall{
+		{unix.AUDIT_ARCH_I386, 11}, {unix.AUDIT_ARCH_I386, 358},
+		{a.audit, x32 | 520}, {a.audit, x32 | 545},
+	}
+}
+
+// executes reports whether a call executes another program.
+func (a arch) executes(audit, nr uint32) bool {
+	if audit == a.audit && (nr == uint32(a.number(callExecve)) || nr == uint32(a.number(callExecveat))) {
+		return true
+	}
+	return slices.Contains(a.foreignExecs(), foreignCall{audit, nr})
 }
 
 // number returns the number of c, absent if the architecture does not have it.

@@ -115,13 +115,22 @@ const (
 )
 
 // filter assembles the rules for one architecture. Calls of other architectures (32-bit
-// programs) and of x32, whose numbers have bit 30 set, are allowed. Rules of one call are adjacent.
+// programs) and of x32, whose numbers have bit 30 set, are allowed, except those that execute another program. Rules of one
+// call are adjacent.
 func filter(a arch, rules []rule) []bpf.Instruction {
-	prog := []bpf.Instruction{
+	var prog []bpf.Instruction
+	for _, f := range a.foreignExecs() {
+		prog = append(prog,
+			bpf.LoadAbsolute{Off: offArch, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: f.audit, SkipFalse: 3},
+			bpf.LoadAbsolute{Off: offNr, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: f.nr, SkipFalse: 1},
+			bpf.RetConstant{Val: notify})
+	}
+	prog = append(prog,
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.audit, SkipTrue: 1},
-		bpf.RetConstant{Val: allow},
-	}
+		bpf.RetConstant{Val: allow})
 	for len(rules) > 0 {
 		c := rules[0].call
 		var body []bpf.Instruction

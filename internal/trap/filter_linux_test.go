@@ -131,9 +131,33 @@ func TestFilterAllowsEveryOtherNumber(t *testing.T) {
 			if got := judge(t, a, a.audit, nr, args...); got != allow && !trapped[nr] {
 				t.Errorf("%s: call %d: got %#x", a.name, nr, got)
 			}
-			if got := judge(t, a, a.audit, nr|x32, args...); got != allow {
+			if got := judge(t, a, a.audit, nr|x32, args...); got != allow && !a.executes(a.audit, nr|x32) {
 				t.Errorf("%s: call %d of x32: got %#x", a.name, nr, got)
 			}
+		}
+	}
+}
+
+// A program of amd64 can make the calls of i386 (int 0x80) and of x32 where the kernel has them.
+func TestFilterTrapsExecveOfOtherArchitectures(t *testing.T) {
+	for _, c := range []struct {
+		a         arch
+		audit, nr uint32
+		want      uint32
+	}{
+		{archAMD64, unix.AUDIT_ARCH_I386, 11, notify},
+		{archAMD64, unix.AUDIT_ARCH_I386, 358, notify},
+		{archAMD64, unix.AUDIT_ARCH_X86_64, 0x40000000 | 520, notify},
+		{archAMD64, unix.AUDIT_ARCH_X86_64, 0x40000000 | 545, notify},
+		{archAMD64, unix.AUDIT_ARCH_I386, 59, allow},
+		{archAMD64, unix.AUDIT_ARCH_X86_64, 520, allow},
+		{archARM64, unix.AUDIT_ARCH_ARM, 11, allow}, // no program of arm64 makes it
+	} {
+		if got := judge(t, c.a, c.audit, c.nr); got != c.want {
+			t.Errorf("%s: call %#x of architecture %#x: %#x, want %#x", c.a.name, c.nr, c.audit, got, c.want)
+		}
+		if got := c.a.executes(c.audit, c.nr); got != (c.want == notify) {
+			t.Errorf("%s: call %#x of architecture %#x executes a program: %v", c.a.name, c.nr, c.audit, got)
 		}
 	}
 }

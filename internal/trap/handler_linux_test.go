@@ -29,6 +29,8 @@ type testHandler struct {
 	opened   chan ProcID
 	exited   chan ProcID
 	execs    chan string // command lines of processes that are about to execute another program
+	last     chan bool   // of the open that the execve of slowexec has waited for
+	during   chan bool   // whether another thread was executing a program at an open
 	parked   chan *Call
 	ended    chan error // causes of OnInterrupt
 	released chan struct{}
@@ -46,7 +48,7 @@ type memory struct {
 }
 
 func newHandler() *testHandler {
-	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000),
+	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000), during: make(chan bool, 1000), last: make(chan bool, 1),
 		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{})}
 }
 
@@ -67,6 +69,7 @@ func (h *testHandler) Open(c *Call, d *Device, flags int) {
 	case h.opened <- c.Proc():
 	default:
 	}
+	h.during <- c.Executing()
 	_ = c.ReplyFD(FD{File: fd, Object: &testObject{path: d.Path}})
 	h.mu.Lock()
 	h.files = append(h.files, os.NewFile(uintptr(fd), d.Path))
@@ -149,7 +152,17 @@ func (h *testHandler) Exec(c *Call, p ProcID) {
 		line = []byte(err.Error())
 	}
 	h.execs <- string(line)
-	_ = c.Continue()
+	if string(line) != "slowexec\x00" {
+		_ = c.Continue()
+		return
+	}
+	for len(h.during) > 0 {
+		<-h.during
+	}
+	go func() {
+		h.last <- <-h.during
+		_ = c.Continue()
+	}()
 }
 
 func (h *testHandler) Exit(p ProcID) { h.exited <- p }

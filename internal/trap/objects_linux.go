@@ -86,7 +86,7 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	o, ok := s.objects.get(inodeOf(st))
 	if ok {
 		c.proc = id
-		s.procs.watch(c, s.exit)
+		_ = s.procs.watch(c, s.exit) // which the process that has opened it is already
 	}
 	return o, ok
 }

@@ -160,7 +160,10 @@ func (s *Server) open(c *Call, n *node, how uint64) {
 			return
 		}
 		c.proc = id
-		s.procs.watch(c, s.exit)
+		if err := s.procs.watch(c, s.exit); err != nil { // nothing would tell the handler of an execve
+			c.fail(err)
+			return
+		}
 		c.open = n.device
 		s.cfg.Handler.Open(c, n.device, flags)
 	case writes && flags&unix.O_PATH == 0:

@@ -282,3 +282,14 @@ func abandonProgram([]string) error {
 	fmt.Println("signal", int(ws.Signal()))
 	return nil
 }
+
+// slowExecProgram opens the device while another thread executes a program.
+func slowExecProgram([]string) error {
+	if _, err := unix.Open(devicePath, unix.O_RDWR, 0); err != nil {
+		return err
+	}
+	go func() { _ = unix.Exec("/proc/self/exe", []string{"inherited"}, programEnv("other")) }()
+	time.Sleep(300 * time.Millisecond)
+	_, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	return err
+}

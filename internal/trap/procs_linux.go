@@ -180,20 +180,20 @@ func processOf(tid int) (ProcID, error) {
 }
 
 // watch calls exit once after the end of the process of c, which c.proc names.
-func (ps *procs) watch(c *Call, exit func(ProcID)) {
+func (ps *procs) watch(c *Call, exit func(ProcID)) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if _, known := ps.watched[c.proc]; known || ps.closed {
-		return
+		return nil
 	}
 	fd, err := unix.PidfdOpen(c.proc.PID, unix.PIDFD_NONBLOCK)
 	if err != nil {
-		return
+		return err
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	if !c.Valid() {
 		_ = f.Close()
-		return
+		return ErrGone
 	}
 	ps.watched[c.proc] = f
 	ps.ends.Add(1)
@@ -208,24 +208,25 @@ func (ps *procs) watch(c *Call, exit func(ProcID)) {
 			exit(id)
 		}
 	}(c.proc)
+	return nil
 }
 
-// watches returns the process of a caller if its end is watched.
-func (ps *procs) watches(c *Call) (ProcID, bool) {
+// watches returns the process of a caller and whether its end is watched.
+func (ps *procs) watches(c *Call) (ProcID, bool, error) {
 	ps.mu.Lock()
 	none := len(ps.watched) == 0
 	ps.mu.Unlock()
 	if none {
-		return ProcID{}, false
+		return ProcID{}, false, nil
 	}
 	id, err := ps.identify(c)
 	if err != nil {
-		return ProcID{}, false
+		return ProcID{}, false, err
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	_, known := ps.watched[id]
-	return id, known
+	return id, known, nil
 }
 
 // awaitExit waits until a pidfd says that its process has ended, false if it is closed before.

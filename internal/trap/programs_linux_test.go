@@ -36,6 +36,7 @@ func init() {
 		"supervise":   superviseProgram,
 		"abandon":     abandonProgram,
 		"exec":        execProgram,
+		"slowexec":    slowExecProgram,
 		"limit":       limitProgram,
 		"open":        openProgram,
 		"storm":       stormProgram,

@@ -46,6 +46,8 @@ type Server struct {
 	installs processLocks // one installation on a reserved number at a time in each process
 	received atomic.Uint64
 
+	executing executing
+
 	epoll, stop int           // stop is an eventfd that ends the workers
 	ended       chan struct{} // closed when no task has the filter any more
 	end         sync.Once
@@ -192,6 +194,7 @@ func (s *Server) receive() (*Call, bool) {
 		return nil, true
 	}
 	s.received.Add(1)
+	s.executing.over(c.TID())
 	c.group = s.groups.of(c.TID())
 	return c, true
 }
@@ -226,6 +229,8 @@ func (s *Server) wake() {
 func (s *Server) dispatch(c *Call, buf *scratch) {
 	k, known := nativeCalls[c.n.nr]
 	switch {
+	case native().executes(c.n.arch, uint32(c.n.nr)):
+		s.exec(c)
 	case !known || c.n.arch != native().audit:
 		_ = c.Continue()
 	case k == callIoctl:
@@ -234,8 +239,6 @@ func (s *Server) dispatch(c *Call, buf *scratch) {
 		s.write(c)
 	case k == callFstat:
 		s.fstat(c, int(int32(c.Arg(0))), 0, -1, c.Arg(1))
-	case k == callExecve || k == callExecveat:
-		s.exec(c)
 	case k == callDup:
 		s.duplicate(c, 0, false)
 	case k == callFcntl:
@@ -272,11 +275,15 @@ func (s *Server) write(c *Call) {
 // exec tells the handler that a process is going to execute another program. A child that shares the memory of its
 // parent (vfork) is a process of its own.
 func (s *Server) exec(c *Call) {
-	if id, known := s.procs.watches(c); known {
+	s.executing.begin(c.TID())
+	switch id, known, err := s.procs.watches(c); {
+	case err != nil: // the handler may have to know
+		c.fail(err)
+	case known:
 		s.cfg.Handler.Exec(c, id)
-		return
+	default:
+		_ = c.Continue()
 	}
-	_ = c.Continue()
 }
 
 func (s *Server) exit(p ProcID) { s.cfg.Handler.Exit(p) }

@@ -78,6 +78,13 @@ func TestChildrenInheritDevices(t *testing.T) {
 	}
 }
 
+func TestAnOpenSeesAnExecveThatIsUnderWay(t *testing.T) {
+	r := startProgram(t, "slowexec")
+	if !<-r.h.last {
+		t.Error("a device was opened while another thread executed a program, and nothing tells so")
+	}
+}
+
 func TestDevicesSurviveExecAndTheAddressSpaceDoesNot(t *testing.T) {
 	r := startProgram(t, "exec")
 	r.mustSucceed()

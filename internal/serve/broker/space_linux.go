@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/gorxe/gorxe/internal/host/procmem"
@@ -75,7 +76,9 @@ func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *
 		c.leave(number, p)
 		return nil, nil, err
 	}
-	_ = s.AllowDirect(verified.pid) // where that is not allowed, copies are slower
+	if c.from.uid == uint32(os.Geteuid()) {
+		_ = s.AllowDirect(verified.pid) // where that is not allowed, copies are slower
+	}
 	owner := fmt.Sprintf("%d %s", verified.pid, verified.name)
 	return &space{AddressSpace: s, owner: owner, user: c.from.uid, of: p, close: func() {
 		ended()

@@ -119,6 +119,9 @@ func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
 		return nil, err
 	}
 	(*Host)(h).enter(ctx, p, space)
+	if c.Executing() { // Exec did not know of the context yet
+		space.EndDirect()
+	}
 	s := c.Server()
 	ctx.OnClose(func() {
 		s.Forget(ctx)

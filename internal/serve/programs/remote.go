@@ -131,7 +131,15 @@ func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	if !c.Valid() {
 		return nil, 0, trap.ErrGone
 	}
-	return r.client.Open(r.process(c.Proc()), fileOf(d), dir, files.Mem, files.Maps)
+	n := r.process(c.Proc())
+	f, object, err := r.client.Open(n, fileOf(d), dir, files.Mem, files.Maps)
+	if err == nil && c.Executing() { // the daemon did not know of the file yet when it was told
+		if err = r.client.Exec(n); err != nil {
+			_ = f.Close()
+			r.client.Release(object)
+		}
+	}
+	return f, object, err
 }
 
 // fileOf returns the device file that a node of the tree stands for.

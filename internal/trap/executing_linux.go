@@ -1,0 +1,82 @@
+//go:build linux && (amd64 || arm64)
+
+package trap
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// executing are the threads that may be executing another program: those whose execve was trapped, until they make
+// another call. The kernel may take long for an execve that goes on: its paths and arguments may be in memory that lets
+// it wait. Meanwhile the other threads of the process run.
+type executing struct {
+	mu      sync.Mutex
+	threads map[int]struct{}
+	room    int // number of threads at which those that have ended are looked for
+}
+
+// minExecuting is the least room.
+const minExecuting = 1024
+
+// begin is called before an execve goes on.
+func (x *executing) begin(tid int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.threads == nil {
+		x.threads, x.room = map[int]struct{}{}, minExecuting
+	}
+	if len(x.threads) >= x.room {
+		for t := range x.threads {
+			if unix.Access(fmt.Sprintf("/proc/%d", t), unix.F_OK) == unix.ENOENT {
+				delete(x.threads, t)
+			}
+		}
+		x.room = max(minExecuting, 2*len(x.threads))
+	}
+	x.threads[tid] = struct{}{}
+}
+
+// over is called with each call: an execve of its thread has ended.
+func (x *executing) over(tid int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.threads, tid)
+}
+
+// within reports whether a thread of a process other than tid may be executing another program.
+func (x *executing) within(pid, tid int) bool {
+	x.mu.Lock()
+	none := len(x.threads) == 0
+	x.mu.Unlock()
+	if none {
+		return false
+	}
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return true
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, name := range names {
+		t, err := strconv.Atoi(name)
+		if _, is := x.threads[t]; err != nil || is && t != tid {
+			return true
+		}
+	}
+	return false
+}
+
+// Executing reports whether another thread of the caller's process may be executing another program, in which case
+// [Handler.Exec] may have been called before this call came. A handler that has taken note of the caller's process before it
+// asks learns of each execve, here or from Exec.
+func (c *Call) Executing() bool { return c.s.executing.within(c.proc.PID, c.TID()) }
