@@ -230,7 +230,8 @@ func (k *killing) kill(e *end, pid int) {
 	<-e.done
 	status := e.ProcessState.Sys().(unixStatus)
 	bySignal := status.Signaled() && status.Signal() == unix.SIGKILL
-	if bySignal != (k.victim == theSupervisor) || k.victim == theProgram && status.ExitStatus() != 128+int(unix.SIGKILL) || e.err == nil {
+	if bySignal != (k.victim == theSupervisor) || e.err == nil ||
+		k.victim == theProgram && status.ExitStatus() != 128+int(unix.SIGKILL) {
 		k.t.Errorf("%s: gorxe run ended with %v\n%s", e.line, e.err, e.text())
 	}
 }
@@ -298,7 +299,8 @@ func (e *end) connected() bool {
 	return ok
 }
 
-// find returns the program's PID and its queue pair in RTS, or RTR: a server of perftest that only receives stays there.
+// find returns the program's PID and its queue pair in RTS, or in RTR, where a server of perftest that only
+// receives stays.
 func (e *end) find() (pid int, q control.QP, ok bool) {
 	var all qps
 	if err := control.NewClient(e.daemon.control, nil).Get(context.Background(), "/v1/qps", nil, &all); err != nil {

@@ -124,8 +124,8 @@ const cmConnections = "gorxe_cm_connections"
 // metricsInterval is how old metrics may be, see docs/operations.md.
 const metricsInterval = 100 * time.Millisecond
 
-// awaitIdle waits until the daemon holds what it held before the first round; connections in TIME-WAIT count only at the
-// end.
+// awaitIdle waits until the daemon holds what it held before the first round. Without connections, those of rdma_cm
+// are left out.
 func (c *counted) awaitIdle(t *testing.T, connections bool) (g leaks.Gauges) {
 	t.Helper()
 	late := time.After(5 * time.Minute)
@@ -194,7 +194,8 @@ func (k *killing) finish() {
 		k.t.Logf("the daemon on %s after the first kill: %s", c.address, describe(c.first))
 		k.t.Logf("the daemon on %s after the last kill:  %s", c.address, describe(last))
 		for _, r := range leaks.Trends(c.samples) {
-			k.t.Logf("the daemon on %s: %s: median %.0f in the middle third, %.0f in the last", c.address, r.Name, r.Middle, r.Last)
+			k.t.Logf("the daemon on %s: %s: median %.0f in the middle third, %.0f in the last",
+				c.address, r.Name, r.Middle, r.Last)
 		}
 		if err := leaks.Rising(c.samples); err != nil {
 			k.t.Errorf("the daemon on %s: %v", c.address, err)

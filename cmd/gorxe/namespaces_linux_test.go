@@ -25,8 +25,10 @@ type netHost struct {
 func newNetHosts(t *testing.T, net int) (left, right netHost) {
 	t.Helper()
 	needPrograms(t, "nsenter")
-	left.v4, right.v4 = netip.MustParseAddr(fmt.Sprintf("198.18.%d.1", net)), netip.MustParseAddr(fmt.Sprintf("198.18.%d.2", net))
-	left.v6, right.v6 = netip.MustParseAddr(fmt.Sprintf("fd00:%d::1", net)), netip.MustParseAddr(fmt.Sprintf("fd00:%d::2", net))
+	for i, h := range []*netHost{&left, &right} {
+		h.v4 = netip.MustParseAddr(fmt.Sprintf("198.18.%d.%d", net, i+1))
+		h.v6 = netip.MustParseAddr(fmt.Sprintf("fd00:%d::%d", net, i+1))
+	}
 	ends := func(h netHost) []string { return []string{h.v4.String() + "/24", h.v6.String() + "/64"} }
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: ends(left), Right: ends(right)})
 	left.ns, right.ns = hosts.Left, hosts.Right
@@ -57,8 +59,8 @@ func findGID(a netip.Addr) string {
 	return "$(basename $(grep -l " + strings.Join(words, ":") + " /sys/class/infiniband/rxe0/ports/1/gids/*))"
 }
 
-// A netTool is a program with a server and a client. In the lines ADDR is the server's address, V4 that of IPv4, GID the
-// index of the host's own address, and PORT the port.
+// A netTool is a program with a server and a client. In the lines ADDR is the server's address, V4 that of IPv4, GID
+// the index of the host's own address, and PORT the port.
 type netTool struct {
 	server, client string
 	says           string // by the client
@@ -68,7 +70,10 @@ type netTool struct {
 var netTools = []netTool{
 	// perftest 4.5 exchanges its parameters over IPv4.
 	{server: "ib_write_bw -F -n 200 -x GID -p PORT", client: "ib_write_bw -F -n 200 -x GID -p PORT V4", says: "#bytes"},
-	{server: "ibv_rc_pingpong -e -n 50 -g GID -p PORT", client: "ibv_rc_pingpong -e -n 50 -g GID -p PORT ADDR", says: "iters in"},
+	{
+		server: "ibv_rc_pingpong -e -n 50 -g GID -p PORT", client: "ibv_rc_pingpong -e -n 50 -g GID -p PORT ADDR",
+		says: "iters in",
+	},
 	{server: "rping -s -a ADDR -p PORT -C 5", client: "rping -c -a ADDR -p PORT -C 5 -v", says: "rdma-ping-4", cm: true},
 }
 
@@ -176,7 +181,8 @@ func TestCommandsFindTheDaemonOfTheirOwnNetworkNamespace(t *testing.T) {
 	}
 	for _, h := range []netHost{left, right} {
 		s := ask[control.Status](p, h.enter()+"gorxe status --json")
-		if len(s.Devices) != 1 || !slices.ContainsFunc(s.Devices[0].GIDs, func(g control.GID) bool { return g.Addr == h.v4 }) {
+		is := func(g control.GID) bool { return g.Addr == h.v4 }
+		if len(s.Devices) != 1 || !slices.ContainsFunc(s.Devices[0].GIDs, is) {
 			t.Errorf("the daemon does not have the address %v: %+v", h.v4, s.Devices)
 		}
 	}
