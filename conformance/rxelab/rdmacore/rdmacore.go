@@ -96,7 +96,7 @@ func fetch(ctx context.Context, o *machine.Options) ([]release, error) {
 			return []release{{version, nil}, {pkg.Version, p}}, nil
 		}
 	}
-	return nil, fmt.Errorf("Debian %s's programs lack %s", p.Suite, pyverbs)
+	return nil, fmt.Errorf("the programs of Debian %s lack %s", p.Suite, pyverbs)
 }
 
 // test runs the tests of a release in a machine of its own: what a test breaks there is not met by
