@@ -224,7 +224,7 @@ func (k *killing) kill(e *end, pid int) {
 			return strings.Contains(e.text(), "gorxe: the daemon has ended")
 		})
 		if !e.over() {
-			e.signal(e.Process.Pid, unix.SIGTERM) // a program that polls waits for completions for ever
+			e.terminate() // a program that polls waits for completions for ever
 		}
 	}
 	<-e.done
@@ -248,7 +248,7 @@ func (k *killing) awaitPeer(tr *traffic, peer *end, killedClient bool) {
 		k.seen[tr.finds(peer.text())]++
 	}
 	if !told || tr.cm && !peer.over() {
-		peer.signal(peer.Process.Pid, unix.SIGTERM)
+		peer.terminate()
 	}
 	<-peer.done
 	// rping that is told of the end exits with 0 or not, as it comes to it.

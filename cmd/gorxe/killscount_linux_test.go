@@ -82,6 +82,14 @@ func (e *end) signal(pid int, sig unix.Signal) {
 	}
 }
 
+// terminate asks gorxe run, and with it its program, to end. It may have ended by itself.
+func (e *end) terminate() {
+	e.t.Helper()
+	if err := unix.Kill(e.Process.Pid, unix.SIGTERM); err != nil && err != unix.ESRCH {
+		e.t.Fatalf("%s: SIGTERM: %v", e.line, err)
+	}
+}
+
 // A counted daemon is one whose metrics are read.
 type counted struct {
 	*daemon
