@@ -77,6 +77,6 @@ func (x *executing) within(pid, tid int) bool {
 }
 
 // Executing reports whether another thread of the caller's process may be executing another program, in which case
-// [Handler.Exec] may have been called before this call came. A handler that has taken note of the caller's process before it
-// asks learns of each execve, here or from Exec.
+// [Handler.Exec] may have been called before this call came. A handler that has taken note of the caller's process
+// before it asks learns of each execve, here or from Exec.
 func (c *Call) Executing() bool { return c.s.executing.within(c.proc.PID, c.TID()) }

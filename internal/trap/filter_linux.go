@@ -115,8 +115,8 @@ const (
 )
 
 // filter assembles the rules for one architecture. Calls of other architectures (32-bit
-// programs) and of x32, whose numbers have bit 30 set, are allowed, except those that execute another program. Rules of one
-// call are adjacent.
+// programs) and of x32, whose numbers have bit 30 set, are allowed, except those that execute another program. Rules
+// of one call are adjacent.
 func filter(a arch, rules []rule) []bpf.Instruction {
 	var prog []bpf.Instruction
 	for _, f := range a.foreignExecs() {

@@ -42,8 +42,9 @@ func contestsOver(links []string) []bench.Contest {
 		Name: "latency", Title: "Latency", Metric: bench.Latency,
 		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` and `gorxe perf send_lat`. Sleeping: both ends wait for " +
 			"events of the completion queue. Polling: both ends look for completions without a pause, which is what perftest does unless told " +
-			"otherwise. Each machine has one processor, so who polls takes it from the kernel's threads. Under `gorxe run --no-daemon` it is the " +
-			"same `ib_send_lat` as on rxe; one that polls takes the processor from gorxe as well, which is a process of its own.",
+			"otherwise. Each machine has one processor, so an end that polls takes it from the kernel's threads. " +
+			"Under `gorxe run --no-daemon` it is the same `ib_send_lat` as on rxe; one that polls takes the processor from " +
+			"gorxe as well, which is a process of its own.",
 		Contenders: []bench.Contender{
 			{Name: rxeSleeps, Tool: "perftest", Args: slices.Concat(smallSend, sleeping)},
 			{Name: rxePolls, Tool: "perftest", Args: smallSend},

@@ -72,8 +72,8 @@ func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	return d.copy(write, one[:], len(p), addr)
 }
 
-// pieces copies all pieces, of size bytes together, from or to the memory at addr, and reports whether it did. If not, a
-// part of them may be copied.
+// pieces copies all pieces, of size bytes together, from or to the memory at addr, and reports
+// whether it did. If not, a part of them may be copied.
 func (d *direct) pieces(write bool, pieces [][]byte, size uint64, addr uint64) bool {
 	if size < directFrom || len(pieces) > maxPieces || !d.begin() {
 		return false

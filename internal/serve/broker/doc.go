@@ -21,6 +21,8 @@
 //	CANCEL call                  →     a signal came for the caller: the call is to end soon
 //	RELEASE object               →     the program did not get it
 //	EXIT process                 →
+//	EXEC call, process           →     the process is going to execute another program
+//	                             ←     REPLY: its memory is not copied by its number any more
 //	                             ←     ENDED object                     it means nothing any more
 //	                             ←     CHANGED description
 //

@@ -27,7 +27,7 @@ const pyverbsData = "testdata/pyverbs"
 // A result is that of one test of rdma-core.
 type result struct{ what, why string }
 
-// What becomes of a test.
+// Results of a test.
 const (
 	passed  = "pass"
 	skipped = "skip"
