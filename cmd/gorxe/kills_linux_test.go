@@ -220,9 +220,13 @@ func (k *killing) kill(e *end, pid int) {
 		e.signal(e.Process.Pid, unix.SIGKILL)
 	case theDaemon:
 		_ = k.stop(k.daemons[0].daemon, unix.SIGKILL)
+		const says = "gorxe: the daemon has ended"
 		until(k.t, "gorxe run does not say that the daemon has ended", func() bool {
-			return strings.Contains(e.text(), "gorxe: the daemon has ended")
+			return strings.Contains(e.text(), says) || e.over()
 		})
+		if text := e.text(); !strings.Contains(text, says) {
+			k.t.Errorf("%s: gorxe run ended and did not say %q:\n%s", e.line, says, text)
+		}
 		if !e.over() {
 			e.terminate() // a program that polls waits for completions for ever
 		}

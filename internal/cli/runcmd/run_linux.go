@@ -54,7 +54,9 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 		if host, err = programs.NewRemoteHost(c, p.name, log); err != nil {
 			return nil, nil, err
 		}
+		told := make(chan struct{})
 		go func() {
+			defer close(told)
 			switch err := c.Err(); {
 			case errors.Is(err, io.EOF):
 				fmt.Fprintln(a.Stderr, "gorxe: the daemon has ended: RDMA calls of the program fail from now on")
@@ -63,7 +65,11 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 					app.OneLine(err))
 			}
 		}()
-		return host, host.Close, nil
+		return host, func() error {
+			err := host.Close()
+			<-told // a program that ends with the daemon may be faster
+			return err
+		}, nil
 	}
 	name, err := p.choose(a)
 	if err != nil {

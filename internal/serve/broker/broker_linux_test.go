@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,6 +157,47 @@ func TestContextsAreCountedByTheirProcesses(t *testing.T) {
 	}
 	if u := r.server.quota.used(); u[Processes] != 0 || u[Contexts] != 0 {
 		t.Errorf("in use after the end of all objects: %v", u)
+	}
+}
+
+func TestAClientThatClosesKnowsWhetherTheServerHasEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends, sends bool
+		want        error
+	}{
+		"the server goes on":                        {false, false, nil},
+		"the server has ended":                      {true, false, io.EOF},
+		"the server has ended, and a message fails": {true, true, io.EOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := os.NewFile(uintptr(pair[0]), "client")
+			conn, err := net.FileConn(f)
+			f.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := newClient(conn.(*net.UnixConn))
+			if c.ends {
+				unix.Close(pair[1])
+			} else {
+				defer unix.Close(pair[1])
+			}
+			if c.sends {
+				client.Exit(1)
+			}
+			// The receiver is late.
+			if err := client.Close(); err != nil {
+				t.Error(err)
+			}
+			client.Start(quiet{})
+			if err := client.Err(); err != c.want {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
 	}
 }
 

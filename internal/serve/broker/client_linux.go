@@ -56,13 +56,14 @@ type Client struct {
 	link        *link
 	description Description
 	done        chan struct{}
-	err         error // why done is closed; nil after Close
+	err         error // why done is closed; nil after Close, unless the server had closed before
 
 	mu     sync.Mutex
 	calls  map[uint32]Thread      // under way, by number; nil once done is closed. Guarded by mu, as is the rest
 	opens  map[uint32]chan opened // likewise
 	last   uint32                 // number of a call
 	closed bool
+	ended  bool // the server had closed when Close was called
 }
 
 // opened is the answer to an open.
@@ -132,7 +133,7 @@ func (c *Client) Start(e Events) { go c.run(e) }
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection has ended: nil after [Client.Close], io.EOF if the server has closed it.
+// Err returns why the connection has ended: io.EOF if the server has closed it, nil if [Client.Close] has before.
 func (c *Client) Err() error {
 	<-c.done
 	return c.err
@@ -140,8 +141,9 @@ func (c *Client) Err() error {
 
 // Close disconnects: the server ends all objects of the client.
 func (c *Client) Close() error {
+	ended := c.link.hasEnded()
 	c.mu.Lock()
-	c.closed = true
+	c.closed, c.ended = true, c.ended || ended && !c.closed
 	c.mu.Unlock()
 	if err := c.link.close(); !isClosed(err) { // the connection may have ended
 		return err
@@ -157,7 +159,10 @@ func (c *Client) run(e Events) {
 	}
 	_ = c.link.close() // it may be closed
 	c.mu.Lock()
-	if !c.closed {
+	switch {
+	case c.ended: // what the error says depends on whether Close came first
+		c.err = io.EOF
+	case !c.closed:
 		c.err = err
 	}
 	calls, opens := c.calls, c.opens
@@ -252,9 +257,9 @@ func (c *Client) install(t Thread, f frame, file *os.File) {
 	c.send(a)
 }
 
-// send sends a message. If that fails the connection ends.
+// send sends a message. If that fails the connection ends. Where the server has closed it, the receiver finds that.
 func (c *Client) send(f *frame, files ...int) {
-	if err := c.link.send(f, files...); err != nil {
+	if err := c.link.send(f, files...); err != nil && !errors.Is(err, unix.EPIPE) {
 		_ = c.link.close() // the receiver finds out
 	}
 }

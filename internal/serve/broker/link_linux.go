@@ -109,4 +109,18 @@ func closeAll(files []int) {
 	}
 }
 
+// hasEnded reports whether the other side has closed and all that it has sent was received.
+func (l *link) hasEnded() (ended bool) {
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) { // fails after close
+		var b [1]byte
+		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		ended = err == nil && n == 0
+	})
+	return ended
+}
+
 func (l *link) close() error { return l.conn.Close() }
