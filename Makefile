@@ -19,7 +19,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
+.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -113,6 +113,9 @@ cover: ## branches of transport, qp and cm that their tests take
 
 mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
 	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
+
+programs: ## the tests of gorxe run's programs, each with a device of its own and through a daemon
+	GORXE_PROGRAMS_WAYS=all go test -count=1 -timeout 30m ./internal/serve/programs
 
 frameworks: ## UCX, MPI, libfabric and PyTorch (Debian: python3-torch) under gorxe run; what is not installed is skipped and named
 	go test -count=1 -v -run 'UCX|MPI|PyTorch|Libfabric' ./internal/serve/programs

@@ -96,55 +96,7 @@ func TestProgramsConnectByRDMACM(t *testing.T) {
 		if err := os.WriteFile(in, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
-		for i, c := range []tool{
-			{
-				ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
-				client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
-			},
-			{
-				ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V",
-				client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V",
-			},
-			{
-				ps: tcp, server: "rping -s -P -p PORT",
-				client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true,
-			},
-			{
-				ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
-				client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
-			},
-			{
-				ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100",
-				client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes",
-			},
-			{
-				ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
-				client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
-			},
-			{
-				ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
-				client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
-			},
-			{ps: tcp, server: "rdma_server -s ADDR -p PORT", client: "rdma_client -s ADDR -p PORT", says: "end 0"},
-			{
-				port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5",
-				client: "udaddy -s ADDR -c 20 -C 5", says: "return status 0",
-			},
-			{
-				ps: tcp, server: "cmtime -b ADDR -p PORT -c 20",
-				client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true,
-			},
-			{
-				ps: tcp, server: "rstream -b ADDR -p PORT -S 65536 -C 10",
-				client: "rstream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
-			},
-			{
-				ps: tcp, server: "riostream -b ADDR -p PORT -S 65536 -C 10",
-				client: "riostream -s ADDR -p PORT -S 65536 -C 10", says: "64k",
-			},
-			{port: 7427, ps: tcp, server: "rcopy", client: "rcopy " + in + " ADDR:" + out, says: "done", stays: true},
-		} {
+		for i, c := range cmTools(in, out) {
 			t.Run(c.client, func(t *testing.T) {
 				h := *h
 				h.T = t

@@ -86,10 +86,7 @@ func ends(t *testing.T, h server, port int, lines [2]string) (server, client *ru
 func TestToolsExchangeMessagesOnOneHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.2")
-		for i, line := range []string{
-			"ibv_rc_pingpong -g 0 -n 50", "ibv_rc_pingpong -g 0 -n 50 -e", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50 -e -s 1024",
-			"ibv_srq_pingpong -g 0 -n 50 -e",
-		} {
+		for i, line := range pingpongs {
 			t.Run(line, func(t *testing.T) {
 				server, client := exchange(t, h, 21500+i, line)
 				for _, out := range []string{server, client} {
@@ -105,14 +102,7 @@ func TestToolsExchangeMessagesOnOneHost(t *testing.T) {
 func TestPerftestRunsOnOneHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.3")
-		for i, line := range []string{
-			"ib_write_bw -F -x 0 -s 65536 -n 200", "ib_read_bw -F -x 0 -s 65536 -n 200", "ib_send_bw -F -x 0 -s 65536 -n 200",
-			"ib_write_bw -F -x 0 -a -n 5", "ib_write_bw -F -x 0 -b -q 4 -n 100", "ib_send_bw -F -x 0 -e -n 100", "ib_send_bw -F -x 0 -c UC -n 100",
-			"ib_send_bw -F -x 0 -c UD -s 1024 -n 100", "ib_write_bw -F -x 0 -I 200 -s 128 -n 100", "ib_write_bw -F -x 0 -l 8 -n 160",
-			"ib_send_bw -F -x 0 --use-srq -n 100",
-			"ib_write_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -e -n 100", "ib_read_lat -F -x 0 -n 100",
-			"ib_atomic_bw -F -x 0 -n 100", "ib_atomic_lat -F -x 0 -A CMP_AND_SWAP -n 100",
-		} {
+		for i, line := range perftests {
 			t.Run(line, func(t *testing.T) {
 				// Servers of tests that they take no part in print no result.
 				if _, client := exchange(t, h, 21600+i, line); !strings.Contains(client, "#bytes") {

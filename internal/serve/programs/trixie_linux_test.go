@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gorxe/gorxe/verbs"
 )
 
 // trixieVariable names a directory with the programs of Debian trixie and all they need, as a root
@@ -54,15 +52,9 @@ func TestTrixieToolsExchangeMessagesOnOneHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		in := inTrixie(t)
 		h := w.hostOn(t, "127.55.18.2")
-		for i, c := range []struct{ line, says string }{
-			{"ibv_rc_pingpong -g 0 -n 50 -e", "iters in"},
-			{"ib_write_bw -F -x 0 -s 65536 -n 200", "#bytes"},
-			{"ib_send_bw -F -x 0 -s 65536 -n 200", "#bytes"},
-			{"ib_send_lat -F -x 0 -e -n 100", "#bytes"},
-			{"ib_write_bw -F -x 0 -l 8 -n 160", "#bytes"},
-		} {
-			t.Run(c.line, func(t *testing.T) {
-				if _, client := exchange(t, h, 21900+i, in+c.line); !strings.Contains(client, c.says) {
+		for i, line := range trixieTools {
+			t.Run(line, func(t *testing.T) {
+				if _, client := exchange(t, h, 21900+i, in+line); !strings.Contains(client, "#bytes") && !strings.Contains(client, "iters in") {
 					t.Error(client)
 				}
 			})
@@ -74,21 +66,7 @@ func TestTrixieProgramsConnectByRDMACM(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		in := inTrixie(t)
 		h := w.cmHostOn(t, "127.55.18.3")
-		const tcp = verbs.PortSpaceTCP
-		for i, c := range []tool{
-			{
-				ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
-				client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
-			},
-			{
-				ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
-				client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
-			},
-			{
-				ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
-				client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
-			},
-		} {
+		for i, c := range trixieCMTools {
 			c.server, c.client = in+c.server, in+c.client
 			h.run(21950+i, c)
 		}

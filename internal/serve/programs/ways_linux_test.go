@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/serve/daemon"
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
@@ -27,15 +28,25 @@ type server interface {
 // A way is how programs come to a device: it is the function that opens it for them.
 type way func(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.Device)
 
+// waysVariable is "all" for tests both ways. They take minutes, so without it the race detector runs the one and
+// go test without it the other.
+const waysVariable = "GORXE_PROGRAMS_WAYS"
+
 // eachWay runs a test with programs whose device is of this process, and with programs whose device a daemon owns.
 func eachWay(t *testing.T, test func(t *testing.T, w way)) {
-	t.Run("own device", func(t *testing.T) {
-		test(t, func(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.Device) {
-			t.Helper()
-			return hostOf(t, open)
+	run := func(name string, is bool, w way) {
+		t.Run(name, func(t *testing.T) {
+			if !is && os.Getenv(waysVariable) != "all" {
+				t.Skipf("go test -race runs the way of a daemon, go test the other one, %s=all both (make programs)", waysVariable)
+			}
+			test(t, w)
 		})
+	}
+	run("own device", !race.Enabled, func(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.Device) {
+		t.Helper()
+		return hostOf(t, open)
 	})
-	t.Run("daemon", func(t *testing.T) { test(t, daemonOf) })
+	run("daemon", race.Enabled, daemonOf)
 }
 
 // of opens a device for programs.
