@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -19,6 +20,10 @@ import (
 // TestMain lets the test binary be the program, when the tests start it so.
 func TestMain(m *testing.M) {
 	trap.HelperMain()
+	if filepath.Base(os.Args[0]) == refusing {
+		fmt.Fprintln(os.Stderr, refuse(os.Args[1:]))
+		os.Exit(126)
+	}
 	if os.Getenv("GORXE_IS_MAIN") != "" {
 		main()
 	}

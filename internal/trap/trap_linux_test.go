@@ -20,6 +20,15 @@ func TestBadArgumentsGetTheErrnoOfTheKernel(t *testing.T) {
 	startProgram(t, "hostile").mustSucceed()
 }
 
+// The seccomp profiles of some container runtimes refuse process_vm_readv.
+func TestArgumentsAreReadWhereProcessVMIsRefused(t *testing.T) {
+	vmRefused.Store(true)
+	defer vmRefused.Store(false)
+	for _, program := range []string{"paths", "mutate", "stat"} {
+		startProgram(t, program).mustSucceed()
+	}
+}
+
 func TestArgumentsMayChangeWhileTheyAreRead(t *testing.T) {
 	startProgram(t, "mutate").mustSucceed()
 }
