@@ -153,7 +153,7 @@ func receiveListener(c *Command, socket int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err := admitExec(l, socket); err != nil {
+	if err := admitExec(l, &listener{fd: l}, socket); err != nil {
 		return -1, errors.Join(err, unix.Close(l))
 	}
 	var p [1]byte
@@ -171,28 +171,39 @@ func receiveListener(c *Command, socket int) (int, error) {
 	return -1, err
 }
 
-// admitExec lets the helper execute the program: the filter traps that, and nobody serves the listener yet.
-func admitExec(l, socket int) error {
-	p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
-	if _, err := retry(func() (int, error) { return unix.Poll(p, -1) }); err != nil {
-		return fmt.Errorf("trap: waiting for the helper: %w", err)
-	}
-	if p[0].Revents&unix.POLLIN == 0 {
-		return nil // the helper has failed or ended, which the caller finds
-	}
-	from := &listener{fd: l}
-	var n notification
-	if _, err := retry(func() (int, error) { return 0, from.receive(&n) }); err != nil {
-		if goneError(err) == ErrGone {
+// A notifier is a listener for admitExec.
+type notifier interface {
+	receive(n *notification) error
+	respond(r *response) error
+}
+
+// admitExec lets the helper execute the program: the filter traps that, and nobody serves the listener yet. It returns when
+// the program was executed or the helper has failed, which shows at the socket.
+//
+// A signal that comes for the helper before its notification is received takes that back, and the helper makes the call
+// again. The runtime of the helper sends one every 10 ms, because it takes the call for code that does not yield.
+func admitExec(l int, from notifier, socket int) error {
+	for {
+		// The socket second: it is closed before the program makes its first call.
+		p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
+		if _, err := retry(func() (int, error) { return unix.Poll(p, -1) }); err != nil {
+			return fmt.Errorf("trap: waiting for the helper: %w", err)
+		}
+		if p[1].Revents != 0 {
 			return nil
 		}
-		return fmt.Errorf("trap: the call of the helper: %w", err)
+		if p[0].Revents&unix.POLLIN == 0 {
+			continue // the helper has ended: so will its socket
+		}
+		var n notification
+		_, err := retry(func() (int, error) { return 0, from.receive(&n) })
+		if err == nil {
+			err = from.respond(&response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		}
+		if err != nil && goneError(err) != ErrGone {
+			return fmt.Errorf("trap: the call of the helper: %w", err)
+		}
 	}
-	err := from.respond(&response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
-	if err != nil && err != ErrGone {
-		return fmt.Errorf("trap: the call of the helper: %w", err)
-	}
-	return nil
 }
 
 func receiveMessage(c *Command, socket int) (int, error) {

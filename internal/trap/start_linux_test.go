@@ -47,6 +47,56 @@ func TestNestedListenersAreDetected(t *testing.T) {
 	startProgram(t, "nested").mustSucceed()
 }
 
+// aHelper is the listener of a helper, whose call ends with the errors of receive and respond in turn.
+type aHelper struct {
+	receives, responds []error
+	socket             int
+}
+
+func next(errs *[]error) (err error) {
+	if len(*errs) > 0 {
+		err, *errs = (*errs)[0], (*errs)[1:]
+	}
+	return err
+}
+
+func (h *aHelper) receive(*notification) error { return next(&h.receives) }
+
+// respond lets the helper execute the program, unless there is an error.
+func (h *aHelper) respond(*response) error {
+	err := next(&h.responds)
+	if err == nil {
+		_ = unix.Close(h.socket)
+	}
+	return err
+}
+
+// A signal for the helper takes the notification of its execve back, and the kernel makes another one.
+func TestTheHelperIsAdmittedWhenASignalHasTakenItsCallBack(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	var ready [2]int // a notification waits
+	if err := unix.Pipe2(ready[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ready[0])
+	defer unix.Close(ready[1])
+	if _, err := unix.Write(ready[1], []byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	h := &aHelper{receives: []error{unix.ENOENT, nil}, responds: []error{ErrGone}, socket: pair[1]}
+	if err := admitExec(ready[0], h, pair[0]); err != nil {
+		t.Error(err)
+	}
+	p := []unix.PollFd{{Fd: int32(pair[0]), Events: unix.POLLIN}}
+	if n, err := unix.Poll(p, 0); n != 1 || err != nil {
+		t.Error("admitExec has returned before the helper executed the program")
+	}
+}
+
 func TestAProgramThatCannotBeExecutedIsAnError(t *testing.T) {
 	needTrap(t)
 	_, _, err := Start(Command{Path: "/no/such/program"})
