@@ -45,8 +45,9 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid // the GID table, changed with linking and every shard's lock held, read with any of them
-	maxMTU    qp.MTU // 0 for any
+	gids      []*gid       // the GID table, changed with linking, every shard's lock and table held, read with any of them
+	table     sync.RWMutex // see gids
+	maxMTU    qp.MTU       // 0 for any
 	peers     admission
 	spin      time.Duration
 	loopback  bool
