@@ -18,7 +18,7 @@ const (
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // came back to the queue pair that sent it
 	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
-	dropBusy                // a datagram for a busy shard without room for more, or a packet that memory which stalls keeps out
+	dropBusy                // a datagram for a busy shard, or a packet that stalled memory keeps out
 	numDrops
 )
 
@@ -88,8 +88,8 @@ func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 // refusalLogInterval is the least time between two lines about refused frames.
 const refusalLogInterval = transport.Time(1e9)
 
-// SendError returns the latest error with which the host refused to send a frame, nil if
-// there was none. It is where to look after a RETRY_EXC_ERR. A shard whose memory stalls is left out.
+// SendError returns the latest error with which the host refused to send a frame, nil if there was
+// none. It is where to look after a RETRY_EXC_ERR. A shard whose memory stalls is left out.
 func (d *Device) SendError() error {
 	var last counters
 	for _, s := range d.shards {
@@ -133,9 +133,9 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 }
 
 // addUp returns the sum of the shards' counters, and that of those of all queue pairs there are and
-// were. It takes a lock for some at a time. What each contributes is of some moment of the
-// call, so no sum is less than that of a call before it; a shard whose memory stalls contributes what
-// it did before.
+// were. It takes a lock for some at a time. What each contributes is of some moment of the call, so
+// no sum is less than that of a call before it; a shard whose memory stalls contributes what it did
+// before.
 func (d *Device) addUp() (c counters, sum transport.Counters) {
 	d.adding.Lock()
 	defer d.adding.Unlock()

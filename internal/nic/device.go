@@ -45,8 +45,8 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid       // the GID table, changed with linking, every shard's lock and table held, read with any of them
-	table     sync.RWMutex // see gids
+	gids      []*gid       // the GID table; doc.go says what guards it
+	table     sync.RWMutex // of gids, for readers without a shard's lock
 	maxMTU    qp.MTU       // 0 for any
 	peers     admission
 	spin      time.Duration

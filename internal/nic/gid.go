@@ -73,8 +73,8 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 // addr is the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free is true when the address of g is away and nothing counts on its coming back. All shards' locks and table are
-// held.
+// free is true when the address of g is away and nothing counts on its coming back. All shards'
+// locks and table are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
 		if s.out[g.index].used() || d.loopback && s.loops[g.index].used() {
@@ -171,7 +171,8 @@ type GID struct {
 	MTU   qp.MTU // largest path MTU
 }
 
-// GIDs returns the entries of the GID table whose addresses are there, by index. No shard is waited for.
+// GIDs returns the entries of the GID table whose addresses are there, by index. No shard is waited
+// for.
 func (d *Device) GIDs() []GID {
 	d.table.RLock()
 	defer d.table.RUnlock()

@@ -331,8 +331,8 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	}
 }
 
-// take lets q's machine receive p, alone with the keys if that takes one away. It is false for a packet that cannot be
-// received now, because the memory of another shard stalls.
+// take lets q's machine receive p, alone with the keys if that takes one away. It is false for a
+// packet that cannot be received now, because the memory of another shard stalls.
 func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict, taken bool) {
 	if q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p), true

@@ -47,8 +47,8 @@ type QPInfo struct {
 	Counters                 transport.Counters
 }
 
-// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds. Those of a shard whose memory
-// stalls are left out.
+// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds. Those of a
+// shard whose memory stalls are left out.
 func (d *Device) LookQPs(after uint64, dst []QPInfo) int {
 	last := d.made.Load() // a later one may be in a shard that was looked at already
 	if len(d.shards) == 1 {
@@ -151,8 +151,8 @@ type SRQInfo struct {
 	Users      int // queue pairs
 }
 
-// LookSRQs describes the shared receive queues whose numbers are above after. Of those of a shard whose memory stalls it
-// tells the number and the protection domain alone.
+// LookSRQs describes the shared receive queues whose numbers are above after. Of those of a shard
+// whose memory stalls it tells the number and the protection domain alone.
 func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()

@@ -13,8 +13,8 @@ import (
 // gives the frames of one to the machine of the other, in order and without a copy: payload goes from the sender's
 // region, or the buffer that it was read into, to the receiver's. Such frames have no ICRC.
 //
-// A packet does not name its source queue pair, so over a link a queue pair accepts those of every queue pair at the
-// address of its peer. Here the sender is known, and has to be the peer.
+// A packet does not name its source queue pair, so over a link a queue pair accepts those of every
+// queue pair at the address of its peer. Here the sender is known, and has to be the peer.
 //
 // What a machine does is the same as over a link, so a queue pair may use loopback while its peer uses the link, as it
 // does if the address of one was added to the device after the other was connected.
@@ -115,7 +115,8 @@ func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b 
 	s.receive(now, to, a)
 }
 
-// isPeer reports whether path is that of the queue pair that q is connected to, which frames of the shard borrow.
+// isPeer reports whether path is that of the queue pair that q is connected to, which frames of the
+// shard borrow.
 func (s *shard) isPeer(q *QP, path *packet.Path) bool {
 	peer := s.qps.Get(q.attr.Attr.DestQPN)
 	return peer != nil && path == &peer.path

@@ -250,8 +250,8 @@ func TestLoopbackAllocatesNothing(t *testing.T) {
 	}
 }
 
-// connectAs connects e at address 0 of its device as a queue pair of type typ, to the queue pair peer at the same
-// address, which expects psn from it.
+// connectAs connects e at address 0 of its device as a queue pair of type typ, to the queue pair
+// peer at the same address, which expects psn from it.
 func (e *end) connectAs(typ qp.Type, peer *end, psn bth.PSN) {
 	e.t.Helper()
 	for st := qp.INIT; st <= qp.RTS; st++ {

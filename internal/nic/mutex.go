@@ -7,17 +7,22 @@ import (
 	"time"
 )
 
-// Memory of a program can stall: a page of a file system in user space is there when that system says so, and the
-// goroutine that copies holds the lock of a shard meanwhile. A caller that would make others wait, or that nobody may
-// keep waiting, therefore waits for such a lock for some time only.
+// Memory of a program can stall: a page of a file system in user space is there when that system
+// says so, and the goroutine that copies holds the lock of a shard meanwhile. A caller that would
+// make others wait, or that nobody may keep waiting, therefore waits for such a lock for some time
+// only.
 
-// Without memory that stalls a lock is held for about a millisecond, and longer if the host is short of processors.
+// Without memory that stalls a lock is held for about a millisecond, and longer if the host is
+// short of processors.
 const (
-	// dataPatience is for how long the data path waits, and calls that hold locks of other shards meanwhile.
+	// dataPatience is for how long the data path waits, and calls that hold locks of other shards
+	// meanwhile.
 	dataPatience = 100 * time.Millisecond
-	// lookPatience is for how long a look at the device waits, which tells less than there is if it gives up.
+	// lookPatience is for how long a look at the device waits, which tells less than there is if it
+	// gives up.
 	lookPatience = time.Second
-	// lockTries is how often lockWithin tries before it goes to sleep, which costs it two goroutine switches.
+	// lockTries is how often lockWithin tries before it goes to sleep, which costs it two goroutine
+	// switches.
 	lockTries = 64
 )
 
@@ -27,8 +32,8 @@ type mutex struct {
 	stuck atomic.Bool // a lockWithin was in vain, and nothing has had the lock since
 }
 
-// lockWithin takes the lock and returns true, or returns false if that takes longer than patience. While it has done so
-// and nothing has had the lock since, it does not wait at all.
+// lockWithin takes the lock and returns true, or returns false if that takes longer than patience.
+// While it has done so and nothing has had the lock since, it does not wait at all.
 func (m *mutex) lockWithin(patience time.Duration) bool {
 	for range lockTries {
 		switch {

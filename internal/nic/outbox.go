@@ -150,8 +150,8 @@ func (o *outbox) charges(had int) (bytes int) {
 	return bytes
 }
 
-// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be borrowed then. sent is
-// false if it could not, because the memory of another shard stalls.
+// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be
+// borrowed then. sent is false if it could not, because the memory of another shard stalls.
 func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more, sent bool) {
 	if !q.rekeys {
 		return q.machine.Transmit(now, &q.path, dst, limit), true

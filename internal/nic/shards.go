@@ -64,8 +64,8 @@ func (d *draw) next(n int) int {
 	return d.random.IntN(n)
 }
 
-// lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being sent. While it
-// waits for one whose memory stalls, the others go on.
+// lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being
+// sent. While it waits for one whose memory stalls, the others go on.
 func (d *Device) lockAll() {
 	if !d.home().several {
 		d.home().mu.Lock()
@@ -130,9 +130,9 @@ func (s *shard) unlock() {
 	s.mu.Unlock()
 }
 
-// alone calls f, which may change keys, while no other shard looks them up, and returns true. Where the memory of
-// another shard stalls it returns false instead. The shard's lock is held, and no payload to be sent is borrowed. The
-// keys may be others before f and after it.
+// alone calls f, which may change keys, while no other shard looks them up, and returns true. Where
+// the memory of another shard stalls it returns false instead. The shard's lock is held, and no
+// payload to be sent is borrowed. The keys may be others before f and after it.
 func (s *shard) alone(f func()) bool {
 	s.gather.Settle()
 	d := s.dev

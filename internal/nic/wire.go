@@ -76,8 +76,8 @@ func (d *Device) enterAll(gids []*gid) {
 	}
 }
 
-// connect makes g, whose index is set, an entry of the table, or its link that of the entry
-// that its address had before, and starts to receive. linking, all shards' locks and table are held.
+// connect makes g, whose index is set, an entry of the table, or its link that of the entry that
+// its address had before, and starts to receive. linking, all shards' locks and table are held.
 func (d *Device) connect(g *gid, w *wire) {
 	isNew := g.index == len(d.gids)
 	switch {
