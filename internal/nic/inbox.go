@@ -89,9 +89,9 @@ func (in *inbox) run() {
 
 // over says that nothing is received any more. A poller that took a batch before the link was closed is waited for.
 func (in *inbox) over() {
+	defer in.wire.receivers.Done() // after Unlock: pollers find the lock free then
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.wire.receivers.Done()
 }
 
 // turn waits for a batch and deals with it, and with what follows soon.
