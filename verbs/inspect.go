@@ -89,11 +89,12 @@ type GroupInfo struct {
 // lookSlice is how many objects are described at a time, while the data path waits.
 const lookSlice = 64
 
-// QPs describes the queue pairs of the device in the order in which they were made, for
-// people who look into a program that runs: it takes the lock of the data path for 64 of
-// them at a time and not while the caller has one in hand. Each is described as it was at
-// one moment, at another one than others. A queue pair that is there all the while is told
-// once; one that comes or goes meanwhile, once or not at all.
+// QPs describes the queue pairs of the device in the order in which they were made, for people who
+// look into a program that runs: it takes the lock of the data path for 64 of them at a time and
+// not while the caller has one in hand. Each is described as it was at one moment, at another one
+// than others. A queue pair that is there all the while is told once; one that comes or goes
+// meanwhile, once or not at all. Where memory of a queue pair stalls for a second, those of its
+// shard are left out.
 func (d *Device) QPs() iter.Seq[QPInfo] {
 	return look(d.nic.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }

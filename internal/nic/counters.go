@@ -18,7 +18,7 @@ const (
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // came back to the queue pair that sent it
 	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
-	dropBusy                // a datagram for a shard that is busy, and has no room for more of them
+	dropBusy                // a datagram for a busy shard, or a packet that stalled memory keeps out
 	numDrops
 )
 
@@ -88,12 +88,14 @@ func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 // refusalLogInterval is the least time between two lines about refused frames.
 const refusalLogInterval = transport.Time(1e9)
 
-// SendError returns the latest error with which the host refused to send a frame, nil if
-// there was none. It is where to look after a RETRY_EXC_ERR.
+// SendError returns the latest error with which the host refused to send a frame, nil if there was
+// none. It is where to look after a RETRY_EXC_ERR. A shard whose memory stalls is left out.
 func (d *Device) SendError() error {
 	var last counters
 	for _, s := range d.shards {
-		s.mu.Lock()
+		if !s.mu.lockWithin(lookPatience) {
+			continue
+		}
 		if c := &s.count; c.lastRefusal != nil && (last.lastRefusal == nil || c.refused > last.refused) {
 			last.lastRefusal, last.refused = c.lastRefusal, c.refused
 		}
@@ -131,37 +133,55 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 }
 
 // addUp returns the sum of the shards' counters, and that of those of all queue pairs there are and
-// were. It takes a lock for some at a time. What each contributes is of some moment of the
-// call, so no sum is less than that of a call before it.
+// were. It takes a lock for some at a time. What each contributes is of some moment of the call, so
+// no sum is less than that of a call before it; a shard whose memory stalls contributes what it did
+// before.
 func (d *Device) addUp() (c counters, sum transport.Counters) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
 	for _, s := range d.shards {
-		s.addUp(&c, &sum)
+		s.addUp()
+		c.add(&s.sums.last.own)
+		sum.Add(&s.sums.last.qps)
 	}
 	return c, sum
 }
 
-// addUp adds what s has counted. Device.adding is held.
-func (s *shard) addUp(c *counters, sum *transport.Counters) {
+// sums are what a shard has counted, guarded by Device.adding.
+type sums struct {
+	last, next total // next is of some queue pairs, where the memory of the shard stalled before it was complete
+}
+
+// total is a sum of a shard's counters and of those of its queue pairs.
+type total struct {
+	own counters
+	qps transport.Counters
+}
+
+// addUp brings s.sums up to date. Device.adding is held.
+func (s *shard) addUp() {
 	const some = 64
 	for more := true; more; {
 		n := 0
-		s.mu.Lock()
+		if !s.mu.lockWithin(lookPatience) {
+			return
+		}
+		next := &s.sums.next
 		s.inOrder.After(s.count.addedUpTo, func(number uint64, q *QP) bool {
 			if n == some {
 				return false
 			}
-			sum.Add(q.machine.Counters())
+			next.qps.Add(q.machine.Counters())
 			s.count.addedUpTo = number
 			n++
 			return true
 		})
 		if more = n == some; !more {
-			c.add(&s.count)
-			sum.Add(&s.count.closedQPs)
+			next.own.add(&s.count)
+			next.qps.Add(&s.count.closedQPs)
 			s.count.closedQPs.Add(&s.count.closedSince)
 			s.count.addedUpTo, s.count.closedSince = 0, transport.Counters{}
+			s.sums = sums{last: *next}
 		}
 		s.mu.Unlock()
 	}

@@ -45,8 +45,9 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid // the GID table, changed with linking and every shard's lock held, read with any of them
-	maxMTU    qp.MTU // 0 for any
+	gids      []*gid       // the GID table; doc.go says what guards it
+	table     sync.RWMutex // of gids, for readers without a shard's lock
+	maxMTU    qp.MTU       // 0 for any
 	peers     admission
 	spin      time.Duration
 	loopback  bool

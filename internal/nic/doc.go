@@ -31,6 +31,7 @@
 //	                region is borrowed only under it.
 //	shard.keying    the key table, where there are several shards, each of which has a part of the right to it: one to
 //	                read, all to write. Taken under shard.mu.
+//	Device.table    the GID table, for readers that hold no shard.mu. Taken under shard.mu by writers.
 //	Device.atomics  what makes atomics of several shards one after the other, where the memory needs two calls for one.
 //	                Taken under shard.keying, and before locks of the memory itself.
 //	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
@@ -41,12 +42,12 @@
 //	events.mu       the asynchronous events that wait to be read.
 //
 // The order is linking, adding or inbox, shard, keying (both in the order of their indexes),
-// atomics, CompChannel, Device, CQ, port, lost, events: whoever holds one takes only what stands
+// table, atomics, CompChannel, Device, CQ, port, lost, events: whoever holds one takes only what stands
 // behind it. A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a
 // membership in a group for Close.
 //
-// The GID table, with the link and the MTU of each entry, is changed with linking and every
-// shard.mu held, and read with any of them. A link is taken out of the table under shard.mu and
+// The GID table, with the link and the MTU of each entry, is changed with linking, every
+// shard.mu and Device.table held, and read with any of them. A link is taken out of the table under shard.mu and
 // closed after it was let go of: so nothing is sent by a link that is closed, but by Close, which
 // closes the links first, without shard.mu, to wake a goroutine that waits in Send and holds it.
 // Removing a link waits for such a goroutine. What a queue pair leads to is the entry, not the link: an entry without a
@@ -74,4 +75,16 @@
 //     nothing borrowed (shard.alone).
 //   - Deregister and other calls that take a key away take the lock of every shard, in order. So when
 //     they return, no machine, no packet and no system call can reach the memory any more.
+//
+// # Memory that stalls
+//
+// A machine reads and writes memory under shard.mu and shard.keying, and memory of a program may be
+// there as late as the program likes. What then waits for the shard: its queue pairs and the calls on
+// them, and the calls that take a key away. What does not (see mutex):
+//
+//   - Calls that concern no queue pair take no lock of a shard: the GID table has Device.table.
+//   - A look tells of the other shards only, and Counters what it told before of this one.
+//   - What waits for the locks of all shards holds none of them meanwhile. A work request that
+//     changes keys is tried again later, and a packet that takes a key away is dropped.
+//   - A receiver drops packets for another shard than its own.
 package nic

@@ -20,7 +20,7 @@ type gid struct {
 	zone  string     // of a link-local address
 	most  qp.MTU     // largest path MTU that the device offers, 0 for any
 
-	// Changed with Device.linking and all shards' locks held, read with any of them.
+	// Changed with Device.linking, all shards' locks and Device.table held, read with any of them.
 	link   packet.Link    // nil while the address is away
 	queues []packet.Queue // of link, one for each shard, or nil
 	wire   *wire          // of link
@@ -29,7 +29,7 @@ type gid struct {
 	away   error          // says that the address is away
 	went   uint64         // when it went: later is larger
 
-	// Guarded by home's lock.
+	// Guarded by Device.table.
 	lease *lease // nil while the address is away
 	lent  weak.Pointer[lease]
 }
@@ -73,7 +73,8 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 // addr is the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free is true when the address of g is away and nothing counts on its coming back. All locks are held.
+// free is true when the address of g is away and nothing counts on its coming back. All shards'
+// locks and table are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
 		if s.out[g.index].used() || d.loopback && s.loops[g.index].used() {
@@ -83,7 +84,7 @@ func (d *Device) free(g *gid) bool {
 	return g.link == nil && g.lent.Value() == nil
 }
 
-// hold returns the lease of an entry whose address is there. home's lock is held.
+// hold returns the lease of an entry whose address is there. Device.table is held.
 func (g *gid) hold() *lease {
 	if g.lease == nil {
 		if g.lease = g.lent.Value(); g.lease == nil {
@@ -102,7 +103,7 @@ const smallestMTU = int(qp.MinMTU) + 80
 
 // place returns the index for g in the table: the one that its address had before, the next
 // that nobody has had, or, once there is none, the one of the address that is away for longest
-// with nothing that uses it. linking and all shards' locks are held.
+// with nothing that uses it. linking, all shards' locks and table are held.
 func (d *Device) place(g *gid) (index int, err error) {
 	oldest := -1
 	for i, old := range d.gids {
@@ -126,8 +127,8 @@ func (d *Device) place(g *gid) (index int, err error) {
 	return oldest, nil
 }
 
-// gidAt returns the entry with the given index, whose address is there. The shard's lock is
-// held.
+// gidAt returns the entry with the given index, whose address is there. A shard's lock or table
+// is held.
 func (d *Device) gidAt(index int) (*gid, error) {
 	if index < 0 || index >= len(d.gids) {
 		return nil, fmt.Errorf("there is no GID with index %d: the device has %s", index, d.gidList())
@@ -142,13 +143,13 @@ func (d *Device) gidAt(index int) (*gid, error) {
 // errAway says that an address of the GID table is not there.
 var errAway = errors.New("is away: this host does not have the address now")
 
-// leave takes note that the address went. Both locks are held.
+// leave takes note that the address went. All locks are held that changes of the table take.
 func (g *gid) leave(when uint64) {
 	g.link, g.queues, g.wire, g.lease, g.went = nil, nil, nil, nil, when
 	g.away = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAway)
 }
 
-// gidList names the addresses that are there. The shard's lock is held.
+// gidList names the addresses that are there. A shard's lock or table is held.
 func (d *Device) gidList() string {
 	var list []string
 	for _, g := range d.gids {
@@ -170,11 +171,11 @@ type GID struct {
 	MTU   qp.MTU // largest path MTU
 }
 
-// GIDs returns the entries of the GID table whose addresses are there, by index.
+// GIDs returns the entries of the GID table whose addresses are there, by index. No shard is waited
+// for.
 func (d *Device) GIDs() []GID {
-	s := d.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	d.table.RLock()
+	defer d.table.RUnlock()
 	out := make([]GID, 0, len(d.gids))
 	for _, g := range d.gids {
 		if g.link != nil {
@@ -186,8 +187,7 @@ func (d *Device) GIDs() []GID {
 
 // GIDTableLen is one more than the largest index that an address has or had.
 func (d *Device) GIDTableLen() int {
-	s := d.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	d.table.RLock()
+	defer d.table.RUnlock()
 	return len(d.gids)
 }

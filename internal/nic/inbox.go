@@ -31,7 +31,7 @@ type inbox struct {
 	seeds   seeds
 	good    []arrival // frames of this batch that passed the checks before the lock
 	count   received  // what this batch adds to the counters
-	full    uint64    // datagrams of the batch before that another shard had no room for
+	full    uint64    // packets of the batch before that another shard was too busy for
 
 	// The shards besides its own that these are for, a bit each: of packets that queue pairs with a peer take, and of
 	// datagrams.
@@ -89,9 +89,9 @@ func (in *inbox) run() {
 
 // over says that nothing is received any more. A poller that took a batch before the link was closed is waited for.
 func (in *inbox) over() {
+	defer in.wire.receivers.Done() // after Unlock: pollers find the lock free then
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.wire.receivers.Done()
 }
 
 // turn waits for a batch and deals with it, and with what follows soon.
@@ -151,8 +151,11 @@ func (in *inbox) deliver() bool {
 	in.hand(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
-		s.lock()
-		in.hand(s, good)
+		if s.lockSoon() {
+			in.hand(s, good)
+		} else {
+			in.full += in.lose(s, good)
+		}
 	}
 	for left := in.datagrams &^ in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
@@ -163,6 +166,16 @@ func (in *inbox) deliver() bool {
 		}
 	}
 	return len(good) > 0
+}
+
+// lose returns how many of good are for s, whose memory stalls.
+func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
+	for i := range good {
+		if in.group != nil || s.dev.shardOf(good[i].packet.DestQP) == s {
+			n++
+		}
+	}
+	return n
 }
 
 const (
@@ -299,7 +312,11 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		// Also a queue pair that was not told its peer yet.
 		s.count.drops[dropStranger]++
 	default:
-		v := s.take(q, now, &a.packet)
+		v, taken := s.take(q, now, &a.packet)
+		if !taken {
+			s.count.drops[dropBusy]++
+			return
+		}
 		s.count.verdicts[v]++
 		if v == transport.Accepted {
 			if !q.heard {
@@ -314,13 +331,14 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	}
 }
 
-// take lets q's machine receive p, alone with the keys if that takes one away.
-func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict) {
+// take lets q's machine receive p, alone with the keys if that takes one away. It is false for a
+// packet that cannot be received now, because the memory of another shard stalls.
+func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict, taken bool) {
 	if q.keyed == nil || !q.keyed.Invalidates(p) {
-		return q.machine.Receive(now, p)
+		return q.machine.Receive(now, p), true
 	}
-	s.alone(func() { v = q.machine.Receive(now, p) })
-	return v
+	taken = s.alone(func() { v = q.machine.Receive(now, p) })
+	return v, taken
 }
 
 // receiveDatagram gives a datagram to its queue pair. The lock is held.

@@ -1,6 +1,7 @@
 package nic
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -14,8 +15,8 @@ import (
 
 // A look takes a lock for as many objects as the caller has room for and fills what the
 // caller has made: nothing is allocated under a lock that the data path needs. Each object
-// is described as it is at one moment, those of one call at the same; between two calls
-// objects may come, change and go. Numbers ascend in the order in which the objects were
+// is described as it is at one moment; meanwhile and between two calls objects may come, change and
+// go. Numbers ascend in the order in which the objects were
 // made and are not given twice, so a look that goes on after the last number it saw meets
 // once whatever was there all the while.
 
@@ -46,31 +47,41 @@ type QPInfo struct {
 	Counters                 transport.Counters
 }
 
-// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds.
-func (d *Device) LookQPs(after uint64, dst []QPInfo) (n int) {
-	d.lockAll()
-	defer d.unlockAll()
-	now := d.now()
-	for n < len(dst) {
-		q := d.nextQP(after)
-		if q == nil {
-			break
-		}
-		q.describe(&dst[n], now)
-		after = q.number
-		n++
+// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds. Those of a
+// shard whose memory stalls are left out.
+func (d *Device) LookQPs(after uint64, dst []QPInfo) int {
+	last := d.made.Load() // a later one may be in a shard that was looked at already
+	if len(d.shards) == 1 {
+		return d.home().look(after, last, dst)
 	}
-	return n
+	var all []QPInfo
+	some := dst
+	for i, s := range d.shards {
+		if i > 0 {
+			some = make([]QPInfo, len(dst))
+		}
+		all = append(all, some[:s.look(after, last, some)]...)
+	}
+	slices.SortFunc(all, func(a, b QPInfo) int { return cmp.Compare(a.Number, b.Number) })
+	return copy(dst, all)
 }
 
-// nextQP returns the queue pair that was made next after the one with a number, nil if there is none. All locks are held.
-func (d *Device) nextQP(after uint64) (next *QP) {
-	for _, s := range d.shards {
-		if q, ok := s.inOrder.Next(after); ok && (next == nil || q.number < next.number) {
-			next = q
-		}
+// look is LookQPs for one shard and numbers up to last.
+func (s *shard) look(after, last uint64, dst []QPInfo) (n int) {
+	if !s.mu.lockWithin(lookPatience) {
+		return 0
 	}
-	return next
+	defer s.mu.Unlock()
+	now := s.dev.now()
+	s.inOrder.After(after, func(number uint64, q *QP) bool {
+		if n == len(dst) || number > last {
+			return false
+		}
+		q.describe(&dst[n], now)
+		n++
+		return true
+	})
+	return n
 }
 
 // describe fills i. The lock is held.
@@ -140,7 +151,8 @@ type SRQInfo struct {
 	Users      int // queue pairs
 }
 
-// LookSRQs describes the shared receive queues whose numbers are above after.
+// LookSRQs describes the shared receive queues whose numbers are above after. Of those of a shard
+// whose memory stalls it tells the number and the protection domain alone.
 func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()
@@ -153,11 +165,12 @@ func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	})
 	d.mu.Unlock()
 	for i, q := range list {
-		q.shard.mu.Lock()
-		a := q.queue.Query()
-		dst[i] = SRQInfo{
-			Number: q.number, PD: q.queue.PD().ID, Len: q.queue.Len(), Depth: a.MaxWR, Limit: a.Limit, Users: q.users,
+		dst[i] = SRQInfo{Number: q.number, PD: q.queue.PD().ID}
+		if !q.shard.mu.lockWithin(lookPatience) {
+			continue
 		}
+		a := q.queue.Query()
+		dst[i].Len, dst[i].Depth, dst[i].Limit, dst[i].Users = q.queue.Len(), a.MaxWR, a.Limit, q.users
 		q.shard.mu.Unlock()
 	}
 	return len(list)

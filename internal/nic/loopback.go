@@ -13,6 +13,9 @@ import (
 // gives the frames of one to the machine of the other, in order and without a copy: payload goes from the sender's
 // region, or the buffer that it was read into, to the receiver's. Such frames have no ICRC.
 //
+// A packet does not name its source queue pair, so over a link a queue pair accepts those of every
+// queue pair at the address of its peer. Here the sender is known, and has to be the peer.
+//
 // What a machine does is the same as over a link, so a queue pair may use loopback while its peer uses the link, as it
 // does if the address of one was added to the device after the other was connected.
 
@@ -95,7 +98,12 @@ func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b 
 	if !s.decodeLooped(a, b.At(i)) {
 		return
 	}
-	if q := s.qps.Get(a.packet.DestQP); q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
+	q := s.qps.Get(a.packet.DestQP)
+	if q != nil && !s.isPeer(q, b.At(i).Path) {
+		s.count.drops[dropStranger]++
+		return
+	}
+	if q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
 		// Payload may not be borrowed from a region while a key is taken away.
 		for k := i; k < b.Len(); k++ {
 			b.At(k).Join(0)
@@ -105,6 +113,13 @@ func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b 
 		}
 	}
 	s.receive(now, to, a)
+}
+
+// isPeer reports whether path is that of the queue pair that q is connected to, which frames of the
+// shard borrow.
+func (s *shard) isPeer(q *QP, path *packet.Path) bool {
+	peer := s.qps.Get(q.attr.Attr.DestQPN)
+	return peer != nil && path == &peer.path
 }
 
 // decodeLooped decodes a frame of this device that is not sealed. It borrows the payload.

@@ -249,3 +249,65 @@ func TestLoopbackAllocatesNothing(t *testing.T) {
 		t.Error("the ends hold different bytes")
 	}
 }
+
+// connectAs connects e at address 0 of its device as a queue pair of type typ, to the queue pair
+// peer at the same address, which expects psn from it.
+func (e *end) connectAs(typ qp.Type, peer *end, psn bth.PSN) {
+	e.t.Helper()
+	for st := qp.INIT; st <= qp.RTS; st++ {
+		needs, _, _ := qp.Requirements(typ, st-1, st)
+		attr := qp.Attr{
+			State: st, Port: 1, Access: mr.RemoteWrite | mr.RemoteRead, PathMTU: 1024, DestQPN: peer.qp.Num(),
+			RQPSN: peer.psn, SQPSN: psn, MaxRdAtomic: 16, MaxDestRdAtomic: 16, MinRNRTimer: 12,
+			Timeout: usualRetry.timeout, RetryCnt: usualRetry.count, RNRRetry: 7,
+			AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrA)},
+		}
+		if err := e.qp.Modify(&attr, needs|qp.AttrState); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// A packet names its destination queue pair and not its source, but here the sender is known.
+func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
+	for _, typ := range []qp.Type{qp.RC, qp.UC} {
+		t.Run(typ.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dev := openLoopback(t, plain)
+				var ends [3]*end
+				for i := range ends {
+					e := newEndOn(t, dev, bth.PSN(1000*(i+1)), 4096)
+					var err error
+					e.qp, err = dev.CreateQP(QPInit{
+						Type: typ, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
+						Cap: qp.Cap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1},
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					fill(e.buf, uint64(i))
+					ends[i] = e
+				}
+				defer closeAll(t, ends[0])
+				a, b, stranger := ends[0], ends[1], ends[2]
+				a.connectAs(typ, b, a.psn)
+				b.connectAs(typ, a, b.psn)
+				stranger.connectAs(typ, b, a.psn) // b expects this PSN next, from this address
+				before := bytes.Clone(b.buf)
+				stranger.post(stranger.write(b, 1, 0, 64))
+				synctest.Wait()
+				if !bytes.Equal(b.buf, before) {
+					t.Error("a queue pair that is not the peer has written")
+				}
+				if b.drops()["stranger"] == 0 {
+					t.Errorf("packets dropped: %v, want some from a stranger", b.drops())
+				}
+				a.post(a.write(b, 2, 0, 64))
+				a.succeed(1)
+				if !bytes.Equal(b.buf[:64], a.buf[:64]) {
+					t.Error("the peer's WRITE has left other bytes")
+				}
+			})
+		})
+	}
+}

@@ -101,11 +101,15 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			o.again(q, false)
 			break
 		}
+		had := o.batch.Len()
+		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
+		if !sent {
+			s.postpone(q, now)
+			continue
+		}
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
-		had := o.batch.Len()
-		more := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
 		charged := o.charges(had)
 		q.credit -= charged
 		bytes += charged
@@ -146,14 +150,26 @@ func (o *outbox) charges(had int) (bytes int) {
 	return bytes
 }
 
-// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be borrowed then.
-func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more bool) {
+// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be
+// borrowed then. sent is false if it could not, because the memory of another shard stalls.
+func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more, sent bool) {
 	if !q.rekeys {
-		return q.machine.Transmit(now, &q.path, dst, limit)
+		return q.machine.Transmit(now, &q.path, dst, limit), true
 	}
-	s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) })
+	if !s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) }) {
+		return false, false
+	}
 	q.rekeys = q.attr.SQ.Len() > 0
-	return more
+	return more, true
+}
+
+// postponed is for how long a queue pair waits that could not change keys.
+const postponed = transport.Time(10 * time.Millisecond)
+
+// postpone makes q ready again later.
+func (s *shard) postpone(q *QP, now transport.Time) {
+	q.postponed = true
+	s.timers.at(q, now, now+postponed)
 }
 
 // serves is false for a queue pair whose next datagram leaves by another link.

@@ -90,7 +90,7 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 }
 
 // route finds the entry that an address vector names and the path to its peer, or to a
-// multicast group where that is allowed. The shard's lock is held.
+// multicast group where that is allowed. A shard's lock or table is held.
 func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
 	g, err := d.gidAt(int(av.SGIDIndex))
 	if err != nil {
@@ -133,9 +133,8 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	if av.FlowLabel > maxFlowLabel {
 		return nil, fmt.Errorf("flow label %#x does not fit 20 bits", av.FlowLabel)
 	}
-	s := d.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	d.table.Lock()
+	defer d.table.Unlock()
 	g, path, err := d.route(&av, true)
 	if err != nil {
 		return nil, err
@@ -151,9 +150,8 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	if err != nil {
 		return qp.AddressVector{}, err
 	}
-	s := d.home()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	d.table.RLock()
+	defer d.table.RUnlock()
 	for _, g := range d.gids {
 		if g.link == nil {
 			continue

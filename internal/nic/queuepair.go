@@ -29,6 +29,7 @@ type QP struct {
 	srq       *SRQ          // nil if it has a receive queue of its own
 	closed    bool
 	rekeys    bool           // work requests are outstanding, perhaps, that change keys
+	postponed bool           // they could not: see shard.postpone
 	unfetched bool           // the source has, perhaps, requests for which the send queue had no room
 	first     func()         // to be called when the first packet comes, nil then
 	failure   Failure        // see there
@@ -187,6 +188,14 @@ func (q *QP) Close() {
 	s := q.shard
 	s.lock()
 	defer s.unlock()
+	for !q.closed && s.dev.keys.HasBound(uint32(q.attr.Num)) {
+		// The keys of all shards change: this one is not to wait for them.
+		s.unlock()
+		s.dev.lockKeys()
+		s.dev.keys.ForgetQP(uint32(q.attr.Num))
+		s.dev.unlockKeys()
+		s.lock()
+	}
 	q.close()
 }
 
@@ -200,7 +209,7 @@ func (q *QP) close() {
 	s.qps.Delete(q.attr.Num)
 	s.inOrder.Remove(q.number)
 	s.dev.open.Add(-1)
-	if s.dev.keys.HasBound(uint32(q.attr.Num)) {
+	if s.dev.keys.HasBound(uint32(q.attr.Num)) { // the device is closed
 		s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
 	}
 	s.timers.remove(q)

@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/netip"
 	"runtime"
-	"sync"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/idmap"
@@ -20,8 +19,8 @@ type shard struct {
 	index   int
 	several bool // shards of the device
 
-	mu      sync.Mutex
-	keying  sync.Mutex // the right to look keys up: see lock
+	mu      mutex
+	keying  mutex // the right to look keys up: see lock
 	closed  bool
 	qps     idmap.Map[bth.QPN, *QP]
 	inOrder roster.List[*QP] // those of qps, as they were made
@@ -33,6 +32,7 @@ type shard struct {
 	fetched int       // requests from sources, ever
 	timers  timers
 	count   counters
+	sums    sums
 	members map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
 	early   transport.EarlyPool
 	gather  transport.Gather
@@ -151,6 +151,10 @@ func (s *shard) expire(now transport.Time) {
 				s.ready(q)
 			}
 			at, ok = q.deadline()
+		}
+		if q.postponed {
+			q.postponed = false
+			s.ready(q)
 		}
 		if ok {
 			// Never at now itself: this loop would not end.

@@ -64,10 +64,25 @@ func (d *draw) next(n int) int {
 	return d.random.IntN(n)
 }
 
-// lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being sent.
+// lockAll takes the lock of every shard: no machine runs, no packet is dealt with and none is being
+// sent. While it waits for one whose memory stalls, the others go on.
 func (d *Device) lockAll() {
-	for _, s := range d.shards {
-		s.mu.Lock()
+	if !d.home().several {
+		d.home().mu.Lock()
+		return
+	}
+	for {
+		n := 0
+		for n < len(d.shards) && d.shards[n].mu.lockWithin(dataPatience) {
+			n++
+		}
+		if n == len(d.shards) {
+			return
+		}
+		for _, s := range d.shards[:n] {
+			s.mu.Unlock()
+		}
+		d.shards[n].mu.await()
 	}
 }
 
@@ -97,6 +112,17 @@ func (s *shard) tryLock() bool {
 	return true
 }
 
+// lockSoon is lock, and true, unless memory of the shard stalls.
+func (s *shard) lockSoon() bool {
+	if !s.mu.lockWithin(dataPatience) {
+		return false
+	}
+	if s.several {
+		s.keying.Lock() // nobody holds it for long without mu
+	}
+	return true
+}
+
 func (s *shard) unlock() {
 	if s.several {
 		s.keying.Unlock()
@@ -104,29 +130,38 @@ func (s *shard) unlock() {
 	s.mu.Unlock()
 }
 
-// alone calls f, which may change keys, while no other shard looks them up. The shard's lock is held, and no payload to
-// be sent is borrowed. The keys may be others before f and after it.
-func (s *shard) alone(f func()) {
+// alone calls f, which may change keys, while no other shard looks them up, and returns true. Where
+// the memory of another shard stalls it returns false instead. The shard's lock is held, and no
+// payload to be sent is borrowed. The keys may be others before f and after it.
+func (s *shard) alone(f func()) bool {
 	s.gather.Settle()
 	d := s.dev
 	if !s.several {
 		d.changing.Lock()
 		f()
 		d.changing.Unlock()
-		return
+		return true
 	}
 	s.keying.Unlock()
-	for _, o := range d.shards {
-		o.keying.Lock()
+	n := 0
+	for n < len(d.shards) && d.shards[n].keying.lockWithin(dataPatience) {
+		n++
 	}
-	d.changing.Lock()
-	f()
-	d.changing.Unlock()
-	for _, o := range d.shards {
+	all := n == len(d.shards)
+	if all {
+		d.changing.Lock()
+		f()
+		d.changing.Unlock()
+	}
+	for _, o := range d.shards[:n] {
 		if o != s {
 			o.keying.Unlock()
 		}
 	}
+	if s.index >= n {
+		s.keying.Lock()
+	}
+	return all
 }
 
 // Client is a user of a device: its datagram queue pairs with their multicasts, and its shared receive

@@ -48,6 +48,8 @@ func (d *Device) enterLink(g *gid) error {
 	if d.home().closed {
 		return ErrClosed
 	}
+	d.table.Lock()
+	defer d.table.Unlock()
 	var err error
 	if g.index, err = d.place(g); err != nil {
 		return err
@@ -64,6 +66,8 @@ func (d *Device) enterLink(g *gid) error {
 func (d *Device) enterAll(gids []*gid) {
 	d.lockAll()
 	defer d.unlockAll()
+	d.table.Lock()
+	defer d.table.Unlock()
 	d.port.links = len(gids)
 	for _, g := range gids {
 		if w, ok := d.addWire(g.link); ok {
@@ -72,8 +76,8 @@ func (d *Device) enterAll(gids []*gid) {
 	}
 }
 
-// connect makes g, whose index is set, an entry of the table, or its link that of the entry
-// that its address had before, and starts to receive. linking and all shards' locks are held.
+// connect makes g, whose index is set, an entry of the table, or its link that of the entry that
+// its address had before, and starts to receive. linking, all shards' locks and table are held.
 func (d *Device) connect(g *gid, w *wire) {
 	isNew := g.index == len(d.gids)
 	switch {
@@ -160,7 +164,9 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	w := g.wire
 	close(w.gone)
 	d.departures++
+	d.table.Lock()
 	g.leave(d.departures)
+	d.table.Unlock()
 	for _, s := range d.shards {
 		s.out[index].disconnect()
 		if d.loopback {
@@ -196,7 +202,9 @@ func (d *Device) UpdateLink(index int) error {
 	if mtu != g.mtu {
 		d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	}
+	d.table.Lock()
 	g.caps, g.mtu = caps, mtu
+	d.table.Unlock()
 	return nil
 }
 

@@ -81,12 +81,3 @@ func (l *List[T]) After(number uint64, f func(number uint64, item T) bool) {
 		}
 	}
 }
-
-// Next returns the first item whose number is above number, and false if there is none.
-func (l *List[T]) Next(number uint64) (item T, ok bool) {
-	l.After(number, func(_ uint64, i T) bool {
-		item, ok = i, true
-		return false
-	})
-	return item, ok
-}

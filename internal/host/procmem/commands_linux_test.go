@@ -15,6 +15,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Part of include/uapi/linux/userfaultfd.h.
+const (
+	userModeOnly = 1
+	uffdAPI      = 0xc018aa3f
+	uffdRegister = 0xc020aa00
+	uffdMissing  = 1
+)
+
+// userfault makes the pages of a range wait for a userfaultfd that nobody serves.
+func userfault(addr, size, flags uint64) error {
+	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, uintptr(flags|unix.O_CLOEXEC), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	api, area := [3]uint64{0xaa}, [4]uint64{addr, size, uffdMissing}
+	if _, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdAPI, uintptr(unsafe.Pointer(&api))); errno != 0 {
+		return errno
+	}
+	if _, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdRegister, uintptr(unsafe.Pointer(&area))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // watch polls the last byte of the size bytes at addr until it is round, and says whether all
 // others are, too.
 func watch(addr, size uint64, round byte) (string, error) {

@@ -53,7 +53,13 @@
 // # Faults
 //
 // An access completes or returns an [*Error]; it is never silently short. Pages are not pinned:
-// each access faults them in. A page of a file system in user space, or of userfaultfd where the
-// program may use that for kernel faults, lets the program delay an access without limit; the
-// caller's goroutine waits as long.
+// each access faults them in. A page of a file system in user space lets the program delay an access
+// without limit, and the caller's goroutine waits as long: no signal but SIGKILL ends the system call,
+// and the end of the program does not end it either if another process serves the file system. Any user
+// may mount one in a user namespace.
+//
+// A page of a userfaultfd makes an access through /proc/PID/mem fail with EIO, because the kernel makes
+// it without FAULT_FLAG_ALLOW_RETRY. A direct copy waits for such a page, but only where the
+// userfaultfd takes faults of the kernel, which requires CAP_SYS_PTRACE or
+// vm.unprivileged_userfaultfd (UFFD_USER_MODE_ONLY: EFAULT).
 package procmem

@@ -217,6 +217,8 @@ func obey(words []string) (string, error) {
 		return "ok", err
 	case "peek":
 		return hex.EncodeToString(bytesAt(n[0], n[1])), nil
+	case "userfault": // address, bytes, flags of userfaultfd(2)
+		return "ok", userfault(n[0], n[1], n[2])
 	case "watch":
 		return watch(n[0], n[1], byte(n[2]))
 	case "exec":

@@ -1,0 +1,56 @@
+package nic
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestAMutexThatWasWaitedForInVainIsNotWaitedForUntilItWasFree(t *testing.T) {
+	var m mutex
+	m.Lock()
+	if m.lockWithin(time.Nanosecond) {
+		t.Fatal("the lock was taken twice")
+	}
+	if m.lockWithin(time.Hour) {
+		t.Fatal("the lock was taken twice")
+	}
+	m.Unlock()
+	for m.stuck.Load() { // the goroutine that still waits has it, and gives it back
+		runtime.Gosched()
+	}
+	if !m.lockWithin(time.Hour) {
+		t.Fatal("a lock that is free was not taken")
+	}
+	m.Unlock()
+}
+
+// With a patience that often ends just when the lock is there.
+func TestAMutexHasOneHolder(t *testing.T) {
+	const rounds = 2000
+	var m mutex
+	var n, want int
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for round := range rounds {
+				if i == 0 {
+					m.Lock()
+				} else if !m.lockWithin(time.Duration(round) * time.Nanosecond) {
+					continue
+				}
+				n++
+				runtime.Gosched()
+				want++
+				m.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	m.Lock()
+	defer m.Unlock()
+	if n != want || n < rounds {
+		t.Errorf("%d and %d rounds, at least %d expected", n, want, rounds)
+	}
+}
