@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -52,7 +53,7 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 		b = x.stage.bytes(region, addr, n)
 	}
 	if b == nil {
-		b = x.stage.fill(f, region, addr, n, ahead)
+		b = x.stage.fill(f, region, addr, n, max(ahead, x.reach()))
 	}
 	if b == nil {
 		return false
@@ -79,6 +80,84 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 		return nil
 	}
 	return s.read[off : off+n : off+n]
+}
+
+// reach is how far several messages are read at once, from the first byte of the first one on: as long as they lie in
+// one page the bytes between them take no time.
+const maxReach = 4 << 10
+
+// An extent is memory that is read at once, with the messages that lie in it.
+type extent struct {
+	first, end uint64 // addresses
+}
+
+// takes extends e by n bytes at addr, and reports whether they are to be read with the others.
+func (e *extent) takes(addr, n uint64) bool {
+	off := addr - e.first // huge where addr is the lower
+	if off > maxReach || n > maxReach-off {
+		return false
+	}
+	e.end = max(e.end, addr+n)
+	return true
+}
+
+// reading is the message that payload is read of: the request with an index in the send queue, the READ of the job at
+// the head, or none that is worth looking beyond.
+type reading struct {
+	sends *qp.SendQueue
+	index uint32
+	reads *resources
+}
+
+// reach returns how many bytes, from those of the message being read on, are worth reading together with messages
+// that this call may send next. Those were posted, or requested, before it: their buffers do not change meanwhile.
+func (x *transmission) reach() uint64 {
+	switch {
+	case x.of.sends != nil:
+		return x.of.reachOfSends(x.left)
+	case x.of.reads != nil:
+		return x.of.reachOfReads(x.left)
+	}
+	return 0
+}
+
+func (r *reading) reachOfSends(most int) uint64 {
+	key, e, ok := readsFrom(r.sends.At(r.index))
+	if !ok {
+		return 0
+	}
+	for i := r.index + 1; most > 0 && i != r.sends.Tail(); i++ {
+		k, next, ok := readsFrom(r.sends.At(i))
+		if !ok || k != key || !e.takes(next.first, next.end-next.first) {
+			break
+		}
+		most--
+	}
+	return e.end - e.first
+}
+
+func (r *reading) reachOfReads(most int) uint64 {
+	res := r.reads.head().res
+	if res.length > maxReach {
+		return 0
+	}
+	e := extent{res.va, res.va + res.length}
+	for i := 1; i < min(r.reads.len, most+1); i++ {
+		next := r.reads.jobs[i].res
+		if next.op != bth.OpReadRequest || next.region != res.region || !e.takes(next.va, next.length) {
+			break
+		}
+	}
+	return e.end - e.first
+}
+
+// readsFrom returns where the data of w are, if they are in one short piece that is to be sent.
+func readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
+	if len(w.SG) != 1 || w.Length > maxReach || w.Flags&(qp.Inline|qp.Fence) != 0 || requestOps[w.Opcode] == nil {
+		return 0, e, false
+	}
+	s := &w.SG[0]
+	return s.LKey, extent{s.Addr, s.Addr + uint64(s.Length)}, true
 }
 
 // fill reads ahead bytes of the region at addr, at most maxStage of them and at least n, or n if that

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,11 +23,14 @@ type pieces struct {
 func (m *pieces) Size() uint64                       { return uint64(len(m.b)) }
 func (m *pieces) ReadAt(p []byte, off uint64) error  { copy(p, m.b[off:]); return nil }
 func (m *pieces) WriteAt(p []byte, off uint64) error { copy(m.b[off:], p); return nil }
-func (m *pieces) WriteAtV(p [][]byte, off uint64) error {
+func (m *pieces) WritePieces(p []mr.Piece) (stored int, err error) {
 	if len(p) > 1 {
 		m.more.Store(true)
 	}
-	return m.WriteAt(slices.Concat(p...), off)
+	for i := range p {
+		_ = m.WriteAt(p[i].Data, p[i].Off)
+	}
+	return len(p), nil
 }
 
 // Messages of several queue pairs come side by side, some packets twice, late or not at all; what is held back
