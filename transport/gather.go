@@ -141,15 +141,19 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 	if g == nil {
 		return write(region, addr, b, final)
 	}
-	n := uint64(len(b))
-	if len(g.pieces) > 0 && (g.owner != o || g.region != region || g.size+n > maxGather || len(g.pieces) == maxPieces) {
-		same := g.owner == o
+	n, same := uint64(len(b)), g.owner == o
+	if !region.Vectored() {
+		if same {
+			if err := g.settle(); err != nil {
+				return err
+			}
+		}
+		return write(region, addr, b, final)
+	}
+	if len(g.pieces) > 0 && (!same || g.region != region || g.size+n > maxGather || len(g.pieces) == maxPieces) {
 		if err := g.settle(); err != nil && same {
 			return err
 		}
-	}
-	if !region.Vectored() {
-		return write(region, addr, b, final)
 	}
 	if len(g.pieces) == g.complete() {
 		g.owner, g.region, g.psn = o, region, psn

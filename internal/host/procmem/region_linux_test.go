@@ -3,7 +3,6 @@ package procmem
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand"
 	"os"
@@ -42,24 +41,6 @@ func memoryOf(t testing.TB, size uint64) (*program, *AddressSpace, *Region) {
 	p := start(t)
 	s := p.space()
 	return p, s, register(t, s, p.mapped(size, protWrite), size, allFlag)
-}
-
-// piecesAt are pieces that lie one behind the other, the first at off.
-func piecesAt(b [][]byte, off uint64) (pieces []mr.Piece) {
-	for _, p := range b {
-		pieces = append(pieces, mr.Piece{Off: off, Data: p})
-		off += uint64(len(p))
-	}
-	return pieces
-}
-
-// writeAll stores b one behind the other, the first at off.
-func writeAll(r *Region, b [][]byte, off uint64) error {
-	n, err := r.WritePieces(piecesAt(b, off))
-	if err == nil && n != len(b) {
-		err = fmt.Errorf("%d of %d pieces are stored, and no error", n, len(b))
-	}
-	return err
 }
 
 // operations are all accesses, of n bytes at off where they have a length.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gorxe/gorxe/mr"
 )
 
 // fake is memory of 100 bytes at address 1000 whose calls end early: the steps say how, one for
@@ -57,6 +59,24 @@ const text = "a transfer in parts"
 
 func parts() [][]byte {
 	return [][]byte{[]byte(text[:4]), {}, []byte(text[4:12]), []byte(text[12:]), nil}
+}
+
+// piecesAt are pieces that lie one behind the other, the first at off.
+func piecesAt(b [][]byte, off uint64) (pieces []mr.Piece) {
+	for _, p := range b {
+		pieces = append(pieces, mr.Piece{Off: off, Data: p})
+		off += uint64(len(p))
+	}
+	return pieces
+}
+
+// writeAll stores b one behind the other, the first at off.
+func writeAll(r *Region, b [][]byte, off uint64) error {
+	n, err := r.WritePieces(piecesAt(b, off))
+	if err == nil && n != len(b) {
+		err = fmt.Errorf("%d of %d pieces are stored, and no error", n, len(b))
+	}
+	return err
 }
 
 func TestShortAndInterruptedCallsAreContinued(t *testing.T) {
