@@ -82,8 +82,7 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	return s.read[off : off+n : off+n]
 }
 
-// reach is how far several messages are read at once, from the first byte of the first one on: as long as they lie in
-// one page the bytes between them take no time.
+// maxReach is the largest read, in bytes, for several messages: up to about a page, bytes between them take no time.
 const maxReach = 4 << 10
 
 // An extent is memory that is read at once, with the messages that lie in it.
@@ -91,7 +90,7 @@ type extent struct {
 	first, end uint64 // addresses
 }
 
-// takes extends e by n bytes at addr, and reports whether they are to be read with the others.
+// takes extends e by n bytes at addr, and reports false where they are too far from the others.
 func (e *extent) takes(addr, n uint64) bool {
 	off := addr - e.first // huge where addr is the lower
 	if off > maxReach || n > maxReach-off {
@@ -109,51 +108,53 @@ type reading struct {
 	reads *resources
 }
 
-// reach returns how many bytes, from those of the message being read on, are worth reading together with messages
-// that this call may send next. Those were posted, or requested, before it: their buffers do not change meanwhile.
+// reach returns the length, in bytes, of a read from the first byte of the message on that is worth its time: up to the
+// end of the messages of one packet that this call may send next. They were posted, or requested, before this call,
+// so their buffers do not change during it.
 func (x *transmission) reach() uint64 {
 	switch {
 	case x.of.sends != nil:
-		return x.of.reachOfSends(x.left)
+		return x.reachOfSends()
 	case x.of.reads != nil:
-		return x.of.reachOfReads(x.left)
+		return x.reachOfReads()
 	}
 	return 0
 }
 
-func (r *reading) reachOfSends(most int) uint64 {
-	key, e, ok := readsFrom(r.sends.At(r.index))
+func (x *transmission) reachOfSends() uint64 {
+	sq := x.of.sends
+	key, e, ok := x.readsFrom(sq.At(x.of.index))
 	if !ok {
 		return 0
 	}
-	for i := r.index + 1; most > 0 && i != r.sends.Tail(); i++ {
-		k, next, ok := readsFrom(r.sends.At(i))
+	for i, left := x.of.index+1, x.left; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
+		k, next, ok := x.readsFrom(sq.At(i))
 		if !ok || k != key || !e.takes(next.first, next.end-next.first) {
 			break
 		}
-		most--
 	}
 	return e.end - e.first
 }
 
-func (r *reading) reachOfReads(most int) uint64 {
-	res := r.reads.head().res
-	if res.length > maxReach {
+func (x *transmission) reachOfReads() uint64 {
+	r, mtu := x.of.reads, uint64(x.core.mtu)
+	res := r.head().res
+	if res.length > mtu {
 		return 0
 	}
 	e := extent{res.va, res.va + res.length}
-	for i := 1; i < min(r.reads.len, most+1); i++ {
-		next := r.reads.jobs[i].res
-		if next.op != bth.OpReadRequest || next.region != res.region || !e.takes(next.va, next.length) {
+	for i := 1; i < min(r.len, x.left+1); i++ {
+		next := r.jobs[i].res
+		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu || !e.takes(next.va, next.length) {
 			break
 		}
 	}
 	return e.end - e.first
 }
 
-// readsFrom returns where the data of w are, if they are in one short piece that is to be sent.
-func readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
-	if len(w.SG) != 1 || w.Length > maxReach || w.Flags&(qp.Inline|qp.Fence) != 0 || requestOps[w.Opcode] == nil {
+// readsFrom returns where the data of w are, if they are in one piece and are sent in one packet.
+func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
+	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 || requestOps[w.Opcode] == nil {
 		return 0, e, false
 	}
 	s := &w.SG[0]

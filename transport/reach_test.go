@@ -29,6 +29,7 @@ func TestShortMessagesAreReadTogether(t *testing.T) {
 		"far apart":            {8192, []message{write(10, 64), write(4043, 64)}, []string{"64 at 10", "64 at 4043"}},
 		"before the first":     {8192, []message{write(64, 64), write(0, 64)}, []string{"64 at 64", "64 at 0"}},
 		"around":               {8192, []message{write(0, 64), write(64, 64), write(0, 64), write(64, 64)}, []string{"128 at 0"}},
+		"of several packets":   {8192, []message{write(0, 257), write(257, 64)}, []string{"257 at 0", "64 at 257"}},
 		"long":                 {8192, []message{write(0, 64), write(0, 5000)}, []string{"64 at 0", "3840 at 0"}},
 		"that cannot all be read": {100, []message{write(0, 64), write(64, 36), write(36, 64)},
 			[]string{"100 at 0"}},
@@ -96,6 +97,9 @@ func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 		{"before the first", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600040 dma=64 rkey=far
 			<+ RDMA_READ_REQUEST psn=101 va=0x600000 dma=64 rkey=far`, []string{"64 at 64", "64 at 0"}},
+		{"one is of several packets", `
+			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
+			<+ RDMA_READ_REQUEST psn=101 va=0x600040 dma=257 rkey=far`, []string{"64 at 0", "257 at 64"}},
 		{"one is of other memory", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
 			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=64 rkey=rw`, []string{"64 at 0"}},
@@ -112,7 +116,7 @@ func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 			}
 			s.run(c.requests)
 			s.rc.Transmit(s.now, nil, s.batch, 64)
-			if s.batch.Len() != 2 || !slices.Equal(m.reads, c.reads) {
+			if s.batch.Len() < 2 || !slices.Equal(m.reads, c.reads) {
 				t.Errorf("%d responses, the reads were %q, want %q", s.batch.Len(), m.reads, c.reads)
 			}
 		})
