@@ -25,12 +25,23 @@ type Addressable interface {
 	Bytes() []byte
 }
 
-// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs much: the
-// pieces of up to 64 KiB of a message come together. Memory that is Addressable as well is used by pointer.
+// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs much.
+// Memory that is Addressable as well is used by pointer.
 type Vectored interface {
 	Memory
-	// WriteAtV stores the pieces one behind the other, the first at off. It writes all or returns an error.
-	WriteAtV(pieces [][]byte, off uint64) error
+	// WritePieces stores the pieces in turn. It returns how many it has stored: all of them, or fewer and
+	// an error, which is about the next one.
+	WritePieces(pieces []Piece) (stored int, err error)
+}
+
+// Piece is a part of what [Vectored] memory stores.
+type Piece struct {
+	Off  uint64 // of the first byte
+	Data []byte
+	// Final bytes, at most [FinalBytes], become visible after all pieces before them and before all pieces
+	// behind them, and among themselves as [Region.WriteFinal] says. Other pieces become visible in any order
+	// up to the next final one, except that of two pieces that overlap the later one is seen in the end.
+	Final bool
 }
 
 // Bytes makes a slice usable as Memory. The slice is used in place, not copied.

@@ -136,20 +136,28 @@ func (r *Region) Write(addr uint64, src []byte) error {
 	return nil
 }
 
-// Vectored is true where [Region.WriteV] takes one call of the memory.
+// Vectored is true where [Region.WritePieces] takes one call of the memory.
 func (r *Region) Vectored() bool { return r.vectored != nil }
 
-// WriteV copies the pieces one behind the other to the bytes at addr. The region must be Vectored; errors
-// are as those of Read.
-func (r *Region) WriteV(addr uint64, pieces [][]byte) error {
-	n := uint64(0)
-	for _, p := range pieces {
-		n += uint64(len(p))
+// WritePieces stores pieces, whose Off are addresses, as [Vectored] says; errors are as those of Read. The
+// region must be Vectored. Off of the pieces is changed.
+func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
+	for i := range pieces {
+		p := &pieces[i]
+		if f := r.fault(p.Off, uint64(len(p.Data))); f != OK {
+			pieces, err = pieces[:i], r.accessError("write", f, p.Off, uint64(len(p.Data)))
+			break
+		}
+		p.Off = r.place(p.Off)
 	}
-	if f := r.fault(addr, n); f != OK {
-		return r.accessError("write", f, addr, n)
+	if len(pieces) == 0 {
+		return 0, err
 	}
-	return r.vectored.WriteAtV(pieces, r.place(addr))
+	stored, failed := r.vectored.WritePieces(pieces)
+	if failed != nil {
+		return stored, failed
+	}
+	return stored, err
 }
 
 // place is where the byte at addr lies in the memory.

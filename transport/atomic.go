@@ -46,6 +46,9 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return BadResponse
 	}
 	binary.NativeEndian.PutUint64(c.word[:], p.AtomicAck)
+	if c.gather.Settle(); c.state == qp.ERR {
+		return LocalError
+	}
 	if f := scatter(w.SG, 0, c.word[:]); f != mr.OK {
 		c.fail(qp.WCLocProtErr)
 		return LocalError

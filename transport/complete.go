@@ -11,19 +11,36 @@ func (c *core) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	// Its place is free before the program learns that it is complete: it may post another at once.
 	c.qp.SQ.Retire()
-	if status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll {
-		c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
-		if status == qp.WCSuccess {
-			c.wc.ByteLen = uint32(w.Length)
-		}
+	tells := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
+	c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
+	if status == qp.WCSuccess {
+		c.wc.ByteLen = uint32(w.Length)
+	}
+	if m := c.heldHead(); m != nil {
+		m.tells, m.wc = tells, c.wc
+	} else if tells {
 		c.qp.SendCQ.Complete(&c.wc)
 	}
 	c.qp.SQ.Pop()
 }
 
+// heldHead is what is held back of the oldest send work request, which is complete; nil if it is stored and those
+// before it are.
+func (c *core) heldHead() *heldMessage {
+	if !c.gather.holds(c) {
+		return nil
+	}
+	o, ok := c.gather.owner.(*requestingRC)
+	if !ok {
+		return nil
+	}
+	return c.gather.finish(o, 0)
+}
+
 // fail completes the oldest send work request with status and brings the queue pair
 // into ERR, which flushes everything else.
 func (c *RC) fail(status qp.WCStatus) {
+	c.gather.drop(&c.core)
 	if c.qp.SQ.Len() > 0 {
 		c.completeHead(status)
 	}
@@ -75,7 +92,7 @@ func (c *core) flushSends() {
 // forget drops all that is queued without a completion, as RESET demands. A receive that
 // was taken from an SRQ is lost with it: whoever wants it back goes by ERR.
 func (c *core) forget() {
-	c.gather.drop(c)
+	c.gather.forget(c)
 	c.holding, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
 	if !c.qp.Recv.Shared() {
@@ -92,6 +109,12 @@ func (c *core) takeReceive() bool {
 // completeReceive completes the receive that is being filled; wc comes with what is
 // particular to this one.
 func (c *core) completeReceive(wc qp.WC) {
+	c.endReceive(wc)
+	c.qp.RecvCQ.Complete(&c.wc)
+}
+
+// endReceive ends the receive that is being filled, and leaves its completion in c.wc.
+func (c *core) endReceive(wc qp.WC) {
 	c.holding = false
 	c.wc = wc
 	c.wc.WRID = c.recv.ID
@@ -102,7 +125,6 @@ func (c *core) completeReceive(wc qp.WC) {
 	if c.wc.Opcode == 0 {
 		c.wc.Opcode = qp.WCRecv
 	}
-	c.qp.RecvCQ.Complete(&c.wc)
 }
 
 // Posted tells the machine that work requests were queued. On a queue pair in ERR
@@ -115,6 +137,11 @@ func (c *RC) Posted() {
 
 // received completes the receive being filled with success.
 func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
+	c.completeReceive(success(p, info, op, n))
+}
+
+// success is the completion of a receive of n bytes, whose last packet is p.
+func success(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) qp.WC {
 	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
 	if info.Headers&bth.HasImmDt != 0 {
 		wc.Flags |= qp.WithImm
@@ -124,5 +151,5 @@ func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n u
 		wc.Flags |= qp.WithInv
 		wc.Imm = p.InvalidateRKey
 	}
-	c.completeReceive(wc)
+	return wc
 }

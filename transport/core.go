@@ -60,6 +60,7 @@ type transmission struct {
 	left int
 	full bool // something could be sent but there was no room
 	stage
+	of reading
 }
 
 // ahead is how many bytes of a message, of which left are to be sent, the packet whose frame was taken
@@ -103,6 +104,7 @@ func (c *core) entered() (was qp.State) {
 // is complete (IBA 10.3.1.5). Machines call it at the end of whatever may complete work.
 func (c *core) drained() {
 	if c.draining && !c.qp.SQDraining() {
+		c.gather.Settle() // for their completions
 		c.draining = false
 		if c.state == qp.SQD {
 			c.qp.Raise(qp.EventSQDrained)

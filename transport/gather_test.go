@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
@@ -13,20 +14,25 @@ import (
 )
 
 // vectored is memory without a pointer to it that takes several pieces at once; it notes the calls. From
-// limit on it cannot be written.
+// limit on it can be neither written nor read.
 type vectored struct {
 	b     []byte
 	limit uint64
 	calls []string
+	reads []string // length and offset
 }
 
 func newVectored(b []byte) *vectored { return &vectored{b: b, limit: uint64(len(b))} }
 
-var errBeyond = errors.New("beyond what can be written")
+var errBeyond = errors.New("beyond the limit")
 
 func (m *vectored) Size() uint64 { return uint64(len(m.b)) }
 
 func (m *vectored) ReadAt(p []byte, off uint64) error {
+	m.reads = append(m.reads, fmt.Sprintf("%d at %d", len(p), off))
+	if off+uint64(len(p)) > m.limit {
+		return errBeyond
+	}
 	copy(p, m.b[off:])
 	return nil
 }
@@ -36,10 +42,29 @@ func (m *vectored) WriteAt(p []byte, off uint64) error {
 	return m.write(p, off)
 }
 
-func (m *vectored) WriteAtV(pieces [][]byte, off uint64) error {
-	all := slices.Concat(pieces...)
-	m.calls = append(m.calls, fmt.Sprintf("%d in %d", len(all), len(pieces)))
-	return m.write(all, off)
+// WritePieces notes the runs and the final pieces of a call.
+func (m *vectored) WritePieces(pieces []mr.Piece) (stored int, err error) {
+	var parts []string
+	for i := 0; i < len(pieces); {
+		n, size := 0, 0
+		for ; i+n < len(pieces) && !pieces[i+n].Final && pieces[i+n].Off == pieces[i].Off+uint64(size); n++ {
+			size += len(pieces[i+n].Data)
+		}
+		if n == 0 {
+			parts = append(parts, fmt.Sprint(len(pieces[i].Data), " final"))
+			n = 1
+		} else {
+			parts = append(parts, fmt.Sprintf("%d in %d", size, n))
+		}
+		i += n
+	}
+	m.calls = append(m.calls, strings.Join(parts, " + "))
+	for i := range pieces {
+		if err := m.write(pieces[i].Data, pieces[i].Off); err != nil {
+			return i, err
+		}
+	}
+	return len(pieces), nil
 }
 
 func (m *vectored) write(p []byte, off uint64) error {
@@ -51,7 +76,7 @@ func (m *vectored) write(p []byte, off uint64) error {
 }
 
 // What packets bring for memory that takes several pieces at once is stored 64 KiB at a time; the last bytes
-// of a WRITE come in a call of their own, after all others.
+// of a WRITE are a piece of their own, after all others.
 func TestPacketsAreStoredInLongPieces(t *testing.T) {
 	const k = 1 << 10
 	for name, c := range map[string]struct {
@@ -59,12 +84,12 @@ func TestPacketsAreStoredInLongPieces(t *testing.T) {
 		length int
 		calls  []string
 	}{
-		"a WRITE of one packet":   {qp.WRWrite, 100, []string{"92 in 1", "8"}},
-		"a WRITE of 8 bytes":      {qp.WRWrite, 8, []string{"8"}},
-		"a WRITE of 64 KiB":       {qp.WRWrite, 64 * k, []string{"65528 in 64", "8"}},
+		"a WRITE of one packet":   {qp.WRWrite, 100, []string{"92 in 1 + 8 final"}},
+		"a WRITE of 8 bytes":      {qp.WRWrite, 8, []string{"8 final"}},
+		"a WRITE of 64 KiB":       {qp.WRWrite, 64 * k, []string{"65528 in 64 + 8 final"}},
 		"a SEND of 64 KiB":        {qp.WRSend, 64 * k, []string{"65536 in 64"}},
 		"a READ of 64 KiB":        {qp.WRRead, 64 * k, []string{"65536 in 64"}},
-		"a WRITE with an odd end": {qp.WRWrite, 32*k + 3, []string{"32768 in 32", "3"}},
+		"a WRITE with an odd end": {qp.WRWrite, 32*k + 3, []string{"32768 in 32 + 3 final"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mem := [2][]byte{make([]byte, 1<<20), make([]byte, 1<<20)}
@@ -127,17 +152,19 @@ func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T
 	}
 }
 
-// The end of a message stores all of it, so it can be refused at once.
-func TestAMessageWhoseEndCannotBeStoredIsRefusedAtItsEnd(t *testing.T) {
+// A message that is complete can still be refused, with those behind it; those before it are executed.
+func TestAMessageThatCannotBeStoredIsRefusedAfterItsEnd(t *testing.T) {
 	s := newScript(t, nil)
 	vectoredAt600000(t, s)
 	s.run(`
-		<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=513 rkey=far
-		<+ RDMA_WRITE_MIDDLE psn=101 len=256
-		< RDMA_WRITE_LAST psn=102 len=1 ack
-		verdict operational_error
+		<+ RDMA_WRITE_ONLY psn=100 len=16 va=0x600000 dma=16 rkey=far
+		<+ RDMA_WRITE_FIRST psn=101 len=256 va=0x600000 dma=513 rkey=far
+		<+ RDMA_WRITE_MIDDLE psn=102 len=256
+		<+ RDMA_WRITE_LAST psn=103 len=1 ack
+		verdict accepted
+		< RDMA_WRITE_ONLY psn=104 len=16 va=0x600000 dma=16 rkey=far
 		event QP_FATAL
-		> ACKNOWLEDGE psn=102 syn=op msn=0
+		> ACKNOWLEDGE psn=101 syn=op msn=1
 		counts sent_error_naks=1
 		state ERR`)
 }
@@ -234,7 +261,9 @@ type holder struct {
 	failed []bth.PSN
 }
 
-func (h *holder) unwritten(psn bth.PSN) { h.failed = append(h.failed, psn) }
+func (h *holder) completions() qp.Completer { return nil }
+
+func (h *holder) unwritten(psn bth.PSN, _ []heldMessage) { h.failed = append(h.failed, psn) }
 
 // holding makes a Gather, two regions of vectored memory, one right behind the other, and two queue pairs.
 func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
@@ -250,8 +279,8 @@ func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, 
 	return &Gather{}, regions, mem, owners
 }
 
-// Pieces are stored by one call only where they are of one queue pair, in one region and without a gap.
-func TestOneCallStoresOneStretchOfMemoryForOneQueuePair(t *testing.T) {
+// Pieces are stored by one call only where they are of one queue pair and in one region.
+func TestOneCallStoresPiecesOfOneRegionForOneQueuePair(t *testing.T) {
 	type piece struct {
 		owner, region int
 		addr          uint64
@@ -262,14 +291,14 @@ func TestOneCallStoresOneStretchOfMemoryForOneQueuePair(t *testing.T) {
 		calls  []string
 	}{
 		{"one behind the other", [2]piece{{0, 0, 0x1000}, {0, 0, 0x1004}}, []string{"8 in 2"}},
-		{"with a gap", [2]piece{{0, 0, 0x1000}, {0, 0, 0x1008}}, []string{"4 in 1", "4 in 1"}},
+		{"with a gap", [2]piece{{0, 0, 0x1000}, {0, 0, 0x1008}}, []string{"4 in 1 + 4 in 1"}},
 		{"in two regions", [2]piece{{0, 0, 0x13fc}, {0, 1, 0x1400}}, []string{"4 in 1", "4 in 1"}},
 		{"of two queue pairs", [2]piece{{0, 0, 0x1000}, {1, 0, 0x1004}}, []string{"4 in 1", "4 in 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, regions, mem, owners := holding(t)
 			for _, p := range c.pieces {
-				if err := g.put(owners[p.owner], 0, regions[p.region], p.addr, make([]byte, 4)); err != nil {
+				if err := g.put(owners[p.owner], 0, regions[p.region], p.addr, make([]byte, 4), false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -281,19 +310,19 @@ func TestOneCallStoresOneStretchOfMemoryForOneQueuePair(t *testing.T) {
 	}
 }
 
-// What is stored to make room and fails, fails the packet that is taken if it is of the same queue pair, and
-// otherwise the queue pair whose packets were accepted.
+// What is stored to make room and fails, fails the queue pair whose packets were accepted, and the packet that is
+// taken if it is of the same one.
 func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
 	for next, want := range [2]struct {
 		err    error
 		failed []bth.PSN
-	}{{errBeyond, nil}, {nil, []bth.PSN{7}}} {
+	}{{errBeyond, []bth.PSN{7}}, {nil, []bth.PSN{7}}} {
 		g, regions, mem, owners := holding(t)
 		mem[0].limit = 0
-		if err := g.put(owners[0], 7, regions[0], 0x1000, make([]byte, 4)); err != nil {
+		if err := g.put(owners[0], 7, regions[0], 0x1000, make([]byte, 4), false); err != nil {
 			t.Fatal(err)
 		}
-		err := g.put(owners[next], 8, regions[1], 0x1400, make([]byte, 4))
+		err := g.put(owners[next], 8, regions[1], 0x1400, make([]byte, 4), false)
 		if !errors.Is(err, want.err) || !slices.Equal(owners[0].failed, want.failed) || owners[1].failed != nil {
 			t.Errorf("the packet of queue pair %d: %v; queue pair 0 is told of %d, queue pair 1 of %d", next, err, owners[0].failed, owners[1].failed)
 		}
@@ -343,16 +372,16 @@ func TestOfAnUnreliableMessageThatEndsEarlyNothingMoreIsStored(t *testing.T) {
 		{"a message that is complete", first + `
 			<+ UC_RDMA_WRITE_MIDDLE psn=101 len=256
 			< UC_RDMA_WRITE_LAST psn=102 len=88
-			verdict accepted`, []string{"592 in 3", "8"}},
+			verdict accepted`, []string{"592 in 3 + 8 final"}},
 		{"a packet is lost", first + `
 			< UC_RDMA_WRITE_LAST psn=102 len=88
 			verdict out_of_sequence`, nil},
 		{"the next message begins too soon", first + `
 			< UC_RDMA_WRITE_ONLY psn=101 len=4 va=0x600200 dma=4 rkey=far
-			verdict accepted`, []string{"4"}},
+			verdict accepted`, []string{"4 final"}},
 		{"the rest is lost, and the next message begins", first + `
 			< UC_RDMA_WRITE_ONLY psn=103 len=4 va=0x600200 dma=4 rkey=far
-			verdict accepted`, []string{"4"}},
+			verdict accepted`, []string{"4 final"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			s := newScriptOf(t, qp.UC, nil)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -52,7 +53,7 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 		b = x.stage.bytes(region, addr, n)
 	}
 	if b == nil {
-		b = x.stage.fill(f, region, addr, n, ahead)
+		b = x.stage.fill(f, region, addr, n, max(ahead, x.reach()))
 	}
 	if b == nil {
 		return false
@@ -79,6 +80,85 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 		return nil
 	}
 	return s.read[off : off+n : off+n]
+}
+
+// maxReach is the largest read, in bytes, for several messages: up to about a page, bytes between them take no time.
+const maxReach = 4 << 10
+
+// An extent is memory that is read at once, with the messages that lie in it.
+type extent struct {
+	first, end uint64 // addresses
+}
+
+// takes extends e by n bytes at addr, and reports false where they are too far from the others.
+func (e *extent) takes(addr, n uint64) bool {
+	off := addr - e.first // huge where addr is the lower
+	if off > maxReach || n > maxReach-off {
+		return false
+	}
+	e.end = max(e.end, addr+n)
+	return true
+}
+
+// reading is the message that payload is read of: the request with an index in the send queue, the READ of the job at
+// the head, or none that is worth looking beyond.
+type reading struct {
+	sends *qp.SendQueue
+	index uint32
+	reads *resources
+}
+
+// reach returns the length, in bytes, of a read from the first byte of the message on that is worth its time: up to the
+// end of the messages of one packet that this call may send next. They were posted, or requested, before this call,
+// so their buffers do not change during it.
+func (x *transmission) reach() uint64 {
+	switch {
+	case x.of.sends != nil:
+		return x.reachOfSends()
+	case x.of.reads != nil:
+		return x.reachOfReads()
+	}
+	return 0
+}
+
+func (x *transmission) reachOfSends() uint64 {
+	sq := x.of.sends
+	key, e, ok := x.readsFrom(sq.At(x.of.index))
+	if !ok {
+		return 0
+	}
+	for i, left := x.of.index+1, x.left; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
+		k, next, ok := x.readsFrom(sq.At(i))
+		if !ok || k != key || !e.takes(next.first, next.end-next.first) {
+			break
+		}
+	}
+	return e.end - e.first
+}
+
+func (x *transmission) reachOfReads() uint64 {
+	r, mtu := x.of.reads, uint64(x.core.mtu)
+	res := r.head().res
+	if res.length > mtu {
+		return 0
+	}
+	e := extent{res.va, res.va + res.length}
+	for i := 1; i < min(r.len, x.left+1); i++ {
+		next := r.jobs[i].res
+		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu || !e.takes(next.va, next.length) {
+			break
+		}
+	}
+	return e.end - e.first
+}
+
+// readsFrom returns where the data of w are, if they are in one piece and are sent in one packet.
+func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
+	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 || requestOps[w.Opcode] == nil {
+		return 0, e, false
+	}
+	s := &w.SG[0]
+	return s.LKey, extent{s.Addr, s.Addr + uint64(s.Length)}, true
 }
 
 // fill reads ahead bytes of the region at addr, at most maxStage of them and at least n, or n if that

@@ -174,7 +174,9 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		return BadResponse
 	}
 	if f := c.gather.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
-		c.fail(qp.WCLocProtErr)
+		if c.state != qp.ERR { // or else what came before could not be stored
+			c.fail(qp.WCLocProtErr)
+		}
 		return LocalError
 	}
 	if last && r.reads > 0 {

@@ -197,7 +197,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 		return 0
 	}
 	ahead := n
-	if !at.repair {
+	if x.of = (reading{}); !at.repair {
+		x.of = reading{sends: c.qp.SQ, index: at.index}
 		ahead = min(x.ahead(w.Length-off, c.mtu), uint64(room)*uint64(c.mtu))
 	}
 	if !x.payload(f, w, off, n, ahead) {

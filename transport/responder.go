@@ -84,6 +84,11 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.takeWrite(p, info)
 	case bth.OpReadRequest:
 		return c.takeRead(p)
+	}
+	if !c.settled() {
+		return ReplyPending
+	}
+	switch info.Op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return c.takeAtomic(p, info)
 	case bth.OpAtomicWrite:
@@ -142,6 +147,9 @@ func (c *RC) acknowledgeAll() {
 func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
 	c.gather.drop(&c.core)
+	if r.reply.kind == replyError {
+		return fatal(r.reply.syndrome).verdict // an earlier message could not be stored
+	}
 	told := c.holding && status != qp.WCSuccess
 	if told {
 		c.completeReceive(qp.WC{Status: status})
@@ -182,13 +190,33 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
 	r.got += uint64(len(p.Payload))
+	if info.Headers&bth.HasIETH != 0 && !c.settled() {
+		return ReplyPending
+	}
 	if info.Headers&bth.HasIETH != 0 && c.keys.InvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey) != nil {
 		return c.refuse(bth.NakRemoteAccess, qp.WCRemInvReqErr)
 	}
 	if info.Ends() {
-		c.received(p, info, qp.WCRecv, r.got)
+		c.endReceive(success(p, info, qp.WCRecv, r.got))
+		c.finish(p, true)
 	}
 	return c.executed(p, info)
+}
+
+// settled stores what is held back, and is false if that fails: an error NAK is owed then.
+func (c *RC) settled() bool {
+	c.gather.Settle()
+	return c.rsp.reply.kind != replyError
+}
+
+// finish ends the message of p. The completion in c.wc is that of its receive, if it has one: it is made when
+// the message is stored.
+func (c *RC) finish(p *bth.Packet, receives bool) {
+	if m := c.gather.finish((*respondingRC)(c), p.PSN); m != nil {
+		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc
+	} else if receives {
+		c.qp.RecvCQ.Complete(&c.wc)
+	}
 }
 
 // takeWrite executes a WRITE packet.
@@ -213,7 +241,10 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.refuse(nak, qp.WCSuccess)
 	}
 	if imm {
-		c.received(p, info, qp.WCRecvWriteImm, r.length)
+		c.endReceive(success(p, info, qp.WCRecvWriteImm, r.length))
+	}
+	if info.Ends() {
+		c.finish(p, imm)
 	}
 	return c.executed(p, info)
 }

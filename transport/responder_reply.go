@@ -187,6 +187,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if f == nil {
 		return false
 	}
+	x.of = reading{reads: &c.rsp.reads}
 	if n > 0 && !x.attach(f, res.region, res.va+off, n, x.ahead(res.length-off, c.mtu)) {
 		x.dst.Drop()
 		c.rsp.reads.drop()

@@ -68,6 +68,9 @@ func (s *script) recv(f args) {
 	if f.has("badkey") {
 		wr.SGList[0].LKey ^= 0x55
 	}
+	if key, ok := s.key(f["lkey"]); ok {
+		wr.SGList[0].Addr, wr.SGList[0].LKey = f.num("at"), key
+	}
 	if err := s.qp.Recv.(interface{ Push(*qp.RecvWR) error }).Push(wr); err != nil {
 		s.fatalf("%v", err)
 	}

@@ -16,7 +16,7 @@ import (
 // The step language. A script is a list of lines, each a step:
 //
 //	post send|sendimm|write|writeimm|read|cas|faa id=1 len=10 [fence] [se] [silent]
-//	recv id=1 len=10
+//	recv id=1 len=10 [lkey=rw at=0x20000]
 //	< OPCODE psn=1 ...   a packet arrives
 //	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
 //	> OPCODE psn=1 ...   the machine sends this packet
@@ -331,6 +331,9 @@ func (s *script) post(words []string) {
 	}
 	if key, ok := s.key(f["lkey"]); ok {
 		wr.SGList[0] = qp.SGE{Addr: 0x300000, Length: wr.SGList[0].Length, LKey: key}
+	}
+	if f.has("at") {
+		wr.SGList[0].Addr = f.num("at")
 	}
 	if f.has("fence") {
 		wr.Flags |= qp.Fence

@@ -105,6 +105,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	if f == nil {
 		return false
 	}
+	x.of = reading{sends: c.qp.SQ, index: c.cur}
 	if !x.payload(f, w, off, n, x.ahead(w.Length-off, c.mtu)) {
 		x.dst.Drop()
 		c.failAt(qp.WCLocProtErr)

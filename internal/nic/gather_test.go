@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,17 +23,26 @@ type pieces struct {
 func (m *pieces) Size() uint64                       { return uint64(len(m.b)) }
 func (m *pieces) ReadAt(p []byte, off uint64) error  { copy(p, m.b[off:]); return nil }
 func (m *pieces) WriteAt(p []byte, off uint64) error { copy(m.b[off:], p); return nil }
-func (m *pieces) WriteAtV(p [][]byte, off uint64) error {
+func (m *pieces) WritePieces(p []mr.Piece) (stored int, err error) {
 	if len(p) > 1 {
 		m.more.Store(true)
 	}
-	return m.WriteAt(slices.Concat(p...), off)
+	for i := range p {
+		_ = m.WriteAt(p[i].Data, p[i].Off)
+	}
+	return len(p), nil
 }
 
 // Messages of several queue pairs come side by side, some packets twice, late or not at all; what is held back
 // of one is not lost or mixed up with that of another.
 func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
-	const qps, size, rounds = 4, 40_000, 5
+	t.Run("long", func(t *testing.T) { arriveWhole(t, 40_000, 1) })
+	t.Run("short", func(t *testing.T) { arriveWhole(t, 1000, 8) })
+}
+
+// arriveWhole has each of several queue pairs WRITE, READ and SEND size bytes, each in so many messages.
+func arriveWhole(t *testing.T, size, messages int) {
+	const qps, rounds = 4, 5
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
 		var ends [2]*end
@@ -73,24 +81,29 @@ func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 			}
 			clear(far[0].b)
 			for i, q := range from {
-				off := uint64(i * size)
-				receive := &qp.RecvWR{SGList: []qp.SGE{{Addr: qps*size + off, Length: size, LKey: regions[1].LKey()}}}
-				if _, err := to[i].PostRecv([]*qp.RecvWR{receive}); err != nil {
-					t.Fatal(err)
+				var sends []*qp.SendWR
+				for part := range messages {
+					n := size / messages
+					at := i*size + part*n
+					receive := &qp.RecvWR{SGList: []qp.SGE{{Addr: uint64(qps*size + at), Length: uint32(n), LKey: regions[1].LKey()}}}
+					if _, err := to[i].PostRecv([]*qp.RecvWR{receive}); err != nil {
+						t.Fatal(err)
+					}
+					write := &qp.SendWR{
+						Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(at, n),
+						RemoteAddr: uint64(at), RKey: regions[1].RKey(),
+					}
+					read := a.read(b, 0, at, n)
+					read.SGList = []qp.SGE{{Addr: uint64(at), Length: uint32(n), LKey: regions[0].LKey()}}
+					send := &qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(at, n)}
+					sends = append(sends, write, read, send)
 				}
-				write := &qp.SendWR{
-					Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(i*size, size),
-					RemoteAddr: off, RKey: regions[1].RKey(),
-				}
-				read := a.read(b, 0, i*size, size)
-				read.SGList = []qp.SGE{{Addr: off, Length: size, LKey: regions[0].LKey()}}
-				send := &qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(i*size, size)}
-				if _, err := q.PostSend([]*qp.SendWR{write, read, send}); err != nil {
+				if _, err := q.PostSend(sends); err != nil {
 					t.Fatal(err)
 				}
 			}
-			a.succeed(3 * qps)
-			b.succeed(qps)
+			a.succeed(3 * qps * messages)
+			b.succeed(qps * messages)
 			for _, c := range []struct {
 				what      string
 				got, want []byte

@@ -57,6 +57,8 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		timers:  newTimers(),
 		members: make(map[netip.Addr][]*QP),
 		kick:    make(chan struct{}, 1),
+		// An observer is told of a completion with the packet that it comes of.
+		gather: transport.Gather{Single: d.observer != nil},
 	}
 }
 

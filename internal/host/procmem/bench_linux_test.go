@@ -83,7 +83,7 @@ func BenchmarkPieces(b *testing.B) {
 		b.Run("together/"+sizeName(mtu), func(b *testing.B) {
 			b.SetBytes(64 << 10)
 			for b.Loop() {
-				if err := r.WriteAtV(pieces, 0); err != nil {
+				if err := writeAll(r, pieces, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,12 +8,6 @@ import (
 	"sync/atomic"
 )
 
-// directFrom is the length in bytes from which a direct copy is faster.
-const directFrom = 4 << 10
-
-// maxPieces is the largest number of pieces of a direct copy.
-const maxPieces = 64
-
 // direct are the copies by process_vm_readv and process_vm_writev, which take the number of a process. See "Identity"
 // in the package comment for what keeps them away from another address space.
 type direct struct {
@@ -60,49 +54,4 @@ func (s *AddressSpace) Direct() bool {
 	s.direct.mu.RLock()
 	defer s.direct.mu.RUnlock()
 	return s.direct.pid != 0
-}
-
-// one is pieces for one piece.
-func (d *direct) one(write bool, p []byte, addr uint64) bool {
-	if len(p) < directFrom || !d.begin() {
-		return false
-	}
-	defer d.mu.RUnlock()
-	one := [1][]byte{p}
-	return d.copy(write, one[:], len(p), addr)
-}
-
-// pieces copies all pieces, of size bytes together, from or to the memory at addr, and reports
-// whether it did. If not, a part of them may be copied.
-func (d *direct) pieces(write bool, pieces [][]byte, size uint64, addr uint64) bool {
-	if size < directFrom || len(pieces) > maxPieces || !d.begin() {
-		return false
-	}
-	defer d.mu.RUnlock()
-	return d.copy(write, pieces, int(size), addr)
-}
-
-// begin begins a copy, unless there are none or the last one is waited for.
-func (d *direct) begin() bool {
-	if d.refused.Load() || !d.mu.TryRLock() {
-		return false
-	}
-	if d.pid == 0 {
-		d.mu.RUnlock()
-		return false
-	}
-	return true
-}
-
-// copy is pieces with the lock held. A process that has not ended keeps its number. What was read from another one is
-// not used; a write is preceded by the look, because it could not be undone.
-func (d *direct) copy(write bool, pieces [][]byte, size int, addr uint64) bool {
-	if write && ended(d.pidfd) {
-		return false
-	}
-	n, denied := transfer(d.pid, write, pieces, size, addr)
-	if denied {
-		d.refused.Store(true)
-	}
-	return n == size && (write || !ended(d.pidfd))
 }

@@ -2,9 +2,10 @@ package procmem
 
 import (
 	"os"
-	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gorxe/gorxe/mr"
 )
 
 // ownerOf returns the user that a file belongs to, -1 with an error.
@@ -16,34 +17,80 @@ func ownerOf(f *os.File) (int, error) {
 	return int(st.Uid), nil
 }
 
-// vectors are the arguments of a direct copy.
-type vectors struct {
-	local  [maxPieces]unix.Iovec
-	remote [1]unix.RemoteIovec
+// directFrom is the length in bytes from which a direct copy is faster.
+const directFrom = 4 << 10
+
+// directRuns is the number of places in memory from which a direct copy is faster: it takes two system calls, and the
+// other way one for each.
+const directRuns = 4
+
+// one copies p from or to the memory at addr, and reports whether it did. If not, a part of it may be copied.
+func (d *direct) one(write bool, p []byte, addr uint64) bool {
+	if len(p) < directFrom || !d.begin() {
+		return false
+	}
+	defer d.mu.RUnlock()
+	v := vectorPool.Get().(*vectors)
+	defer v.putBack()
+	v.start(addr)
+	v.add(p)
+	return d.copy(write, v) == len(p)
 }
 
-var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
-
-// transfer copies the pieces, of size bytes together, in one system call and returns how many bytes it copied. denied
-// says that the kernel permits no such copy.
-func transfer(pid int, write bool, pieces [][]byte, size int, addr uint64) (n int, denied bool) {
+// write stores pieces in turn, their offsets counted from base, and returns how many it has stored, of as many as one
+// call takes. Of the next one a part may be stored. The kernel copies one place after the other: see "Order" in the
+// package comment.
+func (d *direct) write(pieces []mr.Piece, base uint64) (stored int) {
+	if len(pieces) < directRuns && sizeOf(pieces) < directFrom || !d.begin() {
+		return 0
+	}
+	defer d.mu.RUnlock()
 	v := vectorPool.Get().(*vectors)
-	defer vectorPool.Put(v)
-	local := v.local[:0]
-	for _, p := range pieces {
-		if len(p) > 0 {
-			i := unix.Iovec{Base: &p[0]}
-			i.SetLen(len(p))
-			local = append(local, i)
-		}
+	defer v.putBack()
+	n := v.take(pieces, base)
+	if v.places() < directRuns && v.size < directFrom {
+		return 0
 	}
-	v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: size}
-	var err error
-	if write {
-		n, err = unix.ProcessVMWritev(pid, local, v.remote[:], 0)
-	} else {
-		n, err = unix.ProcessVMReadv(pid, local, v.remote[:], 0)
+	copied := d.copy(true, v)
+	for stored < n && copied >= len(pieces[stored].Data) {
+		copied -= len(pieces[stored].Data)
+		stored++
 	}
-	clear(local) // keeps nothing alive
-	return max(n, 0), err == unix.EPERM || err == unix.ENOSYS
+	return stored
+}
+
+func sizeOf(pieces []mr.Piece) (n int) {
+	for i := range pieces {
+		n += len(pieces[i].Data)
+	}
+	return n
+}
+
+// begin begins a copy, unless there are none or the last one is waited for.
+func (d *direct) begin() bool {
+	if d.refused.Load() || !d.mu.TryRLock() {
+		return false
+	}
+	if d.pid == 0 {
+		d.mu.RUnlock()
+		return false
+	}
+	return true
+}
+
+// copy copies between v and the memory, and returns how many bytes from the start on it copied. The lock is held. A
+// process that has not ended keeps its number. What was read from another one is not used; a write is preceded by the
+// look, because it could not be undone.
+func (d *direct) copy(write bool, v *vectors) int {
+	if write && ended(d.pidfd) {
+		return 0
+	}
+	n, denied := v.transfer(d.pid, write)
+	if denied {
+		d.refused.Store(true)
+	}
+	if !write && ended(d.pidfd) {
+		return 0
+	}
+	return n
 }

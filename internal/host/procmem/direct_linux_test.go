@@ -43,7 +43,7 @@ func TestDirectCopiesTransferTheSameBytes(t *testing.T) {
 			pieces, rest = append(pieces, rest[:n]), rest[n:]
 		}
 		got := make([]byte, len(want))
-		err := r.WriteAtV(pieces, off)
+		err := writeAll(r, pieces, off)
 		if err := errors.Join(err, slow.ReadAt(got, off)); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes in %d pieces at %d: %v", len(want), len(pieces), off, err)
 		}
@@ -70,7 +70,7 @@ func TestDirectCopiesEnd(t *testing.T) {
 			p, s, r := directMemory(t, uint64(len(b)))
 			end(p, s)
 			for _, write := range []bool{false, true} {
-				if s.direct.one(write, b, r.Addr()) || s.direct.pieces(write, [][]byte{b[:1], b[1:]}, uint64(len(b)), r.Addr()) {
+				if s.direct.one(write, b, r.Addr()) || s.direct.write(piecesAt([][]byte{b[:1], b[1:]}, 0), r.Addr()) > 0 {
 					t.Error("a direct copy was made")
 				}
 			}
@@ -128,9 +128,10 @@ func TestDirectCopiesAllocateNothing(t *testing.T) {
 	}
 	_, _, r := directMemory(t, 64<<10)
 	b := make([]byte, 64<<10)
-	pieces := [][]byte{b[:4096], b[4096:10000], b[10000:]}
+	pieces := piecesAt([][]byte{b[:4096], b[4096:10000], b[10000:]}, 0)
 	n := testing.AllocsPerRun(100, func() {
-		if err := errors.Join(r.ReadAt(b, 0), r.WriteAt(b, 0), r.WriteAtV(pieces, 0)); err != nil {
+		_, err := r.WritePieces(pieces)
+		if err := errors.Join(r.ReadAt(b, 0), r.WriteAt(b, 0), err); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -11,8 +11,8 @@
 // a reused PID can redirect an access. Rights are checked when the two files are opened; a process
 // that received the descriptors needs none.
 //
-// process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy) but
-// take a PID. Any check that the PID still names the address space can be followed by execve
+// process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy), and many
+// small ones in one call, but take a PID. Any check that the PID still names the address space can be followed by execve
 // before the copy starts, and no later check tells which address space was read: the old one
 // may live on in a process that shares it. So they are used only between AllowDirect and EndDirect,
 // for a supervisor that learns of each execve before it happens, as one that traps it by seccomp
@@ -38,8 +38,10 @@
 //
 // # Order and atomicity
 //
-// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest. The kernel
-// drops its reference to a page after each copy with a fully ordered atomic operation, so the calls
+// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest, and WritePieces
+// a final piece in a later one or in an iovec of its own of process_vm_writev. The kernel
+// drops its reference to a page after each copy with a fully ordered atomic operation, for each remote iovec
+// before it pins the page of the next (process_vm_rw_core of mm/process_vm_access.c), so calls and iovecs
 // become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural
 // alignment is one copy of the kernel. On amd64 no value was seen half stored, but the kernel does
 // not guarantee one store.

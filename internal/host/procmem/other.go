@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/gorxe/gorxe/mr"
 )
 
 var errUnsupported = fmt.Errorf("procmem: memory of other processes: %w on %s; it requires Linux",
@@ -21,7 +23,9 @@ func openMemory(*os.File) memory { return nil }
 
 func ownerOf(*os.File) (int, error) { return -1, errUnsupported }
 
-func transfer(int, bool, [][]byte, int, uint64) (int, bool) { return 0, true }
+func (*direct) one(bool, []byte, uint64) bool { return false }
+
+func (*direct) write([]mr.Piece, uint64) int { return 0 }
 
 func ended(*os.File) bool { return false }
 

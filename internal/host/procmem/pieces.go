@@ -1,89 +1,84 @@
 package procmem
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gorxe/gorxe/mr"
+)
 
 // stageSize is the size of a staging buffer, in bytes: what the transport stores in one call.
 const stageSize = 64 << 10
 
-// stages are the staging buffers. preadv and pwritev need none, but on /proc/PID/mem the kernel
+// stages are the staging buffers. pwritev needs none, but on /proc/PID/mem the kernel
 // repeats the preparation of a call for each piece: 64 KiB in pieces of 1 KiB take 52 µs with
 // pwritev and 11 µs copied together, in pieces of 4 KiB 14 µs and 11 µs (Linux 6.18).
 var stages = sync.Pool{New: func() any { return new([stageSize]byte) }}
 
-// writePieces stores the pieces, of size bytes together, one behind the other at addr.
-func (s *AddressSpace) writePieces(pieces [][]byte, size, addr uint64) error {
-	if len(pieces) == 1 {
-		return s.move(opWrite, true, pieces[0], addr)
-	}
-	if s.direct.pieces(true, pieces, size, addr) {
-		return nil
-	}
-	stage := stages.Get().(*[stageSize]byte)
-	defer stages.Put(stage)
-	it := cursor{pieces: pieces}
-	for done := uint64(0); done < size; {
-		n := 0
-		for n < stageSize && it.next() {
-			n += it.advance(copy(stage[n:], it.rest()))
+// writePieces stores the pieces in turn, their offsets counted from base, and returns how many it has stored.
+func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, err error) {
+	for direct := true; stored < len(pieces); {
+		rest := pieces[stored:]
+		if direct {
+			if n := s.direct.write(rest, base); n > 0 {
+				stored += n
+				continue
+			}
+			direct = false // what it cannot store may be stored in the other way
 		}
-		if err := s.move(opWrite, true, stage[:n], addr+done); err != nil {
-			return widened(err, addr, size)
+		n, err := s.writeRun(rest, base)
+		stored += n
+		if err != nil {
+			return stored, err
 		}
-		done += uint64(n)
 	}
-	return nil
+	return stored, nil
 }
 
-// readPieces fills the pieces, of size bytes together, one behind the other with the bytes at addr.
-func (s *AddressSpace) readPieces(pieces [][]byte, size, addr uint64) error {
-	if len(pieces) == 1 {
-		return s.move(opRead, false, pieces[0], addr)
-	}
-	if s.direct.pieces(false, pieces, size, addr) {
-		return nil
-	}
-	stage := stages.Get().(*[stageSize]byte)
-	defer stages.Put(stage)
-	it := cursor{pieces: pieces}
-	for done := uint64(0); done < size; {
-		part := stage[:min(size-done, stageSize)]
-		if err := s.move(opRead, false, part, addr+done); err != nil {
-			return widened(err, addr, size)
+// writeRun stores the first of the pieces and those that one call can store with it, and returns how many.
+func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err error) {
+	first, at := &pieces[0], base+pieces[0].Off
+	if first.Final {
+		if err := s.writeWords(opWrite, first.Data, at); err != nil {
+			return 0, err
 		}
-		done += uint64(len(part))
-		for len(part) > 0 && it.next() {
-			part = part[it.advance(copy(it.rest(), part)):]
+		return 1, nil
+	}
+	n, size := run(pieces, stageSize)
+	data := first.Data
+	if n > 1 {
+		stage := stages.Get().(*[stageSize]byte)
+		defer stages.Put(stage)
+		data = stage[:0]
+		for i := range pieces[:n] {
+			data = append(data, pieces[i].Data...)
 		}
 	}
-	return nil
-}
-
-// widened is the error of move for a part of an access to size bytes at addr.
-func widened(err error, addr, size uint64) error {
+	err = s.move(opWrite, true, data, at)
+	if err == nil {
+		return n, nil
+	}
 	e := err.(*Error)
-	e.Addr, e.Length = addr, size
-	return e
-}
-
-// cursor is a place in pieces.
-type cursor struct {
-	pieces [][]byte
-	done   int // bytes of the first piece
-}
-
-// next moves past pieces that are done, and reports whether a byte is left.
-func (c *cursor) next() bool {
-	for len(c.pieces) > 0 && c.done == len(c.pieces[0]) {
-		c.pieces, c.done = c.pieces[1:], 0
+	for i := range pieces[:n] {
+		if e.At < base+pieces[i].Off+uint64(len(pieces[i].Data)) {
+			break
+		}
+		stored++
 	}
-	return len(c.pieces) > 0
+	e.Length = size
+	return stored, err
 }
 
-// rest is what is left of the first piece.
-func (c *cursor) rest() []byte { return c.pieces[0][c.done:] }
-
-// advance moves by n bytes of the first piece and returns n.
-func (c *cursor) advance(n int) int {
-	c.done += n
-	return n
+// run returns how many of the pieces, from the first one on, are not final and lie one behind the other, and their
+// size together: one piece, or several of at most limit bytes.
+func run(pieces []mr.Piece, limit uint64) (n int, size uint64) {
+	for n < len(pieces) {
+		p := &pieces[n]
+		more := uint64(len(p.Data))
+		if n > 0 && (p.Final || p.Off != pieces[0].Off+size || size+more > limit) {
+			break
+		}
+		size += more
+		n++
+	}
+	return n, size
 }

@@ -2,6 +2,8 @@ package procmem
 
 import (
 	"sync/atomic"
+
+	"github.com/gorxe/gorxe/mr"
 )
 
 // Region is a range of an [AddressSpace]. It implements [mr.Memory], [mr.Vectored], [mr.Atomic] and
@@ -59,31 +61,26 @@ func (r *Region) WriteAt(p []byte, off uint64) error {
 	return r.leave(r.space.move(opWrite, true, p, r.addr+off))
 }
 
-// ReadAtV fills the pieces one behind the other with the bytes from off on. Up to 64 KiB take one
-// system call. After an error a part of the pieces, from the start, may be filled.
-func (r *Region) ReadAtV(pieces [][]byte, off uint64) error {
-	n := total(pieces)
-	if err := r.enter(opRead, off, n); err != nil {
-		return err
+// WritePieces stores the pieces in turn, with as few system calls as [mr.Vectored] permits. After an error a part
+// of the next piece, and of the pieces behind it up to the next final one, may be stored.
+func (r *Region) WritePieces(pieces []mr.Piece) (stored int, err error) {
+	for i := range pieces {
+		if off, n := pieces[i].Off, uint64(len(pieces[i].Data)); off > r.size || n > r.size-off {
+			pieces, err = pieces[:i], r.keep(r.space.error(opWrite, OutOfBounds, r.addr+off, n, r.addr+off, nil))
+			break
+		}
 	}
-	return r.leave(r.space.readPieces(pieces, n, r.addr+off))
-}
-
-// WriteAtV stores the pieces one behind the other, the first at off. Up to 64 KiB take one system
-// call. After an error a part of the pieces, from the start, may be stored.
-func (r *Region) WriteAtV(pieces [][]byte, off uint64) error {
-	n := total(pieces)
-	if err := r.enter(opWrite, off, n); err != nil {
-		return err
+	if len(pieces) == 0 && err != nil {
+		return 0, err
 	}
-	return r.leave(r.space.writePieces(pieces, n, r.addr+off))
-}
-
-func total(pieces [][]byte) (n uint64) {
-	for _, p := range pieces {
-		n += uint64(len(p))
+	if err := r.enter(opWrite, 0, 0); err != nil {
+		return 0, err
 	}
-	return n
+	stored, failed := r.space.writePieces(pieces, r.addr)
+	if failed = r.leave(failed); failed != nil {
+		return stored, failed
+	}
+	return stored, err
 }
 
 // enter begins an access of n bytes at off. After success [Region.leave] ends it.

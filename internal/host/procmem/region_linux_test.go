@@ -18,7 +18,6 @@ var _ interface {
 	mr.Atomic
 	mr.Vectored
 	mr.ReadOnly
-	ReadAtV(pieces [][]byte, off uint64) error
 } = (*Region)(nil)
 
 const (
@@ -47,16 +46,15 @@ func memoryOf(t testing.TB, size uint64) (*program, *AddressSpace, *Region) {
 // operations are all accesses, of n bytes at off where they have a length.
 func operations(r *Region, off, n uint64) (reads, writes map[string]func() error) {
 	p := make([]byte, n)
-	pieces := [][]byte{p[:n/2], p[n/2:]}
+	pieces := piecesAt([][]byte{p[:n/2], p[n/2:]}, off)
 	reads = map[string]func() error{
-		"read":        func() error { return r.ReadAt(p, off) },
-		"read pieces": func() error { return r.ReadAtV(pieces, off) },
-		"load byte":   func() error { _, err := r.LoadByteAt(off); return err },
-		"load word":   func() error { _, err := r.LoadUint64At(off); return err },
+		"read":      func() error { return r.ReadAt(p, off) },
+		"load byte": func() error { _, err := r.LoadByteAt(off); return err },
+		"load word": func() error { _, err := r.LoadUint64At(off); return err },
 	}
 	writes = map[string]func() error{
 		"write":        func() error { return r.WriteAt(p, off) },
-		"write pieces": func() error { return r.WriteAtV(pieces, off) },
+		"write pieces": func() error { _, err := r.WritePieces(pieces); return err },
 		"write final":  func() error { return r.WriteFinalAt(p, off) },
 		"swap":         func() error { _, err := r.CompareSwapAt(off, 0, 0); return err },
 		"add":          func() error { _, err := r.FetchAddAt(off, 0); return err },
@@ -100,10 +98,6 @@ func TestRegionAndProgramHaveTheSameBytes(t *testing.T) {
 	if got := p.peek(r.Addr()+2*page-7, 14); got != "and back again" {
 		t.Errorf("the program has %q", got)
 	}
-	pieces := [][]byte{make([]byte, 3), nil, make([]byte, 4), {}, make([]byte, 10)}
-	if err := r.ReadAtV(pieces, page-3); err != nil || string(bytes.Join(pieces, []byte("|"))) != "acr||oss ||the border" {
-		t.Errorf("read pieces %q, %v", pieces, err)
-	}
 	if r.Size() != 4*page || r.ReadOnly() || r.Err() != nil {
 		t.Errorf("size %d, read-only %v, error %v", r.Size(), r.ReadOnly(), r.Err())
 	}
@@ -115,17 +109,17 @@ func TestPiecesOfAnyNumberAndLengthAreStored(t *testing.T) {
 	for _, c := range []struct{ number, most int }{
 		{0, 1}, {1, 1000}, {1, 2 * stageSize}, {2, 1000}, {64, 1024}, {200, 1000}, {3, stageSize + 2}, {2, 2 * stageSize}, {100, 2},
 	} {
-		var pieces, back [][]byte
+		var pieces [][]byte
 		for range c.number {
 			b := make([]byte, rnd.Intn(c.most))
 			rnd.Read(b)
-			pieces, back = append(pieces, b), append(back, make([]byte, len(b)))
+			pieces = append(pieces, b)
 		}
-		if err := errors.Join(r.WriteAtV(pieces, 5), r.ReadAtV(back, 5)); err != nil {
+		if err := writeAll(r, pieces, 5); err != nil {
 			t.Fatal(err)
 		}
 		want := bytes.Join(pieces, nil)
-		if !bytes.Equal(bytes.Join(back, nil), want) || p.peek(r.Addr()+5, len(want)) != string(want) {
+		if p.peek(r.Addr()+5, len(want)) != string(want) {
 			t.Errorf("%d pieces of less than %d bytes: other bytes are there than were stored", c.number, c.most)
 		}
 	}
@@ -162,7 +156,7 @@ func TestNothingOutsideTheRegionIsTouched(t *testing.T) {
 			}
 		})
 	}
-	if err := errors.Join(r.ReadAt(nil, 100), r.WriteAt(nil, 100), r.WriteAtV(nil, 100), r.WriteFinalAt(nil, 100)); err != nil {
+	if err := errors.Join(r.ReadAt(nil, 100), r.WriteAt(nil, 100), writeAll(r, nil, 100), r.WriteFinalAt(nil, 100)); err != nil {
 		t.Errorf("accesses of no byte at the end: %v", err)
 	}
 	if r.Err() == nil {
@@ -182,8 +176,8 @@ func TestPageUnmappedAfterRegistrationIsAnError(t *testing.T) {
 		t.Errorf("the byte before the hole is %q", got)
 	}
 	pieces := [][]byte{make([]byte, page-2), make([]byte, 4), make([]byte, page)}
-	if err := r.ReadAtV(pieces, 0); !errors.As(err, &e) || e.At != r.Addr()+page || e.Length != 2*page+2 || e.Kind != Inaccessible {
-		t.Errorf("read of the hole: %v", err)
+	if err := writeAll(r, pieces, 0); !errors.As(err, &e) || e.At != r.Addr()+page || e.Length != 2*page+2 || e.Kind != Inaccessible {
+		t.Errorf("write of pieces into the hole: %v", err)
 	}
 	each(r, 2*page, 64, func(name string, _ bool, err error) {
 		if err != nil {
@@ -256,14 +250,18 @@ func TestAccessAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 2*page)
-	pieces := [][]byte{buf[:1], buf[1:]}
+	pieces := piecesAt([][]byte{buf[:1], buf[1:]}, 0)
 	reads, writes := operations(r, 9, 2*page)
 	for _, all := range []map[string]func() error{reads, writes, {
-		"final of a region":   func() error { return reg.WriteFinal(r.Addr()+1, buf) },
-		"swap in a region":    func() error { _, err := reg.CompareSwap(r.Addr()+8, 1, 2); return err },
-		"add in a region":     func() error { _, err := reg.FetchAdd(r.Addr()+8, 2); return err },
-		"atomic of a region":  func() error { return reg.WriteAtomic(r.Addr()+8, (*[8]byte)(buf)) },
-		"pieces of a region":  func() error { return reg.WriteV(r.Addr(), pieces) },
+		"final of a region":  func() error { return reg.WriteFinal(r.Addr()+1, buf) },
+		"swap in a region":   func() error { _, err := reg.CompareSwap(r.Addr()+8, 1, 2); return err },
+		"add in a region":    func() error { _, err := reg.FetchAdd(r.Addr()+8, 2); return err },
+		"atomic of a region": func() error { return reg.WriteAtomic(r.Addr()+8, (*[8]byte)(buf)) },
+		"pieces of a region": func() error {
+			pieces[0].Off, pieces[1].Off = r.Addr(), r.Addr()+1
+			_, err := reg.WritePieces(pieces)
+			return err
+		},
 		"polling of a region": func() error { reg.LoadByte(r.Addr()); reg.LoadUint64(r.Addr()); return nil },
 	}} {
 		for name, f := range all {

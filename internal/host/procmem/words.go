@@ -23,9 +23,14 @@ func (r *Region) writeFinal(o op, p []byte, addr uint64) error {
 		}
 		p, addr = p[body:], addr+uint64(body)
 	}
+	return r.space.writeWords(o, p, addr)
+}
+
+// writeWords stores p in ascending order, in one system call for each naturally aligned piece.
+func (s *AddressSpace) writeWords(o op, p []byte, addr uint64) error {
 	for len(p) > 0 {
 		n := alignedPiece(addr, len(p))
-		if err := r.space.move(o, true, p[:n], addr); err != nil {
+		if err := s.move(o, true, p[:n], addr); err != nil {
 			return err
 		}
 		p, addr = p[n:], addr+uint64(n)

@@ -118,7 +118,7 @@ func TestAccessesWhileTheProgramEnds(t *testing.T) {
 			go func() {
 				m, buf := regions[i%2], make([]byte, 3*page)
 				for n := 0; ; n++ {
-					err := errors.Join(m.WriteFinalAt(buf, page), m.ReadAtV([][]byte{buf[:page], buf[page:]}, page))
+					err := errors.Join(m.WriteFinalAt(buf, page), m.ReadAt(buf, page))
 					if _, e := m.FetchAddAt(8*page-8, 1); e != nil {
 						err = errors.Join(err, e)
 					}

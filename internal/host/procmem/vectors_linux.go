@@ -1,0 +1,91 @@
+package procmem
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gorxe/gorxe/mr"
+)
+
+// maxVectors is the largest number of pieces, and of places, of one call: 64 messages, each with an end at any address.
+const maxVectors = 64 * (1 + endPieces)
+
+// endPieces is the largest number of aligned pieces that the last bytes of a message are stored in.
+const endPieces = 4
+
+// vectors are the arguments of a direct copy.
+type vectors struct {
+	local           [maxVectors]unix.Iovec
+	remote          [maxVectors]unix.RemoteIovec
+	locals, remotes int
+	size            int // bytes
+}
+
+var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
+
+// start begins a place in memory.
+func (v *vectors) start(addr uint64) {
+	v.remote[v.remotes] = unix.RemoteIovec{Base: uintptr(addr)}
+	v.remotes++
+}
+
+// add copies p from or to the end of the place.
+func (v *vectors) add(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	v.local[v.locals].Base = &p[0]
+	v.local[v.locals].SetLen(len(p))
+	v.locals++
+	v.remote[v.remotes-1].Len += len(p)
+	v.size += len(p)
+}
+
+// places is the number of places in memory.
+func (v *vectors) places() int { return v.remotes }
+
+// take enters the first of the pieces, their offsets counted from base, and returns how many there was room for. Each
+// aligned piece of a final one is a place of its own.
+func (v *vectors) take(pieces []mr.Piece, base uint64) (n int) {
+	next, joins := uint64(0), false
+	for ; n < len(pieces) && v.locals+endPieces <= maxVectors; n++ {
+		p, addr := pieces[n].Data, base+pieces[n].Off
+		if !pieces[n].Final {
+			if !joins || addr != next {
+				v.start(addr)
+			}
+			v.add(p)
+			next, joins = addr+uint64(len(p)), true
+			continue
+		}
+		for len(p) > 0 {
+			k := alignedPiece(addr, len(p))
+			v.start(addr)
+			v.add(p[:k])
+			p, addr = p[k:], addr+uint64(k)
+		}
+		joins = false
+	}
+	return n
+}
+
+// transfer copies in one system call and returns how many bytes it copied. denied says that the kernel
+// permits no such copy.
+func (v *vectors) transfer(pid int, write bool) (n int, denied bool) {
+	var err error
+	local, remote := v.local[:v.locals], v.remote[:v.remotes]
+	if write {
+		n, err = unix.ProcessVMWritev(pid, local, remote, 0)
+	} else {
+		n, err = unix.ProcessVMReadv(pid, local, remote, 0)
+	}
+	return max(n, 0), err == unix.EPERM || err == unix.ENOSYS
+}
+
+// putBack empties v, so that it keeps nothing alive, and gives it back to the pool.
+func (v *vectors) putBack() {
+	clear(v.local[:v.locals])
+	v.locals, v.remotes, v.size = 0, 0, 0
+	vectorPool.Put(v)
+}
