@@ -12,13 +12,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/trap"
 	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test binary be the program, when the tests start it so.
 func TestMain(m *testing.M) {
-	trap.HelperMain()
 	if os.Getenv("GORXE_IS_MAIN") != "" {
 		main()
 	}

@@ -26,6 +26,7 @@ var floors = []place{
 	{dir: "internal/host/textfile", floor: -2},
 	{dir: "internal/host/xsk", floor: -1},
 	{dir: "internal/trap/softlimit", floor: -1},
+	{dir: "internal/trap/keeper", floor: -1},
 	{dir: "internal/trap", floor: 0},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/trap/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -171,7 +172,7 @@ func processOf(tid int) (ProcID, error) {
 		return ProcID{}, unix.ESRCH
 	}
 	const start = 22 - 3 // of the fields from the third one on
-	fields := statFields(fmt.Sprintf("/proc/%d/stat", st.tgid))
+	fields := keeper.StatFields(fmt.Sprintf("/proc/%d/stat", st.tgid))
 	if len(fields) <= start {
 		return ProcID{}, unix.ESRCH
 	}

@@ -35,6 +35,7 @@ func init() {
 		"measure":     measureProgram,
 		"supervise":   superviseProgram,
 		"abandon":     abandonProgram,
+		"orphan":      orphanProgram,
 		"exec":        execProgram,
 		"slowexec":    slowExecProgram,
 		"limit":       limitProgram,

@@ -4,10 +4,13 @@ package trap
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,57 +73,167 @@ func TestTheServerServesUntilTheLastDescendantEnds(t *testing.T) {
 	}
 }
 
-// TestProgramsEndWithTheirSupervisor: the program itself ends with a supervisor that is killed,
-// all descendants with one that calls KillDescendants.
 func TestProgramsEndWithTheirSupervisor(t *testing.T) {
-	for _, kill := range []bool{true, false} {
-		t.Run(fmt.Sprintf("killed %v", kill), func(t *testing.T) {
-			needShell(t)
-			needTrap(t)
-			c := exec.Command("/proc/self/exe")
-			c.Env = append(programEnv("abandon"), "XDG_RUNTIME_DIR="+t.TempDir())
-			in, err := c.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := c.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			lines.Scan()
+	for _, killed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
+			a := startAbandoned(t, "exec 9<&0; (read x <&9) & echo $$ $!; read x")
 			var pids [2]int
-			if _, err := fmt.Sscan(lines.Text(), &pids[0], &pids[1]); err != nil {
-				t.Fatal(err)
-			}
-			ends := make([]unix.PollFd, len(pids))
-			for i, pid := range pids {
-				fd, err := unix.PidfdOpen(pid, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = unix.Close(fd) }()
-				ends[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-			}
-			if kill {
-				_ = c.Process.Kill()
-				_ = unix.PidfdSendSignal(int(ends[1].Fd), unix.SIGKILL, nil, 0)
+			a.scan(&pids[0], &pids[1])
+			ends := []int{openProcess(t, pids[0]), openProcess(t, pids[1])}
+			if killed {
+				_ = a.Process.Kill()
 			} else {
-				_ = in.Close()
-				if lines.Scan(); lines.Text() != "signal 9" {
-					t.Errorf("got %q, want signal 9", lines.Text())
-				}
+				_ = a.in.Close()
 			}
-			for i := range ends {
-				if _, err := retry(func() (int, error) { return unix.Poll(ends[i:i+1], -1) }); err != nil {
-					t.Error(err)
-				}
+			for _, fd := range ends {
+				awaitEnd(t, fd)
 			}
-			_ = c.Wait()
+			a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
 		})
+	}
+}
+
+// TestDescendantsThatForkAreKilled: with more of them than one pass finds.
+func TestDescendantsThatForkAreKilled(t *testing.T) {
+	a := startAbandoned(t, "echo begun; while :; do (sleep 1000 & sleep 1000 &) & done")
+	var word string
+	a.scan(&word)
+	_ = a.Process.Kill()
+	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
+	if left := a.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// A program that fills the pipe of its standard error does not keep the keeper from killing it.
+func TestAProgramEndsWithItsSupervisorThoughNobodyReadsItsErrors(t *testing.T) {
+	a := startAbandoned(t, "echo $$; cat /dev/zero >&2")
+	var pid int
+	a.scan(&pid)
+	fd := openProcess(t, pid)
+	until := []unix.PollFd{{Fd: int32(a.errors.Fd()), Events: unix.POLLIN}}
+	if _, err := retry(func() (int, error) { return unix.Poll(until, -1) }); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.Process.Kill()
+	awaitEnd(t, fd)
+}
+
+func TestTheKeeperOutlivesSignalsForItsProcessGroup(t *testing.T) {
+	a := startAbandoned(t, "trap '' HUP INT QUIT TERM USR1; echo $PPID; read x")
+	var pid int
+	a.scan(&pid)
+	for _, s := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2,
+		unix.SIGPIPE, unix.SIGALRM, unix.SIGTSTP, unix.SIGTTOU, unix.Signal(40)} {
+		if err := unix.Kill(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = a.in.Close()
+	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
+}
+
+func TestEverythingEndsWithAKeeperThatIsKilled(t *testing.T) {
+	needShell(t)
+	needTrap(t)
+	c := exec.Command("/proc/self/exe")
+	c.Env = programEnv("orphan")
+	out, err := c.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || got != "signal 9, "+ErrKeeper.Error() {
+		t.Errorf("%v, output %q", err, got)
+	}
+}
+
+// An abandoned is a supervisor of a shell that ends before it.
+type abandoned struct {
+	*exec.Cmd
+	t      *testing.T
+	in     io.Closer // ends the supervisor
+	lines  *bufio.Scanner
+	errors *os.File
+	place  string // in the environment of all
+}
+
+func startAbandoned(t *testing.T, script string) *abandoned {
+	t.Helper()
+	needShell(t)
+	needTrap(t)
+	c := exec.Command("/proc/self/exe", script)
+	a := &abandoned{Cmd: c, t: t, place: "XDG_RUNTIME_DIR=" + t.TempDir()}
+	c.Env = append(programEnv("abandon"), a.place)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.in = in
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.lines = bufio.NewScanner(out)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.errors, c.Stderr = r, w
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = r.Close()
+		_ = c.Wait()
+	})
+	return a
+}
+
+// scan reads a line of the program.
+func (a *abandoned) scan(to ...any) {
+	a.t.Helper()
+	a.lines.Scan()
+	if _, err := fmt.Sscan(a.lines.Text(), to...); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// says checks what comes on standard error until everything has ended.
+func (a *abandoned) says(want string) {
+	a.t.Helper()
+	got, err := io.ReadAll(a.errors)
+	if err != nil || string(got) != want {
+		a.t.Errorf("standard error: %q, %v; want %q", got, err, want)
+	}
+}
+
+// left returns the processes of the supervisor, the program and its descendants.
+func (a *abandoned) left() (out []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		environ, err := os.ReadFile(dir + "/environ")
+		if err == nil && bytes.Contains(environ, []byte(a.place+"\x00")) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// openProcess returns a pidfd of a process.
+func openProcess(t *testing.T, pid int) int {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
+func awaitEnd(t *testing.T, pidfd int) {
+	t.Helper()
+	end := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	if _, err := retry(func() (int, error) { return unix.Poll(end, -1) }); err != nil {
+		t.Error(err)
 	}
 }
 
