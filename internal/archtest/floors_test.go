@@ -47,6 +47,7 @@ var floors = []place{
 	{dir: "internal/host/pipetest", floor: -1},
 	{dir: "internal/host/capability", floor: -1},
 	{dir: "internal/host/netns", floor: -1},
+	{dir: "internal/host/ownedtemp", floor: -1},
 	{dir: "internal/host/procmem", floor: 1},
 	{dir: "transport", floor: 2, pure: true},
 	{dir: "internal/rings", floor: 2, pure: true},
