@@ -3,7 +3,6 @@
 package trap
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -176,7 +175,7 @@ func processOf(tid int) (ProcID, error) {
 	if len(fields) <= start {
 		return ProcID{}, unix.ESRCH
 	}
-	ticks, err := strconv.ParseUint(string(bytes.TrimSpace(fields[start])), 10, 64)
+	ticks, err := strconv.ParseUint(fields[start], 10, 64)
 	return ProcID{PID: st.tgid, Start: ticks}, err
 }
 

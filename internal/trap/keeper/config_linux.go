@@ -2,10 +2,7 @@
 
 package keeper
 
-import (
-	"encoding/binary"
-	"errors"
-)
+import "errors"
 
 // Config is what a keeper is told by the supervisor, in a file.
 type Config struct {
@@ -17,7 +14,7 @@ type Config struct {
 
 // Encode returns the content of the file: fields with their lengths before them.
 func (c *Config) Encode() []byte {
-	out := binary.LittleEndian.AppendUint64(nil, c.Ignored)
+	out := appendNumber(nil, c.Ignored, 8)
 	out = appendField(out, c.Filter)
 	out = appendField(out, c.Path)
 	for _, a := range c.Args {
@@ -27,8 +24,25 @@ func (c *Config) Encode() []byte {
 }
 
 func appendField[T string | []byte](out []byte, field T) []byte {
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(field)))
-	return append(out, field...)
+	return append(appendNumber(out, uint64(len(field)), 4), field...)
+}
+
+// appendNumber appends a number of size bytes, little-endian. Package encoding/binary is initialized
+// late.
+func appendNumber(out []byte, n uint64, size int) []byte {
+	for range size {
+		out = append(out, byte(n))
+		n >>= 8
+	}
+	return out
+}
+
+// number is the reverse of appendNumber.
+func number(p []byte) (n uint64) {
+	for i, b := range p {
+		n |= uint64(b) << (8 * i)
+	}
+	return n
 }
 
 var errConfig = errors.New("keeper: bad configuration")
@@ -38,14 +52,14 @@ func decode(p []byte) (*Config, error) {
 	if len(p) < 8 {
 		return nil, errConfig
 	}
-	c := &Config{Ignored: binary.LittleEndian.Uint64(p)}
+	c := &Config{Ignored: number(p[:8])}
 	p = p[8:]
 	for i := 0; len(p) > 0; i++ {
 		if len(p) < 4 {
 			return nil, errConfig
 		}
-		n := binary.LittleEndian.Uint32(p)
-		if p = p[4:]; uint64(n) > uint64(len(p)) {
+		n := number(p[:4])
+		if p = p[4:]; n > uint64(len(p)) {
 			return nil, errConfig
 		}
 		switch field := p[:n]; i {

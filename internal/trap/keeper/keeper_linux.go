@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -36,11 +34,12 @@ type keeper struct {
 // run does the keeper's work and returns its exit status.
 func run() int {
 	const failed = 126
-	socket, err := strconv.Atoi(os.Args[1])
-	if err != nil {
+	socket, ok := parse(os.Args[1])
+	if !ok {
 		return failed
 	}
 	k := &keeper{socket: socket, killed: make(chan struct{})}
+	var err error
 	if k.config, err = readConfig(os.Args[2]); err == nil {
 		syscall.CloseOnExec(k.socket)
 		err = adoptOrphans()
@@ -62,9 +61,9 @@ func run() int {
 }
 
 func readConfig(number string) (*Config, error) {
-	fd, err := strconv.Atoi(number)
-	if err != nil {
-		return nil, err
+	fd, ok := parse(number)
+	if !ok {
+		return nil, errConfig
 	}
 	f := os.NewFile(uintptr(fd), "configuration")
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
@@ -135,8 +134,7 @@ func (k *keeper) watch() {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		line := "gorxe: gorxe run has ended unexpectedly: killing " + filepath.Base(k.config.Path) +
-			" and everything it started\n"
+		line := "gorxe: gorxe run has ended unexpectedly: killing " + after(k.config.Path, '/') + " and everything it started\n"
 		_, _ = syscall.Write(2, []byte(line))
 	}()
 	_ = KillDescendants()
@@ -163,8 +161,8 @@ func Inherited() []uintptr {
 	files := []uintptr{0, 1, 2}
 	names, _ := os.ReadDir("/proc/self/fd")
 	for _, name := range names {
-		fd, err := strconv.Atoi(name.Name())
-		if err != nil || fd < 3 {
+		fd, ok := parse(name.Name())
+		if !ok || fd < 3 {
 			continue
 		}
 		flags, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)

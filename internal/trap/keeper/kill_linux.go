@@ -3,9 +3,7 @@
 package keeper
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 	"syscall"
 )
 
@@ -50,8 +48,8 @@ func (p process) kill() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	f := StatFields("/proc/" + strconv.Itoa(p.pid) + "/stat")
-	if len(f) <= statStart || string(f[statStart]) != p.start {
+	f := StatFields("/proc/" + decimal(p.pid) + "/stat")
+	if len(f) <= statStart || f[statStart] != p.start {
 		err = syscall.ESRCH
 	} else {
 		err = pidfdKill(fd)
@@ -84,19 +82,19 @@ func descendants(root int) ([]process, error) {
 	children := map[int][]process{}
 	zombie := map[int]bool{}
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+		pid, ok := parse(name)
+		if !ok {
 			continue
 		}
 		f := StatFields("/proc/" + name + "/stat")
 		if len(f) <= statStart {
 			continue
 		}
-		parent, err := strconv.Atoi(string(f[statParent]))
-		if err != nil {
+		parent, ok := parse(f[statParent])
+		if !ok {
 			continue
 		}
-		children[parent] = append(children[parent], process{pid, string(f[statStart])})
+		children[parent] = append(children[parent], process{pid, f[statStart]})
 		zombie[pid] = f[statState][0] == 'Z' || f[statState][0] == 'X'
 	}
 	var out []process
@@ -112,14 +110,10 @@ func descendants(root int) ([]process, error) {
 
 // StatFields returns the fields of /proc/PID/stat from the third one (state) on, nil if the process
 // is gone. The second field, the name, may hold spaces and parentheses.
-func StatFields(path string) [][]byte {
+func StatFields(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	i := bytes.LastIndexByte(text, ')')
-	if i < 0 {
-		return nil
-	}
-	return bytes.Fields(text[i+1:])
+	return fields(after(string(text), ')'))
 }

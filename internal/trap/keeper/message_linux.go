@@ -2,10 +2,7 @@
 
 package keeper
 
-import (
-	"encoding/binary"
-	"syscall"
-)
+import "syscall"
 
 // Kind is the kind of a message of the keeper.
 type Kind byte
@@ -35,14 +32,14 @@ func (m *Message) Decode(p []byte) bool {
 	if len(p) != MessageSize {
 		return false
 	}
-	m.Kind, m.Value = Kind(p[0]), binary.LittleEndian.Uint32(p[1:])
+	m.Kind, m.Value = Kind(p[0]), uint32(number(p[1:]))
 	return true
 }
 
 // send sends a message, with a descriptor unless fd is negative. A supervisor that has ended is
 // noticed elsewhere.
 func send(socket int, kind Kind, value uint32, fd int) {
-	p := binary.LittleEndian.AppendUint32([]byte{byte(kind)}, value)
+	p := appendNumber([]byte{byte(kind)}, uint64(value), 4)
 	var rights []byte
 	if fd >= 0 {
 		rights = syscall.UnixRights(fd)
