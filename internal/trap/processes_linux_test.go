@@ -252,49 +252,6 @@ func superviseProgram([]string) error {
 	return nil
 }
 
-// startShell starts a script that is served.
-func startShell(script string) (*Process, *Server, error) {
-	tree, err := makeTree()
-	if err != nil {
-		return nil, nil, err
-	}
-	r, _, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	p, l, err := Start(Command{Path: "/bin/sh", Subreaper: true, Files: [3]*os.File{r},
-		Args: []string{"sh", "-c", script}})
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
-	return p, s, errors.Join(err, l.Close())
-}
-
-// abandonProgram starts a script, whose standard input is a pipe, and ends at the end of its own.
-func abandonProgram(args []string) error {
-	if _, _, err := startShell(args[0]); err != nil {
-		return err
-	}
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	return nil
-}
-
-// orphanProgram starts a program with a child and kills the keeper.
-func orphanProgram([]string) error {
-	p, s, err := startShell("exec 9<&0; (read x <&9) & read x")
-	if err != nil {
-		return err
-	}
-	if err := unix.Kill(p.keeper, unix.SIGKILL); err != nil {
-		return err
-	}
-	ws := p.Wait()
-	<-s.Done()
-	fmt.Printf("signal %d, %v\n", ws.Signal(), p.Err())
-	return nil
-}
-
 // slowExecProgram opens the device while another thread executes a program.
 func slowExecProgram([]string) error {
 	if _, err := unix.Open(devicePath, unix.O_RDWR, 0); err != nil {

@@ -36,6 +36,8 @@ func init() {
 		"supervise":   superviseProgram,
 		"abandon":     abandonProgram,
 		"orphan":      orphanProgram,
+		"begin":       beginProgram,
+		"crowded":     crowdedProgram,
 		"exec":        execProgram,
 		"slowexec":    slowExecProgram,
 		"limit":       limitProgram,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -104,14 +105,7 @@ func fork(c *Command, socket int, config *os.File) (*Process, error) {
 		Descriptors: c.Descriptors, pidfd: -1,
 		exited: make(chan struct{}), reaped: make(chan struct{}), heard: make(chan struct{}),
 	}
-	files := keeper.Inherited()
-	for i, f := range c.Files {
-		if f != nil {
-			files[i] = f.Fd()
-		}
-	}
-	at := len(files)
-	files = append(files, uintptr(socket), config.Fd())
+	files, at := childFiles(c, socket, int(config.Fd()))
 	env := c.Env
 	if env == nil {
 		env = os.Environ()
@@ -121,13 +115,35 @@ func fork(c *Command, socket int, config *os.File) (*Process, error) {
 			return nil, fmt.Errorf("trap: prctl(PR_SET_CHILD_SUBREAPER): %w", err)
 		}
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{keeper.Name, strconv.Itoa(at), strconv.Itoa(at + 1)},
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{keeper.Name, strconv.Itoa(at[0]), strconv.Itoa(at[1])},
 		&syscall.ProcAttr{Dir: c.Dir, Env: env, Files: files})
 	if err != nil {
 		return nil, fmt.Errorf("trap: cannot start the keeper: %w", err)
 	}
 	p.keeper = pid
 	return p, nil
+}
+
+// childFiles returns the descriptors of the keeper, whose numbers from 3 up are those that the program inherits and, in
+// the gaps, those of more.
+func childFiles(c *Command, more ...int) (files []uintptr, at []int) {
+	files = []uintptr{0, 1, 2}
+	for i, f := range c.Files {
+		if f != nil {
+			files[i] = f.Fd()
+		}
+	}
+	inherited := keeper.Inherited()
+	for len(more) > 0 {
+		if n := len(files); slices.Contains(inherited, n) {
+			files = append(files, uintptr(n))
+			continue
+		}
+		at = append(at, len(files))
+		files = append(files, uintptr(more[0]))
+		more = more[1:]
+	}
+	return files, at // the others have no FD_CLOEXEC
 }
 
 // begin waits until the program was executed and returns the listener.

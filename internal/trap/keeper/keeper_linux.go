@@ -24,11 +24,12 @@ func init() {
 
 // A keeper keeps one program.
 type keeper struct {
-	socket  int
-	config  *Config
-	files   []uintptr // that the program inherits, at their indices
-	program int
-	killed  chan struct{} // closed when the supervisor has ended and nothing of the program is left
+	socket    int
+	config    *Config
+	inherited []int // descriptors of the program, besides the first three
+	program   int
+	over      chan struct{} // closed when nothing of the program is left
+	said      chan struct{} // closed when watch has dealt with the end of the supervisor
 }
 
 // run does the keeper's work and returns its exit status.
@@ -38,7 +39,7 @@ func run() int {
 	if !ok {
 		return failed
 	}
-	k := &keeper{socket: socket, killed: make(chan struct{})}
+	k := &keeper{socket: socket, over: make(chan struct{}), said: make(chan struct{})}
 	var err error
 	if k.config, err = readConfig(os.Args[2]); err == nil {
 		syscall.CloseOnExec(k.socket)
@@ -50,13 +51,17 @@ func run() int {
 	}
 	ignoreSignals()
 	ignoreInProgram(k.config.Ignored)
+	go k.watch()
 	if !k.start() {
 		return failed
 	}
 	ignoreStops()
 	k.closeFiles()
-	go k.watch()
 	k.reap()
+	close(k.over)
+	if k.abandoned(0) {
+		<-k.said
+	}
 	return 0
 }
 
@@ -77,9 +82,8 @@ func readConfig(number string) (*Config, error) {
 // trapped call until the supervisor answers: it forks, waits and uses the socket.
 func (k *keeper) start() bool {
 	var pidfd int
-	k.files = Inherited()
-	// Those from 3 up have no FD_CLOEXEC. If they were named here, the pipe of ForkExec would get a
-	// number above them.
+	k.inherited = Inherited()
+	// If they were named here, the pipe of ForkExec would get a number above them.
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}}
 	listener, errno := Install(k.config.Filter)
@@ -109,9 +113,6 @@ func (k *keeper) reap() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			if k.abandoned(0) {
-				<-k.killed // it says so
-			}
 			return
 		case pid == k.program:
 			send(k.socket, Ended, uint32(status), -1)
@@ -126,39 +127,45 @@ func (k *keeper) abandoned(ms int) bool {
 	return n > 0 && err == nil
 }
 
-// watch waits for the end of the supervisor and kills everything then.
+// watch waits for the end of the supervisor. Then it says so and kills everything, the child that is
+// going to execute the program too.
 func (k *keeper) watch() {
 	if !k.abandoned(-1) {
 		return
 	}
-	said := make(chan struct{})
+	written := make(chan struct{})
 	go func() {
-		defer close(said)
-		line := "gorxe: gorxe run has ended unexpectedly: killing " + after(k.config.Path, '/') + " and everything it started\n"
+		defer close(written)
+		line := "gorxe: gorxe run has ended unexpectedly: killing " + after(k.config.Path, '/') +
+			" and everything it started\n"
 		_, _ = syscall.Write(2, []byte(line))
 	}()
-	_ = KillDescendants()
+	for over := false; !over; {
+		_ = KillDescendants()
+		select {
+		case <-k.over:
+			over = true
+		case <-time.After(50 * time.Millisecond): // the leader has still to fork, or to wait for them
+		}
+	}
 	select {
-	case <-said:
+	case <-written:
 	case <-time.After(time.Second): // standard error is a full pipe that nobody reads
 	}
-	close(k.killed)
+	close(k.said)
 }
 
 // closeFiles closes what the program has inherited, so that readers of a pipe see its end when the
 // program closes it. Standard error stays.
 func (k *keeper) closeFiles() {
-	for fd, f := range k.files {
-		if fd != 2 && f != ^uintptr(0) {
-			_ = syscall.Close(fd)
-		}
+	for _, fd := range append(k.inherited, 0, 1) {
+		_ = syscall.Close(fd)
 	}
 }
 
-// Inherited returns the descriptors of this process that a program inherits, for
-// [syscall.ProcAttr.Files]: the first three and those without FD_CLOEXEC.
-func Inherited() []uintptr {
-	files := []uintptr{0, 1, 2}
+// Inherited returns the descriptors of this process from 3 up that a program inherits: those without
+// FD_CLOEXEC.
+func Inherited() (fds []int) {
 	names, _ := os.ReadDir("/proc/self/fd")
 	for _, name := range names {
 		fd, ok := parse(name.Name())
@@ -166,13 +173,9 @@ func Inherited() []uintptr {
 			continue
 		}
 		flags, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
-		if errno != 0 || flags&syscall.FD_CLOEXEC != 0 {
-			continue
+		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
+			fds = append(fds, fd)
 		}
-		for len(files) <= fd {
-			files = append(files, ^uintptr(0))
-		}
-		files[fd] = uintptr(fd)
 	}
-	return files
+	return fds
 }
