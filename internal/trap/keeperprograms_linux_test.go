@@ -81,7 +81,8 @@ func beginProgram([]string) error {
 		return err
 	}
 	fmt.Println(p.keeper)
-	select {}
+	_, err = os.Stdin.Read(make([]byte, 1))
+	return err
 }
 
 // crowdedProgram inherits descriptors with all low numbers and passes them on.
