@@ -25,7 +25,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 build: ## the gorxe command into bin/
-	go build -ldflags "-X github.com/gorxe/gorxe/internal/cli/app.commit=$$(git describe --always --dirty --abbrev=40 --exclude '*' 2>/dev/null)" -o bin/gorxe ./cmd/gorxe
+	CGO_ENABLED=0 go build -ldflags "-X github.com/gorxe/gorxe/internal/cli/app.commit=$$(git describe --always --dirty --abbrev=40 --exclude '*' 2>/dev/null)" -o bin/gorxe ./cmd/gorxe
 
 check: lint ## what a change must pass: lint, all tests, the race detector
 	go test ./...

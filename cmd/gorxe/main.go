@@ -8,11 +8,9 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/internal/cli"
-	"github.com/gorxe/gorxe/internal/trap"
 )
 
 func main() {
-	trap.HelperMain() // 'gorxe run' starts this program again
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	code := cli.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)

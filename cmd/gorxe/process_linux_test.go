@@ -13,13 +13,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gorxe/gorxe/internal/trap"
 	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test binary be the program, when the tests start it so.
 func TestMain(m *testing.M) {
-	trap.HelperMain()
 	if filepath.Base(os.Args[0]) == refusing {
 		fmt.Fprintln(os.Stderr, refuse(os.Args[1:]))
 		os.Exit(126)

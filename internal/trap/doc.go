@@ -7,7 +7,10 @@
 // in the kernel unchanged. The package knows nothing about RDMA except that command number.
 //
 // [Start] starts a program under the filter; [Serve] answers its calls. Serve needs only the
-// listener descriptor, so it may run in another process than the parent of the program.
+// listener descriptor, so it may run in another process than the one that started the program.
+//
+// The parent of a program is a keeper, which Start makes of this program: package keeper. It kills
+// the program and all its descendants if this process ends before them.
 //
 // # Calls that take long
 //

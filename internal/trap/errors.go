@@ -25,6 +25,11 @@ var (
 	// ErrFewDescriptors says that the soft limit of descriptors leaves no room for reserved ones.
 	ErrFewDescriptors = errors.New("trap: the soft limit of open files (ulimit -n) is below 32")
 
+	// ErrKeeper says that the keeper of a program was killed, so the program and its descendants were
+	// killed too.
+	ErrKeeper = errors.New("trap: the process gorxe-keeper was killed, " +
+		"so the program and everything it started were killed")
+
 	// ErrGone says that the calling thread does not wait for the answer any more: it was killed.
 	ErrGone = errors.New("trap: the caller is gone")
 	// ErrAnswered says that the call already has an answer.

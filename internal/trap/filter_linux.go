@@ -3,6 +3,7 @@
 package trap
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -164,15 +165,18 @@ func ruleBody(r rule) []bpf.Instruction {
 	return append(body, bpf.RetConstant{Val: r.action})
 }
 
-// assemble returns the filter of this architecture in the form that seccomp takes.
-func assemble(d Descriptors) ([]unix.SockFilter, error) {
-	raw, err := bpf.Assemble(filter(native(), rules(d)))
-	if err != nil {
-		return nil, err
+// assemble returns the filter of this architecture.
+func assemble(d Descriptors) ([]bpf.RawInstruction, error) {
+	return bpf.Assemble(filter(native(), rules(d)))
+}
+
+// encode returns instructions as struct sock_filter of the kernel.
+func encode(raw []bpf.RawInstruction) []byte {
+	var out []byte
+	for _, r := range raw {
+		out = binary.NativeEndian.AppendUint16(out, r.Op)
+		out = append(out, r.Jt, r.Jf)
+		out = binary.NativeEndian.AppendUint32(out, r.K)
 	}
-	out := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
-	}
-	return out, nil
+	return out
 }

@@ -216,13 +216,13 @@ func TestFilterAssemblesToWhatSeccompAccepts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range code {
-		load := c.Code == unix.BPF_LD|unix.BPF_W|unix.BPF_ABS
+		load := c.Op == unix.BPF_LD|unix.BPF_W|unix.BPF_ABS
 		if load && (c.K%4 != 0 || c.K > 60) {
 			t.Errorf("instruction %d loads from %d", i, c.K)
 		}
-		and := c.Code == unix.BPF_ALU|unix.BPF_AND|unix.BPF_K
-		if !load && !and && c.Code&7 != unix.BPF_JMP && c.Code != unix.BPF_RET|unix.BPF_K {
-			t.Errorf("instruction %d has the code %#x", i, c.Code)
+		and := c.Op == unix.BPF_ALU|unix.BPF_AND|unix.BPF_K
+		if !load && !and && c.Op&7 != unix.BPF_JMP && c.Op != unix.BPF_RET|unix.BPF_K {
+			t.Errorf("instruction %d has the code %#x", i, c.Op)
 		}
 	}
 	t.Logf("%d instructions", len(code))

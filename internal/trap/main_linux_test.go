@@ -17,7 +17,6 @@ import (
 const programVariable = "GORXE_TRAP_PROGRAM"
 
 func TestMain(m *testing.M) {
-	HelperMain()
 	if name := os.Getenv(programVariable); name != "" {
 		if err := programs[name](os.Args[1:]); err != nil {
 			fmt.Fprintf(os.Stderr, "program %s: %v\n", name, err)

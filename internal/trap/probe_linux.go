@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/internal/host/capability"
+	"github.com/gorxe/gorxe/internal/trap/keeper"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,8 +33,8 @@ func Probe() error {
 
 // probeFilter installs a filter that allows everything on the calling thread.
 func probeFilter() error {
-	allowAll := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: allow}}
-	fd, errno := seccompListener(allowAll)
+	allowAll := encode([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: allow}})
+	fd, errno := keeper.Install(allowAll)
 	if errno != 0 {
 		return filterError(errno)
 	}
@@ -61,8 +63,8 @@ func Nested() bool {
 	result := make(chan syscall.Errno)
 	go func() {
 		runtime.LockOSThread() // as in Probe
-		allowAll := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: allow}}
-		fd, errno := seccompListener(allowAll)
+		allowAll := encode([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: allow}})
+		fd, errno := keeper.Install(allowAll)
 		if errno == 0 {
 			_ = unix.Close(fd)
 		}

@@ -252,37 +252,6 @@ func superviseProgram([]string) error {
 	return nil
 }
 
-// abandonProgram starts a program and a child of it, which both block, and prints their numbers. At the
-// end of standard input ends them with KillDescendants.
-func abandonProgram([]string) error {
-	tree, err := makeTree()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tree.Close() }()
-	r, _, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	p, l, err := Start(Command{Path: "/bin/sh", Subreaper: true, Files: [3]*os.File{r},
-		Args: []string{"sh", "-c", "exec 9<&0; (read x <&9) & echo $$ $!; read x"}})
-	if err != nil {
-		return err
-	}
-	s, err := Serve(l, Config{Handler: newHandler(), Tree: tree, Descriptors: p.Descriptors})
-	if err != nil {
-		return err
-	}
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	if err := KillDescendants(); err != nil {
-		return err
-	}
-	ws := p.Wait()
-	<-s.Done()
-	fmt.Println("signal", int(ws.Signal()))
-	return nil
-}
-
 // slowExecProgram opens the device while another thread executes a program.
 func slowExecProgram([]string) error {
 	if _, err := unix.Open(devicePath, unix.O_RDWR, 0); err != nil {

@@ -3,12 +3,12 @@
 package trap
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/trap/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -171,11 +171,11 @@ func processOf(tid int) (ProcID, error) {
 		return ProcID{}, unix.ESRCH
 	}
 	const start = 22 - 3 // of the fields from the third one on
-	fields := statFields(fmt.Sprintf("/proc/%d/stat", st.tgid))
+	fields := keeper.StatFields(fmt.Sprintf("/proc/%d/stat", st.tgid))
 	if len(fields) <= start {
 		return ProcID{}, unix.ESRCH
 	}
-	ticks, err := strconv.ParseUint(string(bytes.TrimSpace(fields[start])), 10, 64)
+	ticks, err := strconv.ParseUint(fields[start], 10, 64)
 	return ProcID{PID: st.tgid, Start: ticks}, err
 }
 

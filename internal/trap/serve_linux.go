@@ -307,8 +307,8 @@ func (s *Server) finish() {
 // then on.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Close stops the server; trapped calls fail with ENOSYS from then on, once the caller of Serve
-// has closed the listener too. It must not be called by a method of the handler.
+// Close stops the server; trapped calls wait from then on until their process is killed. It must not be called by a
+// method of the handler.
 func (s *Server) Close() {
 	s.close.Do(s.wake)
 	<-s.done

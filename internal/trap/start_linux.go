@@ -3,15 +3,15 @@
 package trap
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 
+	"github.com/gorxe/gorxe/internal/trap/keeper"
 	"github.com/gorxe/gorxe/internal/trap/softlimit"
 	"golang.org/x/sys/unix"
 )
@@ -27,30 +27,17 @@ type Command struct {
 	Files [3]*os.File
 	// Descriptors to reserve, zero: DescriptorsFor the limit that the program will have.
 	Descriptors Descriptors
-	// Subreaper adopts and reaps the orphans of the program, so that they stay descendants of
-	// this process (Yama) and their filter ends. Process.Wait then waits for all of them. The
-	// process must have no children of another origin: they would be reaped too.
+	// Subreaper reaps all children of this process, which is their subreaper, and kills all its
+	// descendants if the keeper is killed. The process must have no children of another origin.
 	Subreaper bool
 }
 
-// A Process is a program that runs under the filter.
-type Process struct {
-	PID         int
-	Descriptors Descriptors // reserved in it
-
-	exited chan struct{} // closed when status is set
-	reaped chan struct{} // closed when there are no descendants to reap
-	status syscall.WaitStatus
-	once   sync.Once
-}
-
 // Start starts a program under the filter and returns the listener of its calls, which the
-// caller passes to [Serve] and closes after it. The program is killed if this process ends
-// first; descendants of the program are not, and all their trapped calls fail with ENOSYS: see
-// [KillDescendants].
+// caller passes to [Serve] and closes after it. The parent of the program is a keeper: see package
+// keeper. If this process ends before the program and all its descendants, the keeper kills these.
 //
 // Errors are [ExecError], [ErrNested], [ErrOldKernel], [ErrDenied], [ErrFewDescriptors] and
-// those of fork. HelperMain must be the first call in main.
+// those of fork.
 func Start(c Command) (*Process, *os.File, error) {
 	if c.Args == nil {
 		c.Args = []string{c.Path}
@@ -62,113 +49,118 @@ func Start(c Command) (*Process, *os.File, error) {
 		}
 		c.Descriptors = d
 	}
+	config, err := configure(&c)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = config.Close() }()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("trap: socketpair: %w", err)
 	}
-	defer func() { _ = unix.Close(pair[0]) }()
-	p, err := fork(&c, pair[1])
+	p, err := fork(&c, pair[1], config)
 	_ = unix.Close(pair[1])
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, unix.Close(pair[0]))
 	}
-	l, err := receiveListener(&c, pair[0])
+	l, err := p.begin(&c, pair[0])
 	if err != nil {
-		p.kill()
-		<-p.exited
+		_ = unix.Kill(p.keeper, unix.SIGKILL) // not reaped before its end is waited for
+		_ = unix.Close(pair[0])
+		close(p.heard)
+		go p.reap(c.Subreaper)
+		<-p.reaped
 		return nil, nil, err
 	}
+	go p.listen(pair[0])
+	go p.reap(c.Subreaper)
 	return p, os.NewFile(uintptr(l), "seccomp listener"), nil
 }
 
-// fork starts the helper with one end of a socket pair. The thread that forks waits for the
-// child: PR_SET_PDEATHSIG is sent when that thread ends, not when the process does.
-func fork(c *Command, socket int) (*Process, error) {
-	p := &Process{Descriptors: c.Descriptors, exited: make(chan struct{}), reaped: make(chan struct{})}
-	files, at := childFiles(c, socket)
+// configure writes what the keeper has to know to a file in memory.
+func configure(c *Command) (*os.File, error) {
+	filter, err := assemble(c.Descriptors)
+	if err != nil || !c.Descriptors.valid() {
+		return nil, fmt.Errorf("trap: reserved descriptors %+v are not usable", c.Descriptors)
+	}
+	fd, err := unix.MemfdCreate("gorxe-keeper", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("trap: memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "configuration of the keeper")
+	k := keeper.Config{Path: c.Path, Args: c.Args, Filter: encode(filter), Ignored: ignored}
+	if _, err := f.Write(k.Encode()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ignored are the signals that a program begins with ignored, those that this process did at its
+// start: main may let it handle some.
+var ignored = keeper.Ignored()
+
+// fork starts the keeper with one end of a socket pair.
+func fork(c *Command, socket int, config *os.File) (*Process, error) {
+	p := &Process{
+		Descriptors: c.Descriptors, pidfd: -1,
+		exited: make(chan struct{}), reaped: make(chan struct{}), heard: make(chan struct{}),
+	}
+	files, at := childFiles(c, socket, int(config.Fd()))
 	env := c.Env
 	if env == nil {
 		env = os.Environ()
 	}
-	d := c.Descriptors
-	args := slices.Concat([]string{helperName,
-		fmt.Sprintf(helperArgs, at, d.Lo, d.Hi, d.Channel, d.WriteLo), c.Path}, c.Args)
-	attr := &syscall.ProcAttr{Dir: c.Dir, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if c.Subreaper {
-			if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-				started <- fmt.Errorf("trap: prctl(PR_SET_CHILD_SUBREAPER): %w", err)
-				return
-			}
+	if c.Subreaper {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return nil, fmt.Errorf("trap: prctl(PR_SET_CHILD_SUBREAPER): %w", err)
 		}
-		pid, err := syscall.ForkExec("/proc/self/exe", args, attr)
-		if err != nil {
-			started <- fmt.Errorf("trap: cannot start the helper: %w", err)
-			return
-		}
-		p.PID = pid
-		started <- nil
-		p.reap(c.Subreaper)
-	}()
-	if err := <-started; err != nil {
-		return nil, err
 	}
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{keeper.Name, strconv.Itoa(at[0]), strconv.Itoa(at[1])},
+		&syscall.ProcAttr{Dir: c.Dir, Env: env, Files: files})
+	if err != nil {
+		return nil, fmt.Errorf("trap: cannot start the keeper: %w", err)
+	}
+	p.keeper = pid
 	return p, nil
 }
 
-// childFiles returns the descriptors of the helper and the number of socket among them.
-func childFiles(c *Command, socket int) ([]uintptr, int) {
-	files := make([]uintptr, 3)
-	for i := range files {
-		files[i] = uintptr(i)
-		if f := c.Files[i]; f != nil {
+// childFiles returns the descriptors of the keeper, whose numbers from 3 up are those that the program inherits and, in
+// the gaps, those of more.
+func childFiles(c *Command, more ...int) (files []uintptr, at []int) {
+	files = []uintptr{0, 1, 2}
+	for i, f := range c.Files {
+		if f != nil {
 			files[i] = f.Fd()
 		}
 	}
-	names, _ := os.ReadDir("/proc/self/fd")
-	for _, name := range names {
-		fd, err := strconv.Atoi(name.Name())
-		if err != nil || fd < 3 {
+	inherited := keeper.Inherited()
+	for len(more) > 0 {
+		if n := len(files); slices.Contains(inherited, n) {
+			files = append(files, uintptr(n))
 			continue
 		}
-		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if err != nil || flags&unix.FD_CLOEXEC != 0 {
-			continue
-		}
-		for len(files) <= fd {
-			files = append(files, ^uintptr(0))
-		}
-		files[fd] = uintptr(fd)
+		at = append(at, len(files))
+		files = append(files, uintptr(more[0]))
+		more = more[1:]
 	}
-	return append(files, uintptr(socket)), len(files)
+	return files, at // the others have no FD_CLOEXEC
 }
 
-// receiveListener waits until the program was executed.
-func receiveListener(c *Command, socket int) (int, error) {
-	l, err := receiveMessage(c, socket)
+// begin waits until the program was executed and returns the listener.
+func (p *Process) begin(c *Command, socket int) (int, error) {
+	_, l, err := receive(c, socket)
 	if err != nil {
 		return -1, err
 	}
 	if err := admitExec(l, &listener{fd: l}, socket); err != nil {
 		return -1, errors.Join(err, unix.Close(l))
 	}
-	var p [1]byte
-	n, err := retry(func() (int, error) {
-		n, _, err := unix.Recvfrom(socket, p[:], unix.MSG_PEEK)
-		return n, err
-	})
-	if err == nil && n == 0 {
-		return l, nil
+	pid, pidfd, err := receive(c, socket)
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(l))
 	}
-	_ = unix.Close(l)
-	if err == nil {
-		_, err = receiveMessage(c, socket)
-	}
-	return -1, err
+	p.PID, p.pidfd = int(pid), pidfd
+	return l, nil
 }
 
 // A notifier is a listener for admitExec.
@@ -177,36 +169,43 @@ type notifier interface {
 	respond(r *response) error
 }
 
-// admitExec lets the helper execute the program: the filter traps that, and nobody serves the listener yet. It returns when
-// the program was executed or the helper has failed, which shows at the socket.
+// admitExec lets the keeper's child execute the program: the filter traps that, and nobody serves the listener yet. If
+// it fails the child tells the keeper through a pipe, which may have a reserved number, so that this is trapped too.
 //
-// A signal that comes for the helper before its notification is received takes that back, and the helper makes the call
-// again. The runtime of the helper sends one every 10 ms, because it takes the call for code that does not yield.
+// A signal for the child that comes before its notification is received or answered takes that back, and the child makes
+// the call again.
 func admitExec(l int, from notifier, socket int) error {
+	p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
+	executing := 0 // the child, once its execve was let through
 	for {
-		// The socket second: it is closed before the program makes its first call.
-		p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
 		if _, err := retry(func() (int, error) { return unix.Poll(p, -1) }); err != nil {
-			return fmt.Errorf("trap: waiting for the helper: %w", err)
+			return fmt.Errorf("trap: waiting for the keeper: %w", err)
 		}
-		if p[1].Revents != 0 {
-			return nil
-		}
-		if p[0].Revents&unix.POLLIN == 0 {
-			continue // the helper has ended: so will its socket
+		if p[1].Revents != 0 || p[0].Revents&unix.POLLIN == 0 || executing != 0 && !writes(executing) {
+			return nil // the keeper says what has become of it, or has ended
 		}
 		var n notification
 		_, err := retry(func() (int, error) { return 0, from.receive(&n) })
 		if err == nil {
-			err = from.respond(&response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+			if err = from.respond(&response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}); err == nil {
+				executing = int(n.tid)
+			}
 		}
 		if err != nil && goneError(err) != ErrGone {
-			return fmt.Errorf("trap: the call of the helper: %w", err)
+			return fmt.Errorf("trap: the call of the keeper's child: %w", err)
 		}
 	}
 }
 
-func receiveMessage(c *Command, socket int) (int, error) {
+// writes reports whether a process, whose call is trapped, makes write(2). Any other call is the program's.
+func writes(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+	nr, _, _ := bytes.Cut(text, []byte(" "))
+	return err == nil && string(nr) == strconv.Itoa(unix.SYS_WRITE)
+}
+
+// receive receives a message of the keeper that comes with a descriptor.
+func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	var p [8]byte
 	oob := make([]byte, unix.CmsgSpace(4))
 	var oobn int
@@ -215,9 +214,56 @@ func receiveMessage(c *Command, socket int) (int, error) {
 		return n, err
 	})
 	if err != nil {
-		return -1, fmt.Errorf("trap: recvmsg from the helper: %w", err)
+		return 0, -1, fmt.Errorf("trap: recvmsg from the keeper: %w", err)
 	}
-	return parseMessage(c, p[:n], oob[:oobn])
+	var m keeper.Message
+	if !m.Decode(p[:n]) {
+		return 0, -1, fmt.Errorf("trap: the keeper ended before it started %s", c.Path)
+	}
+	if err := refusal(c, m); err != nil {
+		return 0, -1, err
+	}
+	cmsgs, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(cmsgs) != 1 {
+		return 0, -1, fmt.Errorf("trap: the keeper sent no descriptor: %w", err)
+	}
+	fds, err := unix.ParseUnixRights(&cmsgs[0])
+	if err != nil || len(fds) != 1 {
+		return 0, -1, fmt.Errorf("trap: the keeper sent no descriptor: %w", err)
+	}
+	return m.Value, fds[0], nil
+}
+
+// refusal returns the error that a message of the keeper tells.
+func refusal(c *Command, m keeper.Message) error {
+	errno := syscall.Errno(m.Value)
+	switch m.Kind {
+	case keeper.Exec:
+		return &ExecError{Path: c.Path, Err: errno}
+	case keeper.Filter:
+		return filterError(errno)
+	case keeper.Usage:
+		return fmt.Errorf("trap: the keeper cannot start: %w", errno)
+	}
+	return nil
+}
+
+// filterError is the error for an errno of seccomp(2).
+func filterError(errno syscall.Errno) error {
+	var known error
+	switch errno {
+	case 0:
+		return nil
+	case unix.EBUSY:
+		known = ErrNested
+	case unix.ENOSYS, unix.EINVAL:
+		known = ErrOldKernel
+	case unix.EACCES, unix.EPERM:
+		known = ErrDenied
+	default:
+		return fmt.Errorf("trap: cannot install the seccomp filter: %w", errno)
+	}
+	return fmt.Errorf("%w (seccomp: %w)", known, errno)
 }
 
 // retry repeats f while it returns EINTR.

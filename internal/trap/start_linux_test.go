@@ -3,9 +3,7 @@
 package trap
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -109,6 +107,27 @@ func TestAProgramThatCannotBeExecutedIsAnError(t *testing.T) {
 	}
 }
 
+func TestProgramsInheritAsManyDescriptorsAsThereAre(t *testing.T) {
+	needShell(t)
+	needTrap(t)
+	c := exec.Command("/proc/self/exe")
+	c.Env = programEnv("crowded")
+	out, err := c.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || got != "status 0" {
+		t.Errorf("%v, output %q", err, got)
+	}
+}
+
+// The child of the keeper tells that it cannot execute a program with write(2) to the lowest number that is free. If
+// many are inherited, that is a reserved one.
+func TestAProgramThatCannotBeExecutedIsAnErrorThoughLowNumbersAreReserved(t *testing.T) {
+	needTrap(t)
+	_, _, err := Start(Command{Path: "/no/such/program", Descriptors: Descriptors{Lo: 3, Hi: 66, Channel: 40, WriteLo: 3}})
+	if !errors.Is(err, unix.ENOENT) {
+		t.Errorf("Start: %v", err)
+	}
+}
+
 func TestTheServerServesUntilTheLastDescendantEnds(t *testing.T) {
 	needShell(t)
 	needTrap(t)
@@ -117,60 +136,6 @@ func TestTheServerServesUntilTheLastDescendantEnds(t *testing.T) {
 	out, err := c.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); err != nil || got != "6\nstatus 7" {
 		t.Errorf("%v, output %q", err, got)
-	}
-}
-
-// TestProgramsEndWithTheirSupervisor: the program itself ends with a supervisor that is killed,
-// all descendants with one that calls KillDescendants.
-func TestProgramsEndWithTheirSupervisor(t *testing.T) {
-	for _, kill := range []bool{true, false} {
-		t.Run(fmt.Sprintf("killed %v", kill), func(t *testing.T) {
-			needShell(t)
-			needTrap(t)
-			c := exec.Command("/proc/self/exe")
-			c.Env = append(programEnv("abandon"), "XDG_RUNTIME_DIR="+t.TempDir())
-			in, err := c.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := c.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
-			lines.Scan()
-			var pids [2]int
-			if _, err := fmt.Sscan(lines.Text(), &pids[0], &pids[1]); err != nil {
-				t.Fatal(err)
-			}
-			ends := make([]unix.PollFd, len(pids))
-			for i, pid := range pids {
-				fd, err := unix.PidfdOpen(pid, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = unix.Close(fd) }()
-				ends[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-			}
-			if kill {
-				_ = c.Process.Kill()
-				_ = unix.PidfdSendSignal(int(ends[1].Fd), unix.SIGKILL, nil, 0)
-			} else {
-				_ = in.Close()
-				if lines.Scan(); lines.Text() != "signal 9" {
-					t.Errorf("got %q, want signal 9", lines.Text())
-				}
-			}
-			for i := range ends {
-				if _, err := retry(func() (int, error) { return unix.Poll(ends[i:i+1], -1) }); err != nil {
-					t.Error(err)
-				}
-			}
-			_ = c.Wait()
-		})
 	}
 }
 

@@ -2,9 +2,6 @@
 
 package trap
 
-// HelperMain does nothing: there are no helpers on this platform.
-func HelperMain() {}
-
 // Probe returns [ErrUnsupported].
 func Probe() error { return ErrUnsupported }
 

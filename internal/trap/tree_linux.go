@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/gorxe/gorxe/internal/host/ownedtemp"
 )
 
 // A Device is a character device of the tree. It exists only in the answers to the programs.
@@ -27,8 +26,8 @@ type Device struct {
 // concurrent use; a change is visible to the next open.
 type Tree struct {
 	resolver
-	dir  string   // rendered tree, without links in its path
-	lock *os.File // dir, locked while the tree is in use
+	rendered *ownedtemp.Dir
+	dir      string // its path, which has no links
 
 	mu    sync.RWMutex
 	nodes map[string]*node
@@ -54,8 +53,9 @@ func NewTree(dir string, own ...string) (*Tree, error) {
 	}
 	var errs []error
 	for _, place := range renderPlaces(dir) {
-		err := t.render(place)
+		d, err := ownedtemp.Make(place, treePrefix)
 		if err == nil {
+			t.rendered, t.dir = d, d.Path
 			return t, nil
 		}
 		errs = append(errs, err)
@@ -74,54 +74,11 @@ func renderPlaces(dir string) []string {
 	return places
 }
 
-// treePrefix begins the names of rendered trees. A directory has such a name only while it is
-// locked, or after its process was killed.
+// treePrefix begins the names of rendered trees.
 const treePrefix = "gorxe-tree-"
 
-// render makes the directory of the tree in place, and removes those of killed processes.
-func (t *Tree) render(place string) error {
-	place, err := filepath.EvalSymlinks(place)
-	if err != nil {
-		return err
-	}
-	stale, _ := filepath.Glob(filepath.Join(place, treePrefix+"*"))
-	for _, dir := range stale {
-		if f, err := lockDir(dir); err == nil {
-			_ = os.RemoveAll(dir)
-			_ = f.Close()
-		}
-	}
-	fresh, err := os.MkdirTemp(place, "gorxe-new-")
-	if err != nil {
-		return err
-	}
-	t.dir = filepath.Join(place, treePrefix+strings.TrimPrefix(filepath.Base(fresh), "gorxe-new-"))
-	t.lock, err = lockDir(fresh)
-	if err == nil {
-		err = os.Rename(fresh, t.dir)
-	}
-	if err != nil {
-		_ = os.Remove(fresh)
-		return err
-	}
-	return nil
-}
-
-// lockDir locks a directory of this user, or fails at once.
-func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // Close removes the rendered tree.
-func (t *Tree) Close() error { return errors.Join(os.RemoveAll(t.dir), t.lock.Close()) }
+func (t *Tree) Close() error { return t.rendered.Close() }
 
 // AddFile adds or replaces the file p. Programs can read it, and never see a part of a change.
 func (t *Tree) AddFile(p string, content []byte) error {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
@@ -69,11 +70,15 @@ var files embed.FS
 // scripts are the parts of the script in their order; each is one idea.
 var scripts = []string{"data", "dom", "filter", "plot", "details", "ladder", "main"}
 
-var (
-	page   = template.Must(template.ParseFS(files, "page/page.html"))
-	style  = read("style.css")
-	script = join(scripts)
-)
+// parts are what a page is made of. Commands that write none do without.
+var parts = sync.OnceValue(func() (p struct {
+	page          *template.Template
+	style, script string
+}) {
+	p.page = template.Must(template.ParseFS(files, "page/page.html"))
+	p.style, p.script = read("style.css"), join(scripts)
+	return p
+})
 
 func read(name string) string {
 	b, err := files.ReadFile("page/" + name)
@@ -94,7 +99,7 @@ func join(names []string) string {
 }
 
 // policy is the Content Security Policy: the style and the script of this package, and nothing else.
-func policy() string {
+func policy(script, style string) string {
 	return "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
 		"; img-src data:; base-uri 'none'; form-action 'none'"
 }
@@ -107,11 +112,12 @@ func source(s string) string {
 // WriteTo writes the page.
 func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
-	err := page.Execute(c, map[string]any{
+	parts := parts()
+	err := parts.page.Execute(c, map[string]any{
 		"Title":  p.opts.Title,
-		"Policy": policy(),
-		"Style":  template.CSS(style),
-		"Script": template.JS(script),
+		"Policy": policy(parts.script, parts.style),
+		"Style":  template.CSS(parts.style),
+		"Script": template.JS(parts.script),
 		"Data":   p.data(),
 	})
 	return c.n, err

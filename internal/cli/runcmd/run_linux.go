@@ -94,7 +94,10 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err error) {
 	// The terminal sends its signals to the program too; others are for this process alone.
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	proc, listener, err := trap.Start(c)
 	if err != nil {
@@ -106,11 +109,10 @@ func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err 
 	}
 	defer server.Close()
 	go forward(signals, proc)
-	// Of its descendants the programs count. A daemon that was started may be another: where this is process 1, as in a
-	// container, it adopts that too.
 	status = proc.Status()
 	<-server.Done()
-	return status, nil
+	proc.Wait()
+	return status, proc.Err()
 }
 
 // forward passes signals on until the program has ended.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gorxe/gorxe/internal/host/ownedtemp"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,11 +26,17 @@ func startDaemon(ctx context.Context, log string, flags []string) error {
 		return err
 	}
 	defer out.Close()
-	ready, name, err := listenReady(filepath.Dir(log))
+	tmp, err := ownedtemp.Make(filepath.Dir(log), ".n")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(name))
+	defer tmp.Close()
+	// The socket at which the daemon says that it is ready. Its name must be short.
+	name := filepath.Join(tmp.Path, "s")
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
 	defer ready.Close()
 
 	c := exec.Command("/proc/self/exe", append([]string{"daemon"}, flags...)...)
@@ -59,20 +66,6 @@ func startDaemon(ctx context.Context, log string, flags []string) error {
 		return errors.New(why)
 	}
 	return fmt.Errorf("gorxe daemon ended before it was ready: %w", err)
-}
-
-// listenReady makes the socket at which a daemon says that it is ready, in a directory of its own below dir.
-func listenReady(dir string) (*net.UnixConn, string, error) {
-	tmp, err := os.MkdirTemp(dir, ".n")
-	if err != nil {
-		return nil, "", err
-	}
-	name := filepath.Join(tmp, "s")
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		return nil, "", errors.Join(err, os.RemoveAll(tmp))
-	}
-	return c, name, nil
 }
 
 // lastWords returns what the commands of gorxe say at their end, as it stands in a log.

@@ -21,7 +21,6 @@ import (
 const programVariable = "GORXE_PROGRAMS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	trap.HelperMain()
 	if name := os.Getenv(programVariable); name != "" {
 		if err := ownPrograms[name](); err != nil {
 			fmt.Fprintf(os.Stderr, "program %s: %v\n", name, err)
