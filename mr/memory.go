@@ -25,12 +25,12 @@ type Addressable interface {
 	Bytes() []byte
 }
 
-// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs much.
-// Memory that is Addressable as well is used by pointer.
+// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs
+// much. Memory that is Addressable as well is used by pointer.
 type Vectored interface {
 	Memory
-	// WritePieces stores the pieces in turn. It returns how many it has stored: all of them, or fewer and
-	// an error, which is about the next one.
+	// WritePieces stores the pieces in turn. It returns how many it has stored: all of them, or
+	// fewer and an error, which is about the next one.
 	WritePieces(pieces []Piece) (stored int, err error)
 }
 
@@ -38,9 +38,10 @@ type Vectored interface {
 type Piece struct {
 	Off  uint64 // of the first byte
 	Data []byte
-	// Final bytes, at most [FinalBytes], become visible after all pieces before them and before all pieces
-	// behind them, and among themselves as [Region.WriteFinal] says. Other pieces become visible in any order
-	// up to the next final one, except that of two pieces that overlap the later one is seen in the end.
+	// Final bytes, at most [FinalBytes], become visible after all pieces before them and before all
+	// pieces behind them, and among themselves as [Region.WriteFinal] says. Other pieces become
+	// visible in any order up to the next final one, except that of two pieces that overlap the
+	// later one is seen in the end.
 	Final bool
 }
 

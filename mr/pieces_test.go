@@ -30,9 +30,14 @@ func TestPiecesAreStoredUpToOneOutOfBounds(t *testing.T) {
 		fault  Fault
 	}{{0x1000 + 92, 3, OK}, {0x1000 + 93, 2, OutOfBounds}, {0xfff, 2, OutOfBounds}, {1<<64 - 4, 2, OutOfBounds}} {
 		m.pieces = nil
-		n, err := r.WritePieces([]Piece{{Off: 0x1000, Data: b}, {Off: 0x1004, Data: b[:1], Final: true}, {Off: c.third, Data: b}})
-		var e *AccessError
-		if n != c.stored || len(m.pieces) != c.stored || (c.fault == OK) != (err == nil) || err != nil && (!errors.As(err, &e) || e.Fault != c.fault) {
+		n, err := r.WritePieces([]Piece{
+			{Off: 0x1000, Data: b}, {Off: 0x1004, Data: b[:1], Final: true}, {Off: c.third, Data: b},
+		})
+		fault, e := OK, (*AccessError)(nil)
+		if errors.As(err, &e) {
+			fault = e.Fault
+		}
+		if n != c.stored || len(m.pieces) != c.stored || fault != c.fault || (e == nil) != (err == nil) {
 			t.Errorf("third piece at %#x: %d stored, %d given, %v", c.third, n, len(m.pieces), err)
 		}
 		if m.pieces[0].Off != 0 || m.pieces[1].Off != 4 || !m.pieces[1].Final || c.stored > 2 && m.pieces[2].Off != 92 {

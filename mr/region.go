@@ -139,8 +139,8 @@ func (r *Region) Write(addr uint64, src []byte) error {
 // Vectored is true where [Region.WritePieces] takes one call of the memory.
 func (r *Region) Vectored() bool { return r.vectored != nil }
 
-// WritePieces stores pieces, whose Off are addresses, as [Vectored] says; errors are as those of Read. The
-// region must be Vectored. Off of the pieces is changed.
+// WritePieces stores pieces, whose Off are addresses, as [Vectored] says; errors are as those of
+// Read. The region must be Vectored. Off of the pieces is changed.
 func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	for i := range pieces {
 		p := &pieces[i]

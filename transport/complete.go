@@ -24,8 +24,8 @@ func (c *core) completeHead(status qp.WCStatus) {
 	c.qp.SQ.Pop()
 }
 
-// heldHead is what is held back of the oldest send work request, which is complete; nil if it is stored and those
-// before it are.
+// heldHead is what is held back of the oldest send work request, which is complete; nil if it is
+// stored and those before it are.
 func (c *core) heldHead() *heldMessage {
 	if !c.gather.holds(c) {
 		return nil

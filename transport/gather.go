@@ -13,13 +13,14 @@ const (
 	maxPieces = 128
 )
 
-// A Gather holds back what packets bring for [mr.Vectored] memory, so that one call stores up to 64 KiB of
-// it: of one message, and of successive messages of a reliable connection. The queue pairs of a shard share one.
-// What completes with a message completes when it is stored, and in the order of the messages.
+// A Gather holds back what packets bring for [mr.Vectored] memory, so that one call stores up to 64
+// KiB of it: of one message, and of successive messages of a reliable connection. The queue pairs
+// of a shard share one. What completes with a message completes when it is stored, and in the order
+// of the messages.
 //
-// Payloads are borrowed: Settle has to be called before they are reused, before anything is transmitted,
-// because an acknowledgement says that what it covers is stored, and before a key is taken away. All
-// methods do their work without holding back where the Gather is nil.
+// Payloads are borrowed: Settle has to be called before they are reused, before anything is
+// transmitted, because an acknowledgement says that what it covers is stored, and before a key is
+// taken away. All methods do their work without holding back where the Gather is nil.
 type Gather struct {
 	// Single makes each message be stored at its end.
 	Single bool
@@ -43,8 +44,8 @@ type heldMessage struct {
 
 // A gatherOwner is a machine whose payloads are held back.
 type gatherOwner interface {
-	// unwritten tells that they could not be stored, when their packets were accepted already: psn is that
-	// of the first. lost are the complete messages from there on.
+	// unwritten tells that they could not be stored, when their packets were accepted already: psn
+	// is that of the first. lost are the complete messages from there on.
 	unwritten(psn bth.PSN, lost []heldMessage)
 	// completions is where complete messages complete.
 	completions() qp.Completer
@@ -89,8 +90,9 @@ func (g *Gather) settle() error {
 	return err
 }
 
-// settleOther stores what is held back of the other half of a connection than the one that takes a packet, a
-// request or a response: if it fails, the queue pair does, and not in the middle of that packet.
+// settleOther stores what is held back of the other half of a connection than the one that takes a
+// packet, a request or a response: if it fails, the queue pair does, and not in the middle of that
+// packet.
 func (g *Gather) settleOther(c *RC, request bool) {
 	if !g.holds(&c.core) {
 		return
@@ -100,8 +102,8 @@ func (g *Gather) settleOther(c *RC, request bool) {
 	}
 }
 
-// drop forgets what is held back of a message of c that ends in an error: the memory may be the program's again.
-// Complete messages are stored.
+// drop forgets what is held back of a message of c that ends in an error: the memory may be the
+// program's again. Complete messages are stored.
 func (g *Gather) drop(c *core) {
 	if !g.holds(c) {
 		return
@@ -135,8 +137,8 @@ func (g *Gather) reset() {
 	g.owner, g.region, g.size, g.messages = nil, nil, 0, g.messages[:0]
 }
 
-// put stores b, or holds it back. final says that its bytes become visible last. An error is about b, or about what
-// was held back of the same owner, which knows of it then.
+// put stores b, or holds it back. final says that its bytes become visible last. An error is about
+// b, or about what was held back of the same owner, which knows of it then.
 func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
 		return write(region, addr, b, final)
@@ -170,8 +172,8 @@ func write(region *mr.Region, addr uint64, b []byte, final bool) error {
 	return region.Write(addr, b)
 }
 
-// end is called at the end of a message of o. It stores what is held back of o, except messages of a reliable
-// connection: see finish.
+// end is called at the end of a message of o. It stores what is held back of o, except messages of
+// a reliable connection: see finish.
 func (g *Gather) end(o gatherOwner) error {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
@@ -182,8 +184,8 @@ func (g *Gather) end(o gatherOwner) error {
 	return g.settle()
 }
 
-// finish ends a message of o and returns what is held back of it, nil if all of it and of the messages before it is
-// stored.
+// finish ends a message of o and returns what is held back of it, nil if all of it and of the
+// messages before it is stored.
 func (g *Gather) finish(o gatherOwner, psn bth.PSN) *heldMessage {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
@@ -195,8 +197,8 @@ func (g *Gather) finish(o gatherOwner, psn bth.PSN) *heldMessage {
 	return &g.messages[len(g.messages)-1]
 }
 
-// store writes the payload of an RDMA WRITE into region at addr. final means that it is the message's
-// end, whose last bytes become visible last: programs poll for them.
+// store writes the payload of an RDMA WRITE into region at addr. final means that it is the
+// message's end, whose last bytes become visible last: programs poll for them.
 func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
@@ -216,9 +218,9 @@ func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint6
 	return g.end(o)
 }
 
-// scatter copies b to offset off of the message described by sg. ends means that it is the message's end.
-// Whose memory that is learns of it from a completion, so nothing is said of the order in which bytes
-// become visible, and no byte beside them is touched.
+// scatter copies b to offset off of the message described by sg. ends means that it is the
+// message's end. Whose memory that is learns of it from a completion, so nothing is said of the
+// order in which bytes become visible, and no byte beside them is touched.
 func (g *Gather) scatter(o gatherOwner, psn bth.PSN, sg []qp.Segment, off uint64, b []byte, ends bool) mr.Fault {
 	for i := range sg {
 		if len(b) == 0 {
@@ -256,8 +258,8 @@ type (
 
 func (o *respondingRC) completions() qp.Completer { return o.qp.RecvCQ }
 
-// unwritten refuses the packet, and with it what was executed since. The receive of the first of the lost
-// messages is in error, those of the others are flushed.
+// unwritten refuses the packet, and with it what was executed since. The receive of the first of
+// the lost messages is in error, those of the others are flushed.
 func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	c.rsp.expected = psn
@@ -279,8 +281,8 @@ func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
 
 func (o *requestingRC) completions() qp.Completer { return o.qp.SendCQ }
 
-// unwritten fails the first READ that could not be stored: the first of the lost, or the oldest request, for it is
-// not complete before its last response is stored.
+// unwritten fails the first READ that could not be stored: the first of the lost, or the oldest
+// request, for it is not complete before its last response is stored.
 func (o *requestingRC) unwritten(_ bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	if len(lost) == 0 {

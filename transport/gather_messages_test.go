@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// heldScript is a scenario with the region "far" (see vectoredAt600000) and the calls that store in it.
+// heldScript is a scenario with the region "far" (see vectoredAt600000) and the calls that store in
+// it.
 type heldScript struct {
 	rule   string
 	limit  uint64

@@ -152,7 +152,8 @@ func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T
 	}
 }
 
-// A message that is complete can still be refused, with those behind it; those before it are executed.
+// A message that is complete can still be refused, with those behind it; those before it are
+// executed.
 func TestAMessageThatCannotBeStoredIsRefusedAfterItsEnd(t *testing.T) {
 	s := newScript(t, nil)
 	vectoredAt600000(t, s)
@@ -310,8 +311,8 @@ func TestOneCallStoresPiecesOfOneRegionForOneQueuePair(t *testing.T) {
 	}
 }
 
-// What is stored to make room and fails, fails the queue pair whose packets were accepted, and the packet that is
-// taken if it is of the same one.
+// What is stored to make room and fails, fails the queue pair whose packets were accepted, and the
+// packet that is taken if it is of the same one.
 func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
 	for next, want := range [2]struct {
 		err    error

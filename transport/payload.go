@@ -82,7 +82,8 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	return s.read[off : off+n : off+n]
 }
 
-// maxReach is the largest read, in bytes, for several messages: up to about a page, bytes between them take no time.
+// maxReach is the largest read, in bytes, for several messages: up to about a page, bytes between
+// them take no time.
 const maxReach = 4 << 10
 
 // An extent is memory that is read at once, with the messages that lie in it.
@@ -100,17 +101,17 @@ func (e *extent) takes(addr, n uint64) bool {
 	return true
 }
 
-// reading is the message that payload is read of: the request with an index in the send queue, the READ of the job at
-// the head, or none that is worth looking beyond.
+// reading is the message that payload is read of: the request with an index in the send queue, the
+// READ of the job at the head, or none that is worth looking beyond.
 type reading struct {
 	sends *qp.SendQueue
 	index uint32
 	reads *resources
 }
 
-// reach returns the length, in bytes, of a read from the first byte of the message on that is worth its time: up to the
-// end of the messages of one packet that this call may send next. They were posted, or requested, before this call,
-// so their buffers do not change during it.
+// reach returns the length, in bytes, of a read from the first byte of the message on that is worth
+// its time: up to the end of the messages of one packet that this call may send next. They were
+// posted, or requested, before this call, so their buffers do not change during it.
 func (x *transmission) reach() uint64 {
 	switch {
 	case x.of.sends != nil:
@@ -145,7 +146,8 @@ func (x *transmission) reachOfReads() uint64 {
 	e := extent{res.va, res.va + res.length}
 	for i := 1; i < min(r.len, x.left+1); i++ {
 		next := r.jobs[i].res
-		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu || !e.takes(next.va, next.length) {
+		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu ||
+			!e.takes(next.va, next.length) {
 			break
 		}
 	}
@@ -154,7 +156,8 @@ func (x *transmission) reachOfReads() uint64 {
 
 // readsFrom returns where the data of w are, if they are in one piece and are sent in one packet.
 func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
-	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 || requestOps[w.Opcode] == nil {
+	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 ||
+		requestOps[w.Opcode] == nil {
 		return 0, e, false
 	}
 	s := &w.SG[0]

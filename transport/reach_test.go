@@ -23,20 +23,26 @@ func TestShortMessagesAreReadTogether(t *testing.T) {
 		reads    []string
 	}{
 		"one behind the other": {8192, []message{write(0, 64), write(64, 64), write(128, 10)}, []string{"138 at 0"}},
-		"with gaps":            {8192, []message{write(10, 1), write(1000, 64), write(500, 64)}, []string{"1054 at 10"}},
+		"with gaps": {8192, []message{write(10, 1), write(1000, 64), write(500, 64)},
+			[]string{"1054 at 10"}},
 		"the same":             {8192, []message{write(10, 64), write(10, 64)}, []string{"64 at 10"}},
 		"to the end of a page": {8192, []message{write(10, 64), write(4042, 64)}, []string{"4096 at 10"}},
 		"far apart":            {8192, []message{write(10, 64), write(4043, 64)}, []string{"64 at 10", "64 at 4043"}},
 		"before the first":     {8192, []message{write(64, 64), write(0, 64)}, []string{"64 at 64", "64 at 0"}},
-		"around":               {8192, []message{write(0, 64), write(64, 64), write(0, 64), write(64, 64)}, []string{"128 at 0"}},
-		"of several packets":   {8192, []message{write(0, 257), write(257, 64)}, []string{"257 at 0", "64 at 257"}},
-		"long":                 {8192, []message{write(0, 64), write(0, 5000)}, []string{"64 at 0", "3840 at 0"}},
+		"around": {8192, []message{write(0, 64), write(64, 64), write(0, 64), write(64, 64)},
+			[]string{"128 at 0"}},
+		"of several packets": {8192, []message{write(0, 257), write(257, 64)}, []string{"257 at 0", "64 at 257"}},
+		"long":               {8192, []message{write(0, 64), write(0, 5000)}, []string{"64 at 0", "3840 at 0"}},
 		"that cannot all be read": {100, []message{write(0, 64), write(64, 36), write(36, 64)},
 			[]string{"100 at 0"}},
-		"of which one cannot be read": {100, []message{write(0, 64), write(0, 101)}, []string{"101 at 0", "64 at 0", "101 at 0", "101 at 0"}},
-		"a READ between":              {8192, []message{write(0, 64), {op: qp.WRRead, off: 64, len: 64}, write(64, 64)}, []string{"64 at 0", "64 at 64"}},
-		"another region":              {8192, []message{write(0, 64), {op: qp.WRWrite, region: 1, off: 64, len: 64}}, []string{"64 at 0"}},
-		"a fence between":             {8192, []message{write(0, 64), {op: qp.WRWrite, off: 64, len: 64, flags: qp.Fence}}, []string{"64 at 0", "64 at 64"}},
+		"of which one cannot be read": {100, []message{write(0, 64), write(0, 101)},
+			[]string{"101 at 0", "64 at 0", "101 at 0", "101 at 0"}},
+		"a READ between": {8192, []message{write(0, 64), {op: qp.WRRead, off: 64, len: 64}, write(64, 64)},
+			[]string{"64 at 0", "64 at 64"}},
+		"another region": {8192, []message{write(0, 64), {op: qp.WRWrite, region: 1, off: 64, len: 64}},
+			[]string{"64 at 0"}},
+		"a fence between": {8192, []message{write(0, 64), {op: qp.WRWrite, off: 64, len: 64, flags: qp.Fence}},
+			[]string{"64 at 0", "64 at 64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, nil)
@@ -111,7 +117,8 @@ func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 			s := newScript(t, nil)
 			m := newVectored(make([]byte, 1024))
 			var err error
-			if s.regions["far"], err = s.keys.Register(s.qp.PD, m, 0x600000, m.Size(), mr.LocalWrite|mr.RemoteRead); err != nil {
+			s.regions["far"], err = s.keys.Register(s.qp.PD, m, 0x600000, m.Size(), mr.RemoteRead)
+			if err != nil {
 				t.Fatal(err)
 			}
 			s.run(c.requests)

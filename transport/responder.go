@@ -209,8 +209,8 @@ func (c *RC) settled() bool {
 	return c.rsp.reply.kind != replyError
 }
 
-// finish ends the message of p. The completion in c.wc is that of its receive, if it has one: it is made when
-// the message is stored.
+// finish ends the message of p. The completion in c.wc is that of its receive, if it has one: it is
+// made when the message is stored.
 func (c *RC) finish(p *bth.Packet, receives bool) {
 	if m := c.gather.finish((*respondingRC)(c), p.PSN); m != nil {
 		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc

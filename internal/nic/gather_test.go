@@ -40,7 +40,8 @@ func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 	t.Run("short", func(t *testing.T) { arriveWhole(t, 1000, 8) })
 }
 
-// arriveWhole has each of several queue pairs WRITE, READ and SEND size bytes, each in so many messages.
+// arriveWhole has each of several queue pairs WRITE, READ and SEND size bytes, each in so many
+// messages.
 func arriveWhole(t *testing.T, size, messages int) {
 	const qps, rounds = 4, 5
 	synctest.Test(t, func(t *testing.T) {

@@ -20,11 +20,12 @@ func ownerOf(f *os.File) (int, error) {
 // directFrom is the length in bytes from which a direct copy is faster.
 const directFrom = 4 << 10
 
-// directRuns is the number of places in memory from which a direct copy is faster: it takes two system calls, and the
-// other way one for each.
+// directRuns is the number of places in memory from which a direct copy is faster: it takes two
+// system calls, and the other way one for each.
 const directRuns = 4
 
-// one copies p from or to the memory at addr, and reports whether it did. If not, a part of it may be copied.
+// one copies p from or to the memory at addr, and reports whether it did. If not, a part of it may
+// be copied.
 func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	if len(p) < directFrom || !d.begin() {
 		return false
@@ -37,9 +38,9 @@ func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	return d.copy(write, v) == len(p)
 }
 
-// write stores pieces in turn, their offsets counted from base, and returns how many it has stored, of as many as one
-// call takes. Of the next one a part may be stored. The kernel copies one place after the other: see "Order" in the
-// package comment.
+// write stores pieces in turn, their offsets counted from base, and returns how many it has stored,
+// of as many as one call takes. Of the next one a part may be stored. The kernel copies one place
+// after the other: see "Order" in the package comment.
 func (d *direct) write(pieces []mr.Piece, base uint64) (stored int) {
 	if len(pieces) < directRuns && sizeOf(pieces) < directFrom || !d.begin() {
 		return 0
@@ -78,9 +79,9 @@ func (d *direct) begin() bool {
 	return true
 }
 
-// copy copies between v and the memory, and returns how many bytes from the start on it copied. The lock is held. A
-// process that has not ended keeps its number. What was read from another one is not used; a write is preceded by the
-// look, because it could not be undone.
+// copy copies between v and the memory, and returns how many bytes from the start on it copied. The
+// lock is held. A process that has not ended keeps its number. What was read from another one is
+// not used; a write is preceded by the look, because it could not be undone.
 func (d *direct) copy(write bool, v *vectors) int {
 	if write && ended(d.pidfd) {
 		return 0

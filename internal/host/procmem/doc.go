@@ -11,16 +11,16 @@
 // a reused PID can redirect an access. Rights are checked when the two files are opened; a process
 // that received the descriptors needs none.
 //
-// process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy), and many
-// small ones in one call, but take a PID. Any check that the PID still names the address space can be followed by execve
-// before the copy starts, and no later check tells which address space was read: the old one
-// may live on in a process that shares it. So they are used only between AllowDirect and EndDirect,
-// for a supervisor that learns of each execve before it happens, as one that traps it by seccomp
-// does. The PID itself cannot be used again while the process has not ended: a pidfd tells that before
-// each write and after each read. Between the look and the write the process could end and all PIDs be
-// used once; the kernel would then check the rights of this process, so AllowDirect is for a process
-// with the same rights. A program that executes another one past the filter (32-bit calls) reaches
-// only what it has executed itself.
+// process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy),
+// and many small ones in one call, but take a PID. Any check that the PID still names the address
+// space can be followed by execve before the copy starts, and no later check tells which address
+// space was read: the old one may live on in a process that shares it. So they are used only
+// between AllowDirect and EndDirect, for a supervisor that learns of each execve before it happens,
+// as one that traps it by seccomp does. The PID itself cannot be used again while the process has
+// not ended: a pidfd tells that before each write and after each read. Between the look and the
+// write the process could end and all PIDs be used once; the kernel would then check the rights of
+// this process, so AllowDirect is for a process with the same rights. A program that executes
+// another one past the filter (32-bit calls) reaches only what it has executed itself.
 //
 // Direct copies respect the protection of pages, and fail for pages that were protected later. Such
 // an access, and each that a direct copy has not done completely, is made through /proc/PID/mem.
@@ -38,13 +38,13 @@
 //
 // # Order and atomicity
 //
-// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest, and WritePieces
-// a final piece in a later one or in an iovec of its own of process_vm_writev. The kernel
-// drops its reference to a page after each copy with a fully ordered atomic operation, for each remote iovec
-// before it pins the page of the next (process_vm_rw_core of mm/process_vm_access.c), so calls and iovecs
-// become visible in order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural
-// alignment is one copy of the kernel. On amd64 no value was seen half stored, but the kernel does
-// not guarantee one store.
+// WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest, and
+// WritePieces a final piece in a later one or in an iovec of its own of process_vm_writev. The
+// kernel drops its reference to a page after each copy with a fully ordered atomic operation, for
+// each remote iovec before it pins the page of the next (process_vm_rw_core of
+// mm/process_vm_access.c), so calls and iovecs become visible in order on every architecture. A
+// piece of 1, 2, 4 or 8 bytes at its natural alignment is one copy of the kernel. On amd64 no value
+// was seen half stored, but the kernel does not guarantee one store.
 //
 // Atomics are a read and a write under the lock of an [Atomics], so they are atomic towards each
 // other through all regions of the AddressSpaces that share it (IBV_ATOMIC_HCA), and neither

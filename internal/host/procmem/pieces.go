@@ -14,7 +14,8 @@ const stageSize = 64 << 10
 // pwritev and 11 µs copied together, in pieces of 4 KiB 14 µs and 11 µs (Linux 6.18).
 var stages = sync.Pool{New: func() any { return new([stageSize]byte) }}
 
-// writePieces stores the pieces in turn, their offsets counted from base, and returns how many it has stored.
+// writePieces stores the pieces in turn, their offsets counted from base, and returns how many it
+// has stored.
 func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, err error) {
 	for direct := true; stored < len(pieces); {
 		rest := pieces[stored:]
@@ -34,7 +35,8 @@ func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, 
 	return stored, nil
 }
 
-// writeRun stores the first of the pieces and those that one call can store with it, and returns how many.
+// writeRun stores the first of the pieces and those that one call can store with it, and returns
+// how many.
 func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err error) {
 	first, at := &pieces[0], base+pieces[0].Off
 	if first.Final {
@@ -68,8 +70,8 @@ func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err
 	return stored, err
 }
 
-// run returns how many of the pieces, from the first one on, are not final and lie one behind the other, and their
-// size together: one piece, or several of at most limit bytes.
+// run returns how many of the pieces, from the first one on, are not final and lie one behind the
+// other, and their size together: one piece, or several of at most limit bytes.
 func run(pieces []mr.Piece, limit uint64) (n int, size uint64) {
 	for n < len(pieces) {
 		p := &pieces[n]

@@ -14,7 +14,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// messages are n WRITEs of size bytes, all of value: the first at off, the next ones distance bytes apart.
+// messages are n WRITEs of size bytes, all of value: the first at off, the next ones distance bytes
+// apart.
 func messages(n int, off, size, distance uint64, value byte) (pieces []mr.Piece) {
 	for range n {
 		b := bytes.Repeat([]byte{value}, int(size))
@@ -121,7 +122,8 @@ func TestPiecesCopiedDirectlyAreTheSame(t *testing.T) {
 	}
 }
 
-// Pieces that the kernel does not copy directly are stored in the other way, up to those that cannot be.
+// Pieces that the kernel does not copy directly are stored in the other way, up to those that
+// cannot be.
 func TestPiecesThatCannotBeCopiedDirectly(t *testing.T) {
 	p, _, r := directMemory(t, 4*page)
 	p.protect(r.Addr()+page, page, 0)
@@ -135,8 +137,8 @@ func TestPiecesThatCannotBeCopiedDirectly(t *testing.T) {
 	}
 }
 
-// The program polls the last byte of one of several messages, and finds that message and all before it
-// when it has changed.
+// The program polls the last byte of one of several messages, and finds that message and all before
+// it when it has changed.
 func TestEndsOfMessagesBecomeVisibleInOrder(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		p, _, r := memoryOf(t, 16*page)

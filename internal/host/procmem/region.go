@@ -61,8 +61,9 @@ func (r *Region) WriteAt(p []byte, off uint64) error {
 	return r.leave(r.space.move(opWrite, true, p, r.addr+off))
 }
 
-// WritePieces stores the pieces in turn, with as few system calls as [mr.Vectored] permits. After an error a part
-// of the next piece, and of the pieces behind it up to the next final one, may be stored.
+// WritePieces stores the pieces in turn, with as few system calls as [mr.Vectored] permits. After
+// an error a part of the next piece, and of the pieces behind it up to the next final one, may be
+// stored.
 func (r *Region) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	for i := range pieces {
 		if off, n := pieces[i].Off, uint64(len(pieces[i].Data)); off > r.size || n > r.size-off {

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// maxVectors is the largest number of pieces, and of places, of one call: 64 messages, each with an end at any address.
+// maxVectors is the largest number of pieces, and of places, of one call: 64 messages, each with an
+// end at any address.
 const maxVectors = 64 * (1 + endPieces)
 
 // endPieces is the largest number of aligned pieces that the last bytes of a message are stored in.
@@ -45,8 +46,8 @@ func (v *vectors) add(p []byte) {
 // places is the number of places in memory.
 func (v *vectors) places() int { return v.remotes }
 
-// take enters the first of the pieces, their offsets counted from base, and returns how many there was room for. Each
-// aligned piece of a final one is a place of its own.
+// take enters the first of the pieces, their offsets counted from base, and returns how many there
+// was room for. Each aligned piece of a final one is a place of its own.
 func (v *vectors) take(pieces []mr.Piece, base uint64) (n int) {
 	next, joins := uint64(0), false
 	for ; n < len(pieces) && v.locals+endPieces <= maxVectors; n++ {
@@ -70,8 +71,8 @@ func (v *vectors) take(pieces []mr.Piece, base uint64) (n int) {
 	return n
 }
 
-// transfer copies in one system call and returns how many bytes it copied. denied says that the kernel
-// permits no such copy.
+// transfer copies in one system call and returns how many bytes it copied. denied says that the
+// kernel permits no such copy.
 func (v *vectors) transfer(pid int, write bool) (n int, denied bool) {
 	var err error
 	local, remote := v.local[:v.locals], v.remote[:v.remotes]
