@@ -87,6 +87,14 @@ func TestSuccessiveMessagesAreStoredTogether(t *testing.T) {
 			wc 2 SUCCESS RDMA_READ
 			wc 3 SUCCESS BIND_MW`,
 			[]string{"128 in 2"}},
+		{"the send queue is drained behind the completions that are held back", 1024, `
+			post read id=1 len=64 lkey=far at=0x600000
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=64 ack
+			modify SQD notify
+			< RDMA_READ_RESPONSE_ONLY psn=100 len=64 syn=ack msn=1
+			wc 1 SUCCESS RDMA_READ
+			event SQ_DRAINED`,
+			[]string{"64 in 1"}},
 		{"an atomic sees what was written before", 1024, `
 			<+ RDMA_WRITE_ONLY psn=100 len=8 va=0x600000 dma=8 rkey=far
 			<+ FETCH_ADD psn=101 va=0x10000 rkey=rw add=1 ack
@@ -208,6 +216,18 @@ func TestCompleteMessagesAreStoredBeforeAnError(t *testing.T) {
 			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=64 ack
 			<+ RDMA_READ_RESPONSE_ONLY psn=100 len=64 syn=ack msn=1
 			< RDMA_READ_RESPONSE_ONLY psn=101 len=60 syn=ack msn=2
+			wc 1 SUCCESS RDMA_READ
+			wc 2 LOC_LEN_ERR
+			state ERR`,
+			[]string{"64 in 1"}},
+		{"a READ fails in its middle behind others", 1024, `
+			post read id=1 len=64 lkey=far at=0x600000
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=64 ack
+			post read id=2 len=600 lkey=far at=0x600040
+			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=600 ack
+			<+ RDMA_READ_RESPONSE_ONLY psn=100 len=64 syn=ack msn=1
+			<+ RDMA_READ_RESPONSE_FIRST psn=101 len=256 syn=ack msn=2
+			< RDMA_READ_RESPONSE_MIDDLE psn=102 len=60
 			wc 1 SUCCESS RDMA_READ
 			wc 2 LOC_LEN_ERR
 			state ERR`,
