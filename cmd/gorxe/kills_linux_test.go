@@ -288,7 +288,7 @@ func (e *end) progress(packets int) int {
 			}
 			return false
 		}
-		if first == nil {
+		if first == nil || first.State != q.State { // RTS brings the first PSN that is sent
 			first = &q
 		}
 		pid = n
