@@ -62,15 +62,10 @@ var (
 
 // see takes one packet, from the BTH on.
 func (n *numbering) see(at time.Time, packet []byte) {
-	if len(packet) < bthLen {
+	op, key, psn, ok := requestOf(packet)
+	if !ok {
 		return
 	}
-	op := packet[0]
-	if op&serviceMask != 0 || op >= firstResponse && op <= lastResponse {
-		return
-	}
-	key := binary.BigEndian.Uint32(packet[bthQPN:]) & mask24
-	psn := binary.BigEndian.Uint32(packet[bthPSN:]) & mask24
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.streams == nil || len(n.streams) >= maxStreams {
@@ -87,6 +82,18 @@ func (n *numbering) see(at time.Time, packet []byte) {
 	}
 	e := &s[psn%uint32(len(s))]
 	e.psn, e.opcode, e.known = psn, op, true
+}
+
+// requestOf returns the opcode, the queue pair and the PSN of a request of RC.
+func requestOf(packet []byte) (op uint8, qpn, psn uint32, ok bool) {
+	if len(packet) < bthLen {
+		return 0, 0, 0, false
+	}
+	op = packet[0]
+	if op&serviceMask != 0 || op >= firstResponse && op <= lastResponse {
+		return 0, 0, 0, false
+	}
+	return op, binary.BigEndian.Uint32(packet[bthQPN:]) & mask24, binary.BigEndian.Uint32(packet[bthPSN:]) & mask24, true
 }
 
 // wrong reports whether a PSN with an opcode cannot belong to the message that was seen before.

@@ -100,7 +100,7 @@ func TestWhatRpingSaysAtItsEnd(t *testing.T) {
 		"": "",
 		"client DISCONNECT EVENT...\nrdma_get_cm_event: Bad file descriptor\n": threadsRace,
 	} {
-		if got := (&server{}).known(log, time.Time{}); got != want {
+		if got := (&server{}).known(log, false, time.Time{}); got != want {
 			t.Errorf("%q: %q, want %q", log, got, want)
 		}
 	}

@@ -21,6 +21,7 @@ type stream struct {
 
 	recent     recent
 	rxe, gorxe numbering // of the requests of either end
+	untimed    forgotten
 	sum        icrc.Summary
 	err        error
 }
@@ -35,11 +36,14 @@ func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
 	go func() {
 		defer close(c.over)
 		c.sum, c.err = icrc.Observe(r, icrc.Observer{Frame: c.recent.keep, Packet: func(from netip.Addr, packet []byte) {
-			of := &c.gorxe
+			now := time.Now()
 			if slices.Contains(theirs, from) {
-				of = &c.rxe
+				c.rxe.see(now, packet)
+				c.untimed.request(now, packet)
+			} else {
+				c.gorxe.see(now, packet)
+				c.untimed.response(packet)
 			}
-			of.see(time.Now(), packet)
 		}})
 		_, _ = io.Copy(io.Discard, r) // what could not be read must not block the conversation with the machine
 	}()

@@ -37,6 +37,7 @@ const (
 	misnumbered  = "rxe misnumbered a repeated message, as the capture shows"
 	threadsRace  = "rping's threads race at its end"
 	neverFlushed = "rping had all its pings and disconnected, and waits for its receive to be flushed, which is rxe's to do"
+	untimed      = "rxe repeated a message while all of it was acknowledged, and sent nothing any more, as the capture shows"
 )
 
 var (
@@ -50,8 +51,10 @@ var (
 const captureLag = 3 * time.Second
 
 // known is why a client that ran since begin may have failed; empty when nothing is known that would explain it.
-func (h *server) known(log string, begin time.Time) string {
+func (h *server) known(log string, timedOut bool, begin time.Time) string {
 	switch {
+	case timedOut && h.capture.untimed.any(begin):
+		return untimed
 	case pingRace.MatchString(log):
 		return threadsRace
 	case pingEnd.MatchString(log):
@@ -114,12 +117,13 @@ func (s *job) visit(ctx context.Context, h *server) error {
 		return ctx.Err()
 	}
 	var err error
-	if r := p.Process.Result(); !killed {
+	r := p.Process.Result()
+	if !killed {
 		err = c.Heard(r.Code, vm.Describe(r), p.Log.String(), true, true)
 	}
 	why := ""
 	if err != nil {
-		why = h.known(p.Log.String(), begin)
+		why = h.known(p.Log.String(), r.TimedOut, begin)
 	}
 	s.visited(h, c, p, begin, killed, err, why)
 	return nil
