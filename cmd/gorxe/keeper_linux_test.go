@@ -60,7 +60,8 @@ func TestProgramsEndWithGorxeRunAndSayWhy(t *testing.T) {
 func TestGorxeRunEndsWithAKeeperThatIsKilled(t *testing.T) {
 	needPrograms(t)
 	p := newPlace(t)
-	c := p.until("gorxe run -d 127.55.11.44 -- sh -c '(trap \"\" TERM; while :; do sleep 1000; done) & echo $PPID ready; wait'", "ready")
+	const program = `(trap "" TERM; while :; do sleep 1000; done) & echo $PPID ready; wait`
+	c := p.until("gorxe run -d 127.55.11.44 -- sh -c '"+program+"'", "ready")
 	ends := descendantsOf(t, c.Process.Pid)
 	keeper := 0
 	for _, pid := range processes() {

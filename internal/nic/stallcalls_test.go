@@ -119,7 +119,8 @@ func (s *stall) bind(q *QP) {
 		s.t.Fatal(err)
 	}
 	wr := &qp.SendWR{ID: 9, Opcode: qp.WRBindMW, Flags: qp.Signaled, Bind: &mr.Bind{
-		Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: mem.LKey(), Addr: mem.IOVA(), Length: mem.Length(), Access: mr.RemoteWrite,
+		Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: mem.LKey(), Addr: mem.IOVA(), Length: mem.Length(),
+		Access: mr.RemoteWrite,
 	}}
 	if _, err := q.PostSend([]*qp.SendWR{wr}); err != nil {
 		s.t.Fatal(err)

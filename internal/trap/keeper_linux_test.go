@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +30,7 @@ func TestProgramsEndWithTheirSupervisor(t *testing.T) {
 			for _, fd := range ends {
 				awaitEnd(t, fd)
 			}
-			a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
+			a.saysWhatItKills()
 		})
 	}
 }
@@ -42,10 +41,8 @@ func TestDescendantsThatForkAreKilled(t *testing.T) {
 	var word string
 	a.scan(&word)
 	_ = a.Process.Kill()
-	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
-	if left := a.left(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	a.saysWhatItKills()
+	a.leavesNothing()
 }
 
 // A program that fills the pipe of its standard error does not keep the keeper from killing it.
@@ -70,10 +67,8 @@ func TestAKeeperEndsWithASupervisorThatIsKilledAtTheStart(t *testing.T) {
 	fd := openProcess(t, keeper)
 	_ = a.Process.Kill()
 	awaitEnd(t, fd)
-	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
-	if left := a.left(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	a.saysWhatItKills()
+	a.leavesNothing()
 }
 
 func TestTheKeeperOutlivesSignalsForItsProcessGroup(t *testing.T) {
@@ -87,17 +82,14 @@ func TestTheKeeperOutlivesSignalsForItsProcessGroup(t *testing.T) {
 		}
 	}
 	_ = a.in.Close()
-	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
+	a.saysWhatItKills()
 }
 
 func TestEverythingEndsWithAKeeperThatIsKilled(t *testing.T) {
 	needShell(t)
 	needTrap(t)
-	c := exec.Command("/proc/self/exe")
-	c.Env = programEnv("orphan")
-	out, err := c.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "signal 9, "+ErrKeeper.Error() {
-		t.Errorf("%v, output %q", err, got)
+	if got := outputOf(t, "orphan"); got != "signal 9, "+ErrKeeper.Error() {
+		t.Errorf("output %q", got)
 	}
 }
 
@@ -166,6 +158,20 @@ func (a *abandoned) says(want string) {
 	got, err := io.ReadAll(a.errors)
 	if err != nil || string(got) != want {
 		a.t.Errorf("standard error: %q, %v; want %q", got, err, want)
+	}
+}
+
+// saysWhatItKills waits for the line of the keeper.
+func (a *abandoned) saysWhatItKills() {
+	a.t.Helper()
+	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
+}
+
+// leavesNothing fails if descendants are left.
+func (a *abandoned) leavesNothing() {
+	a.t.Helper()
+	if left := a.left(); len(left) > 0 {
+		a.t.Errorf("left: %v", left)
 	}
 }
 

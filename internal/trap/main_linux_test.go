@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -135,6 +136,18 @@ func startWith(t testing.TB, c Command, cfg Config) *run {
 func programEnv(name string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, programVariable+"=") })
 	return append(env, programVariable+"="+name, "GORACE=atexit_sleep_ms=0", "GODEBUG=asyncpreemptoff=1")
+}
+
+// outputOf runs a program of programs without a filter, and returns what it printed.
+func outputOf(t *testing.T, name string) string {
+	t.Helper()
+	c := exec.Command("/proc/self/exe")
+	c.Env = programEnv(name)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // startProgram starts a program of programs.

@@ -23,8 +23,9 @@ func copyFrom(tid int, addr uint64, p []byte) error { return copyMemory(tid, add
 // copyTo copies p into the memory of a thread's process. A short copy is EFAULT.
 func copyTo(tid int, addr uint64, p []byte) error { return copyMemory(tid, addr, p, true) }
 
-// vmRefused says that a security policy refuses process_vm_readv and process_vm_writev, as the seccomp profile of Docker
-// 20.10 does, but not /proc/PID/mem, which needs the same right (ptrace(2), PTRACE_MODE_ATTACH).
+// vmRefused says that a security policy refuses process_vm_readv and process_vm_writev, as the seccomp
+// profile of Docker 20.10 does, but not /proc/PID/mem, which needs the same right (ptrace(2),
+// PTRACE_MODE_ATTACH).
 var vmRefused atomic.Bool
 
 func copyMemory(tid int, addr uint64, p []byte, write bool) error {

@@ -23,7 +23,7 @@ func Probe() error {
 	go func() {
 		// A filter cannot be removed: the thread ends with this goroutine, which stays locked.
 		runtime.LockOSThread()
-		result <- probeFilter()
+		result <- filterError(allowAll())
 	}()
 	if err := <-result; err != nil {
 		return err
@@ -31,14 +31,13 @@ func Probe() error {
 	return probeMemory()
 }
 
-// probeFilter installs a filter that allows everything on the calling thread.
-func probeFilter() error {
-	allowAll := encode([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: allow}})
-	fd, errno := keeper.Install(allowAll)
-	if errno != 0 {
-		return filterError(errno)
+// allowAll installs a filter that allows everything on the calling thread.
+func allowAll() syscall.Errno {
+	fd, errno := keeper.Install(encode([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: allow}}))
+	if errno == 0 {
+		_ = unix.Close(fd)
 	}
-	return unix.Close(fd)
+	return errno
 }
 
 // probeMemory checks Yama and /proc. Level 1 permits ancestors, level 2 CAP_SYS_PTRACE only.
@@ -63,12 +62,7 @@ func Nested() bool {
 	result := make(chan syscall.Errno)
 	go func() {
 		runtime.LockOSThread() // as in Probe
-		allowAll := encode([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: allow}})
-		fd, errno := keeper.Install(allowAll)
-		if errno == 0 {
-			_ = unix.Close(fd)
-		}
-		result <- errno
+		result <- allowAll()
 	}()
 	return <-result == unix.EBUSY
 }

@@ -170,12 +170,11 @@ func processOf(tid int) (ProcID, error) {
 	if !ok {
 		return ProcID{}, unix.ESRCH
 	}
-	const start = 22 - 3 // of the fields from the third one on
 	fields := keeper.StatFields(fmt.Sprintf("/proc/%d/stat", st.tgid))
-	if len(fields) <= start {
+	if len(fields) <= keeper.StatStart {
 		return ProcID{}, unix.ESRCH
 	}
-	ticks, err := strconv.ParseUint(fields[start], 10, 64)
+	ticks, err := strconv.ParseUint(fields[keeper.StatStart], 10, 64)
 	return ProcID{PID: st.tgid, Start: ticks}, err
 }
 

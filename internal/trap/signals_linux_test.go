@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,6 +68,27 @@ func TestCallsAreMadeExactlyOnceUnderSignals(t *testing.T) {
 	}
 }
 
+// interrupt sends a signal, to the process or to the thread of a parked call, and returns with what that has ended.
+// Another thread may take one for the process, such as one that Go's runtime just starts: the call does not learn of
+// it then, and the thread gets one.
+func (r *run) interrupt(call *Call, process bool) error {
+	r.t.Helper()
+	if process {
+		if err := unix.Kill(r.PID, unix.SIGUSR1); err != nil {
+			r.t.Fatal(err)
+		}
+		select {
+		case cause := <-r.h.ended:
+			return cause
+		case <-time.After(5 * time.Second):
+		}
+	}
+	if err := unix.Tgkill(r.PID, call.TID(), unix.SIGUSR1); err != nil {
+		r.t.Fatal(err)
+	}
+	return <-r.h.ended
+}
+
 func TestBlockedCallsEndByASignal(t *testing.T) {
 	for _, c := range []struct{ thread, mode, want string }{
 		{"leader", "restart", "<nil>"},
@@ -80,11 +102,7 @@ func TestBlockedCallsEndByASignal(t *testing.T) {
 			if err := call.ReplyInterrupted(); !errors.Is(err, ErrNotInterrupted) {
 				t.Fatalf("ReplyInterrupted without a signal: %v", err)
 			}
-			// One for the process may be taken by another thread, such as one that Go's runtime just starts.
-			if err := unix.Tgkill(r.PID, call.TID(), unix.SIGUSR1); err != nil {
-				t.Fatal(err)
-			}
-			if cause := <-r.h.ended; !errors.Is(cause, ErrInterrupted) {
+			if cause := r.interrupt(call, c.thread == "leader"); !errors.Is(cause, ErrInterrupted) {
 				t.Fatalf("OnInterrupt with %v", cause)
 			}
 			if c.mode == "restart" {

@@ -169,11 +169,12 @@ type notifier interface {
 	respond(r *response) error
 }
 
-// admitExec lets the keeper's child execute the program: the filter traps that, and nobody serves the listener yet. If
-// it fails the child tells the keeper through a pipe, which may have a reserved number, so that this is trapped too.
+// admitExec lets the keeper's child execute the program: the filter traps that, and nobody serves the
+// listener yet. If it fails the child tells the keeper through a pipe, which may have a reserved number,
+// so that this is trapped too.
 //
-// A signal for the child that comes before its notification is received or answered takes that back, and the child makes
-// the call again.
+// A signal for the child that comes before its notification is received or answered takes that back,
+// and the child makes the call again.
 func admitExec(l int, from notifier, socket int) error {
 	p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
 	executing := 0 // the child, once its execve was let through

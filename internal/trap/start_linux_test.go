@@ -110,11 +110,8 @@ func TestAProgramThatCannotBeExecutedIsAnError(t *testing.T) {
 func TestProgramsInheritAsManyDescriptorsAsThereAre(t *testing.T) {
 	needShell(t)
 	needTrap(t)
-	c := exec.Command("/proc/self/exe")
-	c.Env = programEnv("crowded")
-	out, err := c.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "status 0" {
-		t.Errorf("%v, output %q", err, got)
+	if got := outputOf(t, "crowded"); got != "status 0" {
+		t.Errorf("output %q", got)
 	}
 }
 
@@ -131,11 +128,8 @@ func TestAProgramThatCannotBeExecutedIsAnErrorThoughLowNumbersAreReserved(t *tes
 func TestTheServerServesUntilTheLastDescendantEnds(t *testing.T) {
 	needShell(t)
 	needTrap(t)
-	c := exec.Command("/proc/self/exe")
-	c.Env = programEnv("supervise")
-	out, err := c.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "6\nstatus 7" {
-		t.Errorf("%v, output %q", err, got)
+	if got := outputOf(t, "supervise"); got != "6\nstatus 7" {
+		t.Errorf("output %q", got)
 	}
 }
 

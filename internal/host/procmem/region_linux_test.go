@@ -156,7 +156,8 @@ func TestNothingOutsideTheRegionIsTouched(t *testing.T) {
 			}
 		})
 	}
-	if err := errors.Join(r.ReadAt(nil, 100), r.WriteAt(nil, 100), writeAll(r, nil, 100), r.WriteFinalAt(nil, 100)); err != nil {
+	err := errors.Join(r.ReadAt(nil, 100), r.WriteAt(nil, 100), writeAll(r, nil, 100), r.WriteFinalAt(nil, 100))
+	if err != nil {
 		t.Errorf("accesses of no byte at the end: %v", err)
 	}
 	if r.Err() == nil {
@@ -176,7 +177,8 @@ func TestPageUnmappedAfterRegistrationIsAnError(t *testing.T) {
 		t.Errorf("the byte before the hole is %q", got)
 	}
 	pieces := [][]byte{make([]byte, page-2), make([]byte, 4), make([]byte, page)}
-	if err := writeAll(r, pieces, 0); !errors.As(err, &e) || e.At != r.Addr()+page || e.Length != 2*page+2 || e.Kind != Inaccessible {
+	err := writeAll(r, pieces, 0)
+	if !errors.As(err, &e) || e.At != r.Addr()+page || e.Length != 2*page+2 || e.Kind != Inaccessible {
 		t.Errorf("write of pieces into the hole: %v", err)
 	}
 	each(r, 2*page, 64, func(name string, _ bool, err error) {

@@ -8,16 +8,19 @@ import "github.com/gorxe/gorxe/verbs"
 
 // pingpongs are those of libibverbs.
 var pingpongs = []string{
-	"ibv_rc_pingpong -g 0 -n 50", "ibv_rc_pingpong -g 0 -n 50 -e", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50 -e -s 1024",
-	"ibv_srq_pingpong -g 0 -n 50 -e",
+	"ibv_rc_pingpong -g 0 -n 50", "ibv_rc_pingpong -g 0 -n 50 -e", "ibv_uc_pingpong -g 0 -n 50 -e",
+	"ibv_ud_pingpong -g 0 -n 50 -e -s 1024", "ibv_srq_pingpong -g 0 -n 50 -e",
 }
 
 var perftests = []string{
 	"ib_write_bw -F -x 0 -s 65536 -n 200", "ib_read_bw -F -x 0 -s 65536 -n 200", "ib_send_bw -F -x 0 -s 65536 -n 200",
-	"ib_write_bw -F -x 0 -a -n 5", "ib_write_bw -F -x 0 -b -q 4 -n 100", "ib_send_bw -F -x 0 -e -n 100", "ib_send_bw -F -x 0 -c UC -n 100",
-	"ib_send_bw -F -x 0 -c UD -s 1024 -n 100", "ib_write_bw -F -x 0 -I 200 -s 128 -n 100", "ib_write_bw -F -x 0 -l 8 -n 160",
+	"ib_write_bw -F -x 0 -a -n 5", "ib_write_bw -F -x 0 -b -q 4 -n 100", "ib_send_bw -F -x 0 -e -n 100",
+	"ib_send_bw -F -x 0 -c UC -n 100",
+	"ib_send_bw -F -x 0 -c UD -s 1024 -n 100", "ib_write_bw -F -x 0 -I 200 -s 128 -n 100",
+	"ib_write_bw -F -x 0 -l 8 -n 160",
 	"ib_send_bw -F -x 0 --use-srq -n 100", "ib_write_bw -F -x 0 -D 1", "ib_read_bw -F -x 0 -b -q 4 -n 100",
-	"ib_write_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -e -n 100", "ib_read_lat -F -x 0 -n 100",
+	"ib_write_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -n 100", "ib_send_lat -F -x 0 -e -n 100",
+	"ib_read_lat -F -x 0 -n 100",
 	"ib_atomic_bw -F -x 0 -n 100", "ib_atomic_lat -F -x 0 -A CMP_AND_SWAP -n 100",
 }
 
@@ -37,13 +40,26 @@ var trixieTools = []string{
 
 const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
 
+// Tools of both releases that connect by rdma_cm.
+var (
+	rpings = tool{
+		ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
+		client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
+	}
+	writes = tool{
+		ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
+		client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
+	}
+	connects = tool{
+		ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
+		client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
+	}
+)
+
 // cmTools connect by rdma_cm. One of them copies a file.
 func cmTools(in, out string) []tool {
 	return []tool{
-		{
-			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
-			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
-		},
+		rpings,
 		{
 			ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -S 4096 -V",
 			client: "rping -c -a ADDR -p PORT -C 20 -S 4096 -V",
@@ -52,10 +68,7 @@ func cmTools(in, out string) []tool {
 			ps: tcp, server: "rping -s -P -p PORT",
 			client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19", stays: true,
 		},
-		{
-			ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
-			client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
-		},
+		writes,
 		{
 			ps: tcp, server: "ib_read_bw -F -R -p PORT -q 4 -n 100",
 			client: "ib_read_bw -F -R -p PORT -q 4 -n 100 ADDR", says: "#bytes",
@@ -64,10 +77,7 @@ func cmTools(in, out string) []tool {
 			ps: tcp, server: "ib_send_lat -F -R -e -p PORT -n 100",
 			client: "ib_send_lat -F -R -e -p PORT -n 100 ADDR", says: "#bytes",
 		},
-		{
-			ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
-			client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
-		},
+		connects,
 		{ps: tcp, server: "rdma_server -s ADDR -p PORT", client: "rdma_client -s ADDR -p PORT", says: "end 0"},
 		{
 			port: 7174, ps: udp, server: "udaddy -b ADDR -c 20 -C 5",
@@ -89,17 +99,4 @@ func cmTools(in, out string) []tool {
 	}
 }
 
-var trixieCMTools = []tool{
-	{
-		ps: tcp, server: "rping -s -a ADDR -p PORT -C 20 -v",
-		client: "rping -c -a ADDR -p PORT -C 20 -v", says: "ping data: rdma-ping-19",
-	},
-	{
-		ps: tcp, server: "ucmatose -b ADDR -p PORT -c 50 -C 5",
-		client: "ucmatose -s ADDR -p PORT -c 50 -C 5", says: "return status 0",
-	},
-	{
-		ps: tcp, server: "ib_write_bw -F -R -p PORT -n 100",
-		client: "ib_write_bw -F -R -p PORT -n 100 ADDR", says: "#bytes",
-	},
-}
+var trixieCMTools = []tool{rpings, connects, writes}

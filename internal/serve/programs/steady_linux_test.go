@@ -30,29 +30,31 @@ func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	return n
 }
 
-// steadyHost is a host for tests that count what programs do: that is the same with the race detector, and takes minutes.
-func steadyHost(t *testing.T, addr string) server {
-	t.Helper()
+// eachWayNotRaced is eachWay for tests that count what programs do: that is the same with the race detector, and takes
+// minutes.
+func eachWayNotRaced(t *testing.T, test func(t *testing.T, w way)) {
 	if race.Enabled {
 		t.Skip("it counts what programs do, which go test without -race shows")
 	}
-	return way(daemonOf).hostOn(t, addr)
+	eachWay(t, test)
 }
 
 func TestPostingAndPollingAreNotTrapped(t *testing.T) {
-	h := steadyHost(t, "127.55.15.50")
-	for i, line := range []string{
-		"ib_write_bw -s 64", "ib_write_bw -s 64 -l 10", "ib_read_bw -s 64", "ib_send_bw -s 64", "ib_send_bw -s 64 -c UC",
-		"ib_send_bw -s 64 -c UD", "ib_atomic_bw",
-	} {
-		t.Run(line, func(t *testing.T) {
-			at := func(n int) [2]int { return traps(t, h, 21900+i, fmt.Sprintf("%s -F -x 0 -n %d", line, n)) }
-			if few, many := at(fewIterations), at(manyIterations); few != many {
-				t.Errorf("server and client: %d traps with %d iterations, %d with %d",
-					few, fewIterations, many, manyIterations)
-			}
-		})
-	}
+	eachWayNotRaced(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.50")
+		for i, line := range []string{
+			"ib_write_bw -s 64", "ib_write_bw -s 64 -l 10", "ib_read_bw -s 64", "ib_send_bw -s 64", "ib_send_bw -s 64 -c UC",
+			"ib_send_bw -s 64 -c UD", "ib_atomic_bw",
+		} {
+			t.Run(line, func(t *testing.T) {
+				at := func(n int) [2]int { return traps(t, h, 21900+i, fmt.Sprintf("%s -F -x 0 -n %d", line, n)) }
+				if few, many := at(fewIterations), at(manyIterations); few != many {
+					t.Errorf("server and client: %d traps with %d iterations, %d with %d",
+						few, fewIterations, many, manyIterations)
+				}
+			})
+		}
+	})
 }
 
 // systemCalls runs a server and a client under strace and returns how often each of their system
@@ -128,41 +130,45 @@ func needStrace(t *testing.T) {
 // A doorbell is a write. Polling and posting receives make no call at all.
 func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 	needStrace(t)
-	h := steadyHost(t, "127.55.15.51")
-	for i, tt := range []struct {
-		line  string
-		posts int // of the client: lists of work requests
-	}{
-		{"ib_write_bw -s 64", moreIterations},
-		{"ib_write_bw -s 64 -l 10", moreIterations / 10},
-		{"ib_read_bw -s 64", moreIterations},
-		{"ib_send_bw -s 64", moreIterations},
-	} {
-		t.Run(tt.line, func(t *testing.T) {
-			more := calledMore(t, h, 21920+i, tt.line)
-			if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
-				t.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
-			}
-		})
-	}
+	eachWayNotRaced(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.51")
+		for i, tt := range []struct {
+			line  string
+			posts int // of the client: lists of work requests
+		}{
+			{"ib_write_bw -s 64", moreIterations},
+			{"ib_write_bw -s 64 -l 10", moreIterations / 10},
+			{"ib_read_bw -s 64", moreIterations},
+			{"ib_send_bw -s 64", moreIterations},
+		} {
+			t.Run(tt.line, func(t *testing.T) {
+				more := calledMore(t, h, 21920+i, tt.line)
+				if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
+					t.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
+				}
+			})
+		}
+	})
 }
 
 // A program that waits for events reads each one and asks for the next one, which is trapped.
 func TestAnEventIsAtMostOneTrap(t *testing.T) {
 	needStrace(t)
-	h := steadyHost(t, "127.55.15.52")
-	for i, tt := range []struct {
-		line  string
-		least int // events; one may stand for any number of completions, so bandwidth tests have no least number
-	}{{"ib_send_lat -s 8 -e", moreIterations}, {"ib_send_bw -s 64 -e", math.MinInt}} {
-		t.Run(tt.line, func(t *testing.T) {
-			more := calledMore(t, h, 21940+i, tt.line)
-			for end, events := range more.of("read") {
-				n := more.of("ioctl")[end]
-				if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations {
-					t.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
+	eachWayNotRaced(t, func(t *testing.T, w way) {
+		h := w.hostOn(t, "127.55.15.52")
+		for i, tt := range []struct {
+			line  string
+			least int // events; one may stand for any number of completions, so bandwidth tests have no least number
+		}{{"ib_send_lat -s 8 -e", moreIterations}, {"ib_send_bw -s 64 -e", math.MinInt}} {
+			t.Run(tt.line, func(t *testing.T) {
+				more := calledMore(t, h, 21940+i, tt.line)
+				for end, events := range more.of("read") {
+					n := more.of("ioctl")[end]
+					if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations {
+						t.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
+					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }

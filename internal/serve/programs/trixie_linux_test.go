@@ -54,7 +54,8 @@ func TestTrixieToolsExchangeMessagesOnOneHost(t *testing.T) {
 		h := w.hostOn(t, "127.55.18.2")
 		for i, line := range trixieTools {
 			t.Run(line, func(t *testing.T) {
-				if _, client := exchange(t, h, 21900+i, in+line); !strings.Contains(client, "#bytes") && !strings.Contains(client, "iters in") {
+				_, client := exchange(t, h, 21900+i, in+line)
+				if !strings.Contains(client, "#bytes") && !strings.Contains(client, "iters in") {
 					t.Error(client)
 				}
 			})

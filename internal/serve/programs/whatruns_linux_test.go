@@ -26,7 +26,8 @@ const (
 )
 
 // notOptions are the words of a command that say where and how often, but not what.
-var notOptions = regexp.MustCompile(`^(-F|-x 0|-g 0|-n \d+|-p PORT|-[asb] ADDR|ADDR|-C \d+|-c \d+|\S*ADDR:\S*|/\S*)( |$)`)
+var notOptions = regexp.MustCompile(
+	`^(-F|-x 0|-g 0|-n \d+|-p PORT|-[asb] ADDR|ADDR|-C \d+|-c \d+|\S*ADDR:\S*|/\S*)( |$)`)
 
 // optionsOf returns the options that a command line tells of, without the program.
 func optionsOf(line string) string {
@@ -230,8 +231,10 @@ func TestOptionsOfACommandAreFound(t *testing.T) {
 }
 
 func TestCellsOfTheLabAreCounted(t *testing.T) {
-	kernels, all := labCells("## Linux 6.1.0-50-amd64\n\n| condition | rping | rping, dead host | ib_read_bw | packets checked |\n|---|---|---|---|---|\n" +
-		"| [clean](#a) | 4 ok | 2 ok | 3 ok, **1 FAILED** | 99 |\n| [loss](#b) | 1 ok | · | · | 7 |\n\nWhat rxe counted meanwhile:\n\n" +
+	kernels, all := labCells("## Linux 6.1.0-50-amd64\n\n" +
+		"| condition | rping | rping, dead host | ib_read_bw | packets checked |\n|---|---|---|---|---|\n" +
+		"| [clean](#a) | 4 ok | 2 ok | 3 ok, **1 FAILED** | 99 |\n| [loss](#b) | 1 ok | · | · | 7 |\n\n" +
+		"What rxe counted meanwhile:\n\n" +
 		"| condition | retries |\n|---|---|\n| clean | 7 |\n")
 	if got := fmt.Sprint(kernels, all); got != "[6.1.0-50-amd64] map[6.1.0-50-amd64:map[ib_read_bw:{3 1} rping:{7 0}]]" {
 		t.Error(got)

@@ -9,7 +9,8 @@
 // The supervisor starts its own executable with [Name] as argv[0]. The init function of this package
 // does the keeper's work and never returns. It runs before most other packages are initialized:
 // packages are initialized in the order of their import paths once their imports are (Go
-// specification, "Program initialization"), so this one imports little. That saves most of the start-up time and memory of a large program.
+// specification, "Program initialization"), so this one imports little. That saves most of the
+// start-up time and memory of a large program.
 //
 // # Start
 //

@@ -49,7 +49,7 @@ func (p process) kill() (int, error) {
 		return -1, err
 	}
 	f := StatFields("/proc/" + decimal(p.pid) + "/stat")
-	if len(f) <= statStart || f[statStart] != p.start {
+	if len(f) <= StatStart || f[StatStart] != p.start {
 		err = syscall.ESRCH
 	} else {
 		err = pidfdKill(fd)
@@ -65,7 +65,7 @@ func (p process) kill() (int, error) {
 const (
 	statState  = 0
 	statParent = 1
-	statStart  = 22 - 3
+	StatStart  = 22 - 3 // time of the start
 )
 
 // descendants returns the processes below root that are not zombies.
@@ -87,14 +87,14 @@ func descendants(root int) ([]process, error) {
 			continue
 		}
 		f := StatFields("/proc/" + name + "/stat")
-		if len(f) <= statStart {
+		if len(f) <= StatStart {
 			continue
 		}
 		parent, ok := parse(f[statParent])
 		if !ok {
 			continue
 		}
-		children[parent] = append(children[parent], process{pid, f[statStart]})
+		children[parent] = append(children[parent], process{pid, f[StatStart]})
 		zombie[pid] = f[statState][0] == 'Z' || f[statState][0] == 'X'
 	}
 	var out []process
