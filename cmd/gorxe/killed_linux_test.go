@@ -24,7 +24,9 @@ func TestACommandEndsWhenItsPeerIsKilled(t *testing.T) {
 	} {
 		for victim, name := range []string{"server", "client"} {
 			t.Run(c.client+", the "+name, func(t *testing.T) {
-				at, from := fmt.Sprintf("127.55.13.%d", 2*i+1), fmt.Sprintf("127.55.13.%d", 2*i+2)
+				t.Parallel()
+				p := p.in(t)
+				at, from := fmt.Sprintf("127.55.13.%d", 4*i+2*victim+1), fmt.Sprintf("127.55.13.%d", 4*i+2*victim+2)
 				server := p.until("gorxe "+fmt.Sprintf(c.server, at), c.listens)
 				client := p.until("gorxe "+fmt.Sprintf(c.client, from, at), c.runs)
 				ends := [2]*speaking{server, client}

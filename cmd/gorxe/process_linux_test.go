@@ -63,6 +63,13 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
+// in returns the place for a subtest.
+func (p *place) in(t *testing.T) *place {
+	q := *p
+	q.t = t
+	return &q
+}
+
 // command is one line for the shell.
 func (p *place) command(line string) *exec.Cmd {
 	c := exec.CommandContext(p.t.Context(), "sh", "-c", "exec "+line)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gorxe/gorxe/internal/race"
 )
 
 // trixieVariable names a directory with the programs of Debian trixie and all they need, as a root
@@ -18,6 +20,9 @@ const trixieVariable = "GORXE_TRIXIE"
 // is this process's working directory.
 func inTrixie(t *testing.T) string {
 	t.Helper()
+	if race.Enabled {
+		t.Skip("gorxe does the same for them as for the programs of Debian 12, which run with -race")
+	}
 	root := os.Getenv(trixieVariable)
 	if cache, err := os.UserCacheDir(); root == "" && err == nil {
 		root = filepath.Join(cache, "gorxe-rxelab", "programs", "trixie", "root")
