@@ -34,7 +34,7 @@ func (c *core) heldHead() *heldMessage {
 	if !ok {
 		return nil
 	}
-	return c.gather.finish(o, 0)
+	return c.gather.finish(o)
 }
 
 // fail completes the oldest send work request with status and brings the queue pair

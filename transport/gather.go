@@ -108,12 +108,13 @@ func (g *Gather) drop(c *core) {
 	if !g.holds(c) {
 		return
 	}
-	if n := g.complete(); n > 0 {
-		g.cut(n)
-		g.Settle()
+	n := g.complete()
+	if n == 0 {
+		g.reset()
 		return
 	}
-	g.reset()
+	g.cut(n)
+	g.Settle()
 }
 
 // forget forgets all that is held back of c.
@@ -185,15 +186,12 @@ func (g *Gather) end(o gatherOwner) error {
 }
 
 // finish ends a message of o and returns what is held back of it, nil if all of it and of the
-// messages before it is stored.
-func (g *Gather) finish(o gatherOwner, psn bth.PSN) *heldMessage {
+// messages before it is stored. A message without a piece is lost with the one before it.
+func (g *Gather) finish(o gatherOwner) *heldMessage {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
 	}
-	if len(g.pieces) > g.complete() {
-		psn = g.psn
-	}
-	g.messages = append(g.messages, heldMessage{psn: psn, end: len(g.pieces)})
+	g.messages = append(g.messages, heldMessage{psn: g.psn, end: len(g.pieces)})
 	return &g.messages[len(g.messages)-1]
 }
 

@@ -256,8 +256,13 @@ func TestASingleGatherStoresEachMessageAtItsEnd(t *testing.T) {
 		recv id=1 len=64 lkey=far at=0x600000
 		<+ SEND_ONLY psn=100 len=64
 		wc 1 SUCCESS RECV len=64
-		<+ RDMA_WRITE_ONLY psn=101 len=64 va=0x600000 dma=64 rkey=far`)
-	if want := []string{"64 in 1", "56 in 1 + 8 final"}; !slices.Equal(m.calls, want) {
+		<+ RDMA_WRITE_ONLY psn=101 len=64 va=0x600000 dma=64 rkey=far
+		post read id=2 len=300 lkey=far at=0x600000
+		> RDMA_READ_REQUEST psn=100 va=0x40000 dma=300 ack
+		<+ RDMA_READ_RESPONSE_FIRST psn=100 len=256 syn=ack msn=1
+		<+ RDMA_READ_RESPONSE_LAST psn=101 len=44 syn=ack msn=1
+		wc 2 SUCCESS RDMA_READ`)
+	if want := []string{"64 in 1", "56 in 1 + 8 final", "300 in 2"}; !slices.Equal(m.calls, want) {
 		t.Errorf("the calls were %q, want %q", m.calls, want)
 	}
 }

@@ -120,6 +120,20 @@ func TestPacketsAreStoredInLongPieces(t *testing.T) {
 	}
 }
 
+func TestAtMost64KiBAreHeldBack(t *testing.T) {
+	const k = 1 << 10
+	far := [2]*vectored{newVectored(make([]byte, 1<<20)), newVectored(make([]byte, 1<<20))}
+	w := newPumpOver(4096, far[0], far[1])
+	w.gather[1] = &Gather{}
+	w.rc[1].ShareGather(w.gather[1])
+	if n := w.message(qp.WRSend, 160*k, &qp.SendWR{}, &qp.RecvWR{}, make([]qp.WC, 4)); n == 0 {
+		t.Fatal("no completion")
+	}
+	if want := []string{"65536 in 16", "65536 in 16", "32768 in 8"}; !slices.Equal(far[1].calls, want) {
+		t.Errorf("the calls were %q, want %q", far[1].calls, want)
+	}
+}
+
 // vectoredAt600000 gives a script the region "far": 1 KiB of which the first half can be written.
 func vectoredAt600000(t *testing.T, s *script) *vectored {
 	t.Helper()

@@ -31,8 +31,9 @@ func TestShortMessagesAreReadTogether(t *testing.T) {
 		"before the first":     {8192, []message{write(64, 64), write(0, 64)}, []string{"64 at 64", "64 at 0"}},
 		"around": {8192, []message{write(0, 64), write(64, 64), write(0, 64), write(64, 64)},
 			[]string{"128 at 0"}},
-		"of several packets": {8192, []message{write(0, 257), write(257, 64)}, []string{"257 at 0", "64 at 257"}},
-		"long":               {8192, []message{write(0, 64), write(0, 5000)}, []string{"64 at 0", "3840 at 0"}},
+		"as long as a packet": {8192, []message{write(0, 256), write(256, 64)}, []string{"320 at 0"}},
+		"of several packets":  {8192, []message{write(0, 257), write(257, 64)}, []string{"257 at 0", "64 at 257"}},
+		"long":                {8192, []message{write(0, 64), write(0, 5000)}, []string{"64 at 0", "3840 at 0"}},
 		"that cannot all be read": {100, []message{write(0, 64), write(64, 36), write(36, 64)},
 			[]string{"100 at 0"}},
 		"of which one cannot be read": {100, []message{write(0, 64), write(0, 101)},
@@ -92,6 +93,41 @@ func TestShortMessagesAreReadTogether(t *testing.T) {
 	}
 }
 
+func TestNoMoreIsReadThanMayBeSent(t *testing.T) {
+	s := newScript(t, nil)
+	m := newVectored(make([]byte, 1024))
+	region, err := s.keys.Register(s.qp.PD, m, 0x700000, 1024, mr.LocalWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) {
+		sg := []qp.SGE{{Addr: 0x700000 + 64*i, Length: 64, LKey: region.LKey()}}
+		if err := s.qp.SQ.Push(&qp.SendWR{Opcode: qp.WRWrite, SGList: sg}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.rc.Transmit(s.now, nil, s.batch, 2)
+	if want := []string{"128 at 0"}; s.batch.Len() != 2 || !slices.Equal(m.reads, want) {
+		t.Errorf("%d packets, the reads were %q, want %q", s.batch.Len(), m.reads, want)
+	}
+}
+
+func TestAnExtentIsAtMostAPage(t *testing.T) {
+	for _, c := range []struct {
+		addr, n uint64
+		takes   bool
+		end     uint64
+	}{
+		{1100, 10, true, 1110}, {1000, 4096, true, 5096}, {5095, 1, true, 5096}, {5096, 0, true, 5096},
+		{1000, 4097, false, 1001}, {5095, 2, false, 1001}, {5097, 0, false, 1001}, {999, 1, false, 1001},
+	} {
+		e := extent{1000, 1001}
+		if got := e.takes(c.addr, c.n); got != c.takes || e.end != c.end {
+			t.Errorf("%d bytes at %d: %v, up to %d, want %v, %d", c.n, c.addr, got, e.end, c.takes, c.end)
+		}
+	}
+}
+
 func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 	for _, c := range []struct {
 		rule, requests string
@@ -99,25 +135,33 @@ func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 	}{
 		{"one behind the other", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
-			<+ RDMA_READ_REQUEST psn=101 va=0x600040 dma=64 rkey=far`, []string{"128 at 0"}},
+			<+ RDMA_READ_REQUEST psn=101 va=0x600040 dma=64 rkey=far
+			<+ RDMA_READ_REQUEST psn=102 va=0x600080 dma=64 rkey=far`, []string{"192 at 0"}},
+		{"as long as a packet", `
+			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=256 rkey=far
+			<+ RDMA_READ_REQUEST psn=101 va=0x600100 dma=256 rkey=far`, []string{"512 at 0"}},
 		{"before the first", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600040 dma=64 rkey=far
 			<+ RDMA_READ_REQUEST psn=101 va=0x600000 dma=64 rkey=far`, []string{"64 at 64", "64 at 0"}},
 		{"one is of several packets", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
 			<+ RDMA_READ_REQUEST psn=101 va=0x600040 dma=257 rkey=far`, []string{"64 at 0", "257 at 64"}},
-		{"one is of other memory", `
+		{"one is of other memory with near addresses", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
-			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=64 rkey=rw`, []string{"64 at 0"}},
+			<+ RDMA_READ_REQUEST psn=101 va=0x600040 dma=64 rkey=other`, []string{"64 at 0"}},
 		{"one is an atomic", `
 			<+ RDMA_READ_REQUEST psn=100 va=0x600000 dma=64 rkey=far
 			<+ FETCH_ADD psn=101 va=0x10000 rkey=rw add=1`, []string{"64 at 0"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			s := newScript(t, nil)
+			s := newScript(t, func(a *qp.Attr, _ *Config) { a.MaxDestRdAtomic = 3 })
 			m := newVectored(make([]byte, 1024))
 			var err error
 			s.regions["far"], err = s.keys.Register(s.qp.PD, m, 0x600000, m.Size(), mr.RemoteRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.regions["other"], err = s.keys.Register(s.qp.PD, newVectored(make([]byte, 1024)), 0x600000, 1024, mr.RemoteRead)
 			if err != nil {
 				t.Fatal(err)
 			}

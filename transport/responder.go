@@ -198,7 +198,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	if info.Ends() {
 		c.endReceive(success(p, info, qp.WCRecv, r.got))
-		c.finish(p, true)
+		c.finish(true)
 	}
 	return c.executed(p, info)
 }
@@ -209,10 +209,10 @@ func (c *RC) settled() bool {
 	return c.rsp.reply.kind != replyError
 }
 
-// finish ends the message of p. The completion in c.wc is that of its receive, if it has one: it is
-// made when the message is stored.
-func (c *RC) finish(p *bth.Packet, receives bool) {
-	if m := c.gather.finish((*respondingRC)(c), p.PSN); m != nil {
+// finish ends a message. The completion in c.wc is that of its receive, if it has one: it is made
+// when the message is stored.
+func (c *RC) finish(receives bool) {
+	if m := c.gather.finish((*respondingRC)(c)); m != nil {
 		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc
 	} else if receives {
 		c.qp.RecvCQ.Complete(&c.wc)
@@ -244,7 +244,7 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		c.endReceive(success(p, info, qp.WCRecvWriteImm, r.length))
 	}
 	if info.Ends() {
-		c.finish(p, imm)
+		c.finish(imm)
 	}
 	return c.executed(p, info)
 }
