@@ -23,14 +23,15 @@ type match struct {
 	now     Time
 	batch   *packet.Batch
 	program []byte
+	distant bool // no end reaches its memory by pointer, and it may fail
 	err     error
 }
 
 // maxWire is how many packets may be on their way to one end; more push out the oldest.
 const maxWire = 64
 
-func newMatch(program []byte) *match {
-	m := &match{now: 1, program: program}
+func newMatch(program []byte, distant bool) *match {
+	m := &match{now: 1, program: program, distant: distant}
 	m.batch = benchBatches.Get().(*packet.Batch)
 	all := mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal
 	for i := range m.ends {
@@ -145,7 +146,21 @@ func FuzzPair(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, program []byte) {
-		if err := newMatch(program).play(); err != nil {
+		if err := newMatch(program, false).play(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// FuzzDistantPair is the same with memory that neither machine reaches by pointer: payloads are held back
+// and stored together, and the input says when and where that fails. Received packets are overwritten
+// once they are stored.
+func FuzzDistantPair(f *testing.F) {
+	for _, seed := range append(pairSeeds(), distantSeeds()...) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		if err := newMatch(program, true).play(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -156,6 +171,7 @@ func (m *match) play() error {
 	for steps := 0; len(m.program) > 0 && m.err == nil && steps < 400; steps++ {
 		pick(m, matchSteps...)(m)
 		for _, e := range m.ends {
+			e.settle()
 			e.check()
 		}
 	}

@@ -65,6 +65,9 @@ type pairEnd struct {
 	fast    *mr.FastRegion
 	stale   []uint32 // keys that lead nowhere any more
 	peer    *pairEnd
+	far     [pairPlaces]*farPlace // of a far end, see [match.distant]
+	gather  Gather
+	lent    [][]byte // packets that the gather may hold
 
 	posted, done [2]uint64 // work requests of the send and the receive queue
 	refused      bool      // the last packet was an error NAK
@@ -103,6 +106,9 @@ func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
 	}
 	e.c = NewRC(e.q, e.keys, &Config{Window: pairWindow / 2, MaxWindow: pairWindow, AckEvery: 4})
 	e.c.ShareEarly(&e.pool)
+	if m.distant {
+		e.c.ShareGather(&e.gather)
+	}
 	e.q.Attr.Access = access
 	return e
 }
@@ -121,7 +127,7 @@ func (e *pairEnd) register(i int) {
 		pd = &mr.PD{ID: 2}
 	}
 	var err error
-	e.regions[i], err = e.keys.Register(pd, mr.Bytes(e.place(i)), e.iova(i), benchPage, pairAccess[i])
+	e.regions[i], err = e.keys.Register(pd, e.memory(i), e.iova(i), benchPage, pairAccess[i])
 	e.m.must(err)
 }
 
@@ -174,6 +180,7 @@ func (e *pairEnd) Complete(wc *qp.WC) {
 
 // transmit lets the machine send at most n packets, checks them and puts them on the wire.
 func (e *pairEnd) transmit(n int) (more bool) {
+	e.settle()
 	before, b := e.q.State(), e.m.batch
 	more = e.c.Transmit(e.m.now, nil, b, n)
 	if b.Len() > n {
@@ -233,7 +240,7 @@ func (e *pairEnd) sent(before qp.State, f *packet.Frame) {
 // receive takes a packet off the wire, and counts what it may be answered with.
 func (e *pairEnd) receive(raw []byte) {
 	var p bth.Packet
-	if p.Decode(append(raw[:len(raw):len(raw)], 0, 0, 0, 0)) != nil || p.DestQP != e.q.Num || p.PKey != defaultPKey {
+	if p.Decode(e.lend(raw)) != nil || p.DestQP != e.q.Num || p.PKey != defaultPKey {
 		return // the device drops it
 	}
 	info := p.Opcode.Info()

@@ -28,6 +28,7 @@ const (
 	stepLocal             // end, what
 	stepFlip              // to, which, byte, bits
 	stepReconnect         //
+	stepTrouble           // end, place, limit
 )
 
 var matchSteps = []func(*match){
@@ -88,6 +89,12 @@ var matchSteps = []func(*match){
 		}
 	},
 	stepReconnect: (*match).connect,
+	stepTrouble: func(m *match) {
+		e, place, limit := m.end(), int(m.byte())%pairPlaces, pick[uint64](m, 0, benchPage, 1, 8, 255, 256, 264, 512, benchPage-8, benchPage-1)
+		if far := e.far[place]; far != nil {
+			far.limit = limit
+		}
+	},
 }
 
 // which chooses a packet on its way to an end, -1 for none.
