@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,6 +111,11 @@ func TestLibfabricFindsTheDevice(t *testing.T) {
 	})
 }
 
+// closedTooEarly is what fi_pingpong says where the provider ofi_rxm of libfabric 1.17 ends it. If the last
+// message and the end of the connection come between two of its looks at the completion queue, it closes the
+// endpoint first, and then posts the message's buffer to it again.
+var closedTooEarly = regexp.MustCompile(`fi_pingpong:\d+ terminated with signal 11 .*\n\S*/libfabric\.so`)
+
 func TestLibfabricExchangesMessages(t *testing.T) {
 	require(t, "fi_pingpong")
 	const addr = "198.18.62.1"
@@ -133,9 +139,13 @@ func TestLibfabricExchangesMessages(t *testing.T) {
 				if err := awaitTCP(ctx, port); err != nil {
 					t.Fatalf("%v\n%s", err, s.text())
 				}
-				for _, out := range []string{start(t, h, fmt.Sprintf("%s-P %d %s", line, port, addr)).wait(), s.wait()} {
+				for _, r := range []*running{start(t, h, fmt.Sprintf("%s-P %d %s", line, port, addr)), s} {
+					out, status := r.ended()
 					if !strings.Contains(out, fmt.Sprintf("%-8d=%-8d", times, times)) {
 						t.Errorf("no %d messages were exchanged:\n%s", times, out)
+					}
+					if status.ExitStatus() != 0 && !closedTooEarly.MatchString(out) {
+						t.Errorf("%s ended with %v:\n%s", r.line, status.ExitStatus(), out)
 					}
 				}
 				requireSent(t, dev, before, 2*times*size)
