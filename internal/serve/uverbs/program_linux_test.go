@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -102,6 +103,13 @@ type program struct {
 	cmd     int // descriptor of the device file
 	objects map[int32]any
 	maps    [][]byte // each keeps the device file open, too
+	calls   []ioctl
+}
+
+// ioctl is the argument of a call.
+type ioctl struct {
+	addr  uint64
+	bytes []byte
 }
 
 func (p *program) Install(f *os.File, o any) (int, error) {
@@ -231,6 +239,7 @@ func (p *program) try(m uapi.Method, attrs ...attr) (map[uapi.AttrID][]byte, err
 	}
 	b := c.Bytes()
 	addr := p.put(b)
+	p.calls = append(p.calls, ioctl{addr, slices.Clone(b)})
 	if err := p.ctx.Ioctl(p, addr); err != nil {
 		return nil, err
 	}

@@ -221,15 +221,7 @@ func TestWhatAProgramLeavesEndsWithIt(t *testing.T) {
 	if e.closed != 1 {
 		t.Errorf("the program's memory was closed %d times", e.closed)
 	}
-	for range d[0].QPs() {
-		t.Error("a queue pair is left")
-	}
-	for range d[0].MRs() {
-		t.Error("a key is left")
-	}
-	for range d[0].CQs() {
-		t.Error("a completion queue is left")
-	}
+	left(t, d[0])
 }
 
 func TestQueuesAreFlushedInERR(t *testing.T) {
