@@ -93,6 +93,38 @@ func TestEverythingEndsWithAKeeperThatIsKilled(t *testing.T) {
 	}
 }
 
+func TestProcessesThatForkAndEndAreKilledWithAKeeperThatIsKilled(t *testing.T) {
+	a := startSupervisor(t, "rabbits")
+	var signal string
+	a.scan(&signal, &signal)
+	if want := "signal 9, " + ErrKeeper.Error(); a.lines.Text() != want {
+		t.Errorf("%q, want %q", a.lines.Text(), want)
+	}
+	a.says("")
+	a.leavesNothing()
+}
+
+func TestAProcessWhoseFirstThreadHasEndedIsKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := startAbandoned(t, programVariable+"=leaderless exec '"+self+"'")
+	var word string
+	a.scan(&word)
+	_ = a.Process.Kill()
+	a.saysWhatItKills()
+	a.leavesNothing()
+}
+
+func TestAKeeperThatItsProgramStopsGoesOn(t *testing.T) {
+	needShell(t)
+	needTrap(t)
+	if got := outputOf(t, "stop"); got != "status 3" {
+		t.Errorf("output %q", got)
+	}
+}
+
 // An abandoned is a supervisor of a shell that ends before it.
 type abandoned struct {
 	*exec.Cmd

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
+	"github.com/gorxe/gorxe/internal/trap/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -51,6 +53,47 @@ func orphanProgram([]string) error {
 	<-s.Done()
 	fmt.Printf("signal %d, %v\n", ws.Signal(), p.Err())
 	return nil
+}
+
+// rabbitsProgram starts a program with processes that fork and end at once, which kills its keeper.
+func rabbitsProgram([]string) error {
+	p, s, err := startShell("f() { f & }; for i in 1 2 3 4 5 6 7 8; do f & done; kill -KILL $PPID; read x")
+	if err != nil {
+		return err
+	}
+	ws := p.Wait()
+	<-s.Done()
+	fmt.Printf("signal %d, %v\n", ws.Signal(), p.Err())
+	return nil
+}
+
+// stopProgram starts a program that stops its keeper.
+func stopProgram([]string) error {
+	p, _, err := startShell("kill -STOP $PPID; exit 3")
+	if err != nil {
+		return err
+	}
+	fmt.Println("status", p.Wait().ExitStatus())
+	return nil
+}
+
+func init() {
+	if os.Getenv(programVariable) == "leaderless" {
+		runtime.LockOSThread() // its function is called on the first thread
+	}
+}
+
+// leaderlessProgram ends its first thread, and says so.
+func leaderlessProgram([]string) error {
+	go func() {
+		for keeper.StatFields("/proc/self/stat")[0] != "Z" {
+			runtime.Gosched()
+		}
+		fmt.Println("ready")
+		select {}
+	}()
+	_, _, errno := unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	return errno
 }
 
 // beginProgram starts a program, until it is to be executed, and prints the keeper's number.

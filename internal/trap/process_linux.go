@@ -19,7 +19,7 @@ type Process struct {
 	keeper int           // PID of its parent
 	exited chan struct{} // closed when status is set
 	heard  chan struct{} // closed when the keeper says no more
-	reaped chan struct{} // closed when the keeper has ended
+	reaped chan struct{} // closed when the keeper and all that it kept have ended
 
 	mu     sync.Mutex
 	pidfd  int // of the program, -1 after its end
@@ -53,31 +53,46 @@ func (p *Process) reap(all bool) {
 	if all {
 		target = -1
 	}
+	over := make(chan struct{})
+	defer close(over)
+	var ended, killed, told bool // of the keeper
 	for {
 		var ws syscall.WaitStatus
-		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, 0, nil) })
-		if pid == p.keeper && err == nil {
-			p.keeperEnded(ws, all)
-			close(p.reaped)
+		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, syscall.WUNTRACED, nil) })
+		switch {
+		case err != nil:
+		case ws.Stopped():
+			if pid == p.keeper { // a program stops it, which then would not be waited for
+				_ = syscall.Kill(pid, syscall.SIGCONT)
+			}
+			continue
+		case pid == p.keeper:
+			<-p.heard
+			ended, killed = true, !ws.Exited() || ws.ExitStatus() != 0
+			if killed && all {
+				go keeper.KillUntil(over)
+			}
 		}
-		if err != nil || !all {
+		none := err != nil || !all && ended
+		if ended && !told && (none || !killed) {
+			told = true
+			p.keeperEnded(killed)
+		}
+		if none {
 			return
 		}
 	}
 }
 
-// keeperEnded kills what a keeper has left that was killed itself.
-func (p *Process) keeperEnded(ws syscall.WaitStatus, all bool) {
-	<-p.heard
-	if !ws.Exited() || ws.ExitStatus() != 0 {
-		if all {
-			_ = keeper.KillDescendants()
-		}
-		p.mu.Lock()
-		p.err = ErrKeeper
-		p.mu.Unlock()
-	}
+// keeperEnded is called when the keeper and all that it kept have ended.
+func (p *Process) keeperEnded(killed bool) {
 	p.finish(syscall.WaitStatus(syscall.SIGKILL)) // unless it is known
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if killed {
+		p.err = ErrKeeper
+	}
+	close(p.reaped)
 }
 
 // finish sets the status of the program, once.

@@ -140,14 +140,7 @@ func (k *keeper) watch() {
 			" and everything it started\n"
 		_, _ = syscall.Write(2, []byte(line))
 	}()
-	for over := false; !over; {
-		_ = KillDescendants()
-		select {
-		case <-k.over:
-			over = true
-		case <-time.After(50 * time.Millisecond): // the leader has still to fork, or to wait for them
-		}
-	}
+	KillUntil(k.over)
 	select {
 	case <-written:
 	case <-time.After(time.Second): // standard error is a full pipe that nobody reads

@@ -5,7 +5,21 @@ package keeper
 import (
 	"os"
 	"syscall"
+	"time"
 )
+
+// KillUntil kills all descendants of this process until over is closed: one that forks and ends between two looks
+// at it escapes both.
+func KillUntil(over <-chan struct{}) {
+	for {
+		_ = KillDescendants()
+		select {
+		case <-over:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
 
 // KillDescendants kills all descendants of this process, until none is left alive. Processes that
 // fork meanwhile are found in the next pass.
@@ -65,6 +79,7 @@ func (p process) kill() (int, error) {
 const (
 	statState  = 0
 	statParent = 1
+	numThreads = 20 - 3
 	StatStart  = 22 - 3 // time of the start
 )
 
@@ -95,7 +110,8 @@ func descendants(root int) ([]process, error) {
 			continue
 		}
 		children[parent] = append(children[parent], process{pid, f[StatStart]})
-		zombie[pid] = f[statState][0] == 'Z' || f[statState][0] == 'X'
+		// That of a process whose first thread has ended is Z, too.
+		zombie[pid] = f[statState] == "Z" && f[numThreads] == "1" || f[statState] == "X"
 	}
 	var out []process
 	for todo := children[root]; len(todo) > 0; {
