@@ -59,8 +59,12 @@ func TestProgramsUseTheDeviceInTheirOwnWay(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.41")
 		path := build(t, "C")
-		for _, way := range []string{"threads", "fork", "exec", "closed", "dup", "files", "few"} {
-			t.Run(way, func(t *testing.T) { start(t, h, path+" "+way).wait() })
+		for _, way := range []string{"threads", "fork", "exec", "closed", "dup", "files", "few", "leader"} {
+			t.Run(way, func(t *testing.T) {
+				if out := start(t, h, path+" "+way).wait(); !strings.Contains(out, "the message has come back") {
+					t.Error(out)
+				}
+			})
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gorxe/gorxe/internal/host/procmem"
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/trap"
 	"golang.org/x/sys/unix"
@@ -117,17 +116,16 @@ func (r *remote) Open(c *trap.Call, d *trap.Device, flags int) {
 // open opens a device file of the daemon for the caller. The files of its memory are those of one address space: the
 // caller cannot execute another program before it has an answer, and that it still waits is verified at last.
 func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
-	pid := c.Proc().PID
+	pid, files, err := openMemory(c)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer files.Close()
 	dir, err := os.OpenFile(fmt.Sprintf("/proc/%d", pid), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer dir.Close()
-	files, err := procmem.OpenFiles(pid)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer files.Close()
 	if !c.Valid() {
 		return nil, 0, trap.ErrGone
 	}

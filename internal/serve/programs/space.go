@@ -8,6 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/host/procmem"
 	"github.com/gorxe/gorxe/internal/trap"
 	"github.com/gorxe/gorxe/mr"
+	"golang.org/x/sys/unix"
 )
 
 // space is the memory of a program for package uverbs.
@@ -20,8 +21,7 @@ type space struct {
 // address space: the caller cannot execute another program before it has an answer, and that it still waits is
 // verified at last.
 func openSpace(c *trap.Call, p *process) (*space, error) {
-	pid := c.Proc().PID
-	files, err := procmem.OpenFiles(pid)
+	pid, files, err := openMemory(c)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +34,17 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 	}
 	_ = s.AllowDirect(pid) // where that is not allowed, copies are slower
 	return &space{s, p}, nil
+}
+
+// openMemory opens the files of a caller's memory. Where the first thread of its process has ended, that has no
+// memory any more, and they are those of the thread that makes the call; pid is its number then.
+func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
+	pid = c.Proc().PID
+	if files, err = procmem.OpenFiles(pid); errors.Is(err, unix.ESRCH) {
+		pid = c.TID()
+		files, err = procmem.OpenFiles(pid)
+	}
+	return pid, files, err
 }
 
 // Account implements [uverbs.Accounted]: all programs are of one user.

@@ -187,6 +187,24 @@ static void closedFiles(void)
 	once();
 }
 
+static void *onceWithoutLeader(void *main)
+{
+	CHECK(!pthread_join(*(pthread_t *)main, NULL));
+	once();
+	puts("the message has come back");
+	exit(0);
+}
+
+// The first thread ends before the device is opened.
+static void withoutLeader(void)
+{
+	static pthread_t self;
+	pthread_t other;
+	self = pthread_self();
+	CHECK(!pthread_create(&other, NULL, onceWithoutLeader, &self));
+	pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "once";
@@ -204,6 +222,8 @@ int main(int argc, char **argv)
 		fewFiles();
 	else if (!strcmp(way, "closed"))
 		closedFiles();
+	else if (!strcmp(way, "leader"))
+		withoutLeader();
 	else if (!strcmp(way, "exec")) {
 		struct ibv_context *c = openDevice();
 		loop(c);
