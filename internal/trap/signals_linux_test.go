@@ -68,9 +68,9 @@ func TestCallsAreMadeExactlyOnceUnderSignals(t *testing.T) {
 	}
 }
 
-// interrupt sends a signal, to the process or to the thread of a parked call, and returns with what that has ended.
-// Another thread may take one for the process, such as one that Go's runtime just starts: the call does not learn of
-// it then, and the thread gets one.
+// interrupt sends a signal, to the process or to the thread of a parked call, and returns with what
+// that has ended. Another thread may take one for the process, such as one that Go's runtime just
+// starts: the call does not learn of it then, and the thread gets one.
 func (r *run) interrupt(call *Call, process bool) error {
 	r.t.Helper()
 	if process {

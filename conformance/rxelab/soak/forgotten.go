@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// forgotten watches for connections that rxe leaves without a timer. An acknowledgement of all that rxe has sent, which reaches it
-// between two packets of a repeated message, counts as one of a part of it: the message is not completed (rxe_comp.c,
-// COMPST_WRITE_SEND), but no PSN is left for which the timer is started again (COMPST_EXIT). If the acknowledgement of the rest is
-// lost, rxe waits for ever.
+// forgotten watches for connections that rxe leaves without a timer. An acknowledgement of all that
+// rxe has sent, which reaches it between two packets of a repeated message, counts as one of a part
+// of it: the message is not completed (rxe_comp.c, COMPST_WRITE_SEND), but no PSN is left for which
+// the timer is started again (COMPST_EXIT). If the acknowledgement of the rest is lost, rxe waits
+// for ever.
 type forgotten struct {
 	mu      sync.Mutex
 	streams map[uint32]*repeatedStream // by the queue pair that requests go to; guarded by mu
@@ -49,7 +50,8 @@ func (f *forgotten) request(at time.Time, packet []byte) {
 	}
 }
 
-// response takes a packet that rxe was sent. It finds the stream by the PSN: those of two streams are the same by chance only.
+// response takes a packet that rxe was sent. It finds the stream by the PSN: those of two streams
+// are the same by chance only.
 func (f *forgotten) response(packet []byte) {
 	if len(packet) < bthLen+aethLen || packet[0] != acknowledge || packet[bthLen]&syndromeMask != 0 {
 		return

@@ -111,9 +111,9 @@ func TestLibfabricFindsTheDevice(t *testing.T) {
 	})
 }
 
-// closedTooEarly is what fi_pingpong says where the provider ofi_rxm of libfabric 1.17 ends it. If the last
-// message and the end of the connection come between two of its looks at the completion queue, it closes the
-// endpoint first, and then posts the message's buffer to it again.
+// closedTooEarly is what fi_pingpong says where the provider ofi_rxm of libfabric 1.17 ends it. If
+// the last message and the end of the connection come between two of its looks at the completion
+// queue, it closes the endpoint first, and then posts the message's buffer to it again.
 var closedTooEarly = regexp.MustCompile(`fi_pingpong:\d+ terminated with signal 11 .*\n\S*/libfabric\.so`)
 
 func TestLibfabricExchangesMessages(t *testing.T) {

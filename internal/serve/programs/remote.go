@@ -113,8 +113,9 @@ func (r *remote) Open(c *trap.Call, d *trap.Device, flags int) {
 	}()
 }
 
-// open opens a device file of the daemon for the caller. The files of its memory are those of one address space: the
-// caller cannot execute another program before it has an answer, and that it still waits is verified at last.
+// open opens a device file of the daemon for the caller. The files of its memory are those of one
+// address space: the caller cannot execute another program before it has an answer, and that it
+// still waits is verified at last.
 func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	pid, files, err := openMemory(c)
 	if err != nil {

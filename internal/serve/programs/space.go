@@ -17,9 +17,9 @@ type space struct {
 	process *process
 }
 
-// openSpace opens the memory of a caller, whose atomics are those of its process. The files are those of one
-// address space: the caller cannot execute another program before it has an answer, and that it still waits is
-// verified at last.
+// openSpace opens the memory of a caller, whose atomics are those of its process. The files are
+// those of one address space: the caller cannot execute another program before it has an answer,
+// and that it still waits is verified at last.
 func openSpace(c *trap.Call, p *process) (*space, error) {
 	pid, files, err := openMemory(c)
 	if err != nil {
@@ -36,8 +36,9 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 	return &space{s, p}, nil
 }
 
-// openMemory opens the files of a caller's memory. Where the first thread of its process has ended, that has no
-// memory any more, and they are those of the thread that makes the call; pid is its number then.
+// openMemory opens the files of a caller's memory. Where the first thread of its process has ended,
+// that has no memory any more, and they are those of the thread that makes the call; pid is its
+// number then.
 func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 	pid = c.Proc().PID
 	if files, err = procmem.OpenFiles(pid); errors.Is(err, unix.ESRCH) {

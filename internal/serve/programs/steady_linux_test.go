@@ -30,8 +30,8 @@ func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	return n
 }
 
-// eachWayNotRaced is eachWay for tests that count what programs do: that is the same with the race detector, and takes
-// minutes.
+// eachWayNotRaced is eachWay for tests that count what programs do: that is the same with the race
+// detector, and takes minutes.
 func eachWayNotRaced(t *testing.T, test func(t *testing.T, w way)) {
 	if race.Enabled {
 		t.Skip("it counts what programs do, which go test without -race shows")

@@ -96,9 +96,9 @@ func (h *hostile) step(t *testing.T) {
 	}
 }
 
-// FuzzHostileProgram is a program that makes ioctls of any bytes, writes anything to its rings and to the device
-// file, and cuts that. Whatever it does, the server answers with an error number, and nothing of the program is
-// left when it has ended.
+// FuzzHostileProgram is a program that makes ioctls of any bytes, writes anything to its rings and
+// to the device file, and cuts that. Whatever it does, the server answers with an error number, and
+// nothing of the program is left when it has ended.
 func FuzzHostileProgram(f *testing.F) {
 	for _, seed := range hostileSeeds(f) {
 		f.Add(seed)
@@ -176,8 +176,8 @@ func place(kind byte, at int, b []byte) []byte {
 	return append([]byte{kind, byte(at), byte(at >> 8), byte(len(b))}, b...)
 }
 
-// recorded returns the calls of the program, and what its memory has besides, as steps. Its completion channel is
-// the second descriptor that is installed.
+// recorded returns the calls of the program, and what its memory has besides, as steps. Its
+// completion channel is the second descriptor that is installed.
 func (e *end) recorded() (out []byte) {
 	write := func(at uint64, b []byte) {
 		for len(b) > 0 {

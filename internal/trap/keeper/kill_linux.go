@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// KillUntil kills all descendants of this process until over is closed: one that forks and ends between two looks
-// at it escapes both.
+// KillUntil kills all descendants of this process until over is closed: one that forks and ends
+// between two looks at it escapes both.
 func KillUntil(over <-chan struct{}) {
 	for {
 		_ = KillDescendants()
