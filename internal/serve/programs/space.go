@@ -8,7 +8,6 @@ import (
 	"github.com/gorxe/gorxe/internal/host/procmem"
 	"github.com/gorxe/gorxe/internal/trap"
 	"github.com/gorxe/gorxe/mr"
-	"golang.org/x/sys/unix"
 )
 
 // space is the memory of a program for package uverbs.
@@ -37,11 +36,11 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 }
 
 // openMemory opens the files of a caller's memory. Where the first thread of its process has ended,
-// that has no memory any more, and they are those of the thread that makes the call; pid is its
-// number then.
+// that has no memory any more (ESRCH, or EACCES because its files are root's): they are those of the
+// thread that makes the call, and pid is its number.
 func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 	pid = c.Proc().PID
-	if files, err = procmem.OpenFiles(pid); errors.Is(err, unix.ESRCH) {
+	if files, err = procmem.OpenFiles(pid); err != nil && c.TID() != pid {
 		pid = c.TID()
 		files, err = procmem.OpenFiles(pid)
 	}
