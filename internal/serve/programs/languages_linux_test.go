@@ -37,6 +37,11 @@ func build(t *testing.T, name string) (path string) {
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		t.Skipf("%s is not installed", argv[0])
 	}
+	if argv[0] == "rustc" { // rustup installs one that works for those who have a toolchain
+		if out, err := exec.Command(argv[0], "--version").CombinedOutput(); err != nil {
+			t.Skipf("rustc --version: %v: %s", err, out)
+		}
+	}
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir = "testdata/languages"
 	if out, err := c.CombinedOutput(); err != nil {
