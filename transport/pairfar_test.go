@@ -92,10 +92,12 @@ func distantSeeds() [][]byte {
 	for limit := range byte(10) {
 		all = append(all,
 			// WRITEs and a SEND of which some are stored.
-			slices.Concat(open, recv(1), trouble(1, pairRW, limit), trouble(1, pairOwn, limit), send(0, 1, 1), send(0, 1, 5), send(0, 0, 5), run,
+			slices.Concat(open, recv(1), trouble(1, pairRW, limit), trouble(1, pairOwn, limit),
+				send(0, 1, 1), send(0, 1, 5), send(0, 0, 5), run,
 				[]byte{stepReconnect}, trouble(1, pairRW, 1), send(0, 1, 5), run),
 			// READs that cannot be read, or cannot be stored.
-			slices.Concat(open, send(0, 2, 1), send(0, 2, 5), out(0), trouble(1, pairRW, limit), trouble(0, pairOwn, limit), run),
+			slices.Concat(open, send(0, 2, 1), send(0, 2, 5), out(0),
+				trouble(1, pairRW, limit), trouble(0, pairOwn, limit), run),
 			// Data to send that cannot be read.
 			slices.Concat(open, trouble(0, pairRW, limit), recv(1), send(0, 0, 5), send(0, 1, 5), out(0), run),
 		)

@@ -90,7 +90,8 @@ var matchSteps = []func(*match){
 	},
 	stepReconnect: (*match).connect,
 	stepTrouble: func(m *match) {
-		e, place, limit := m.end(), int(m.byte())%pairPlaces, pick[uint64](m, 0, benchPage, 1, 8, 255, 256, 264, 512, benchPage-8, benchPage-1)
+		e, place := m.end(), int(m.byte())%pairPlaces
+		limit := pick[uint64](m, 0, benchPage, 1, 8, 255, 256, 264, 512, benchPage-8, benchPage-1)
 		if far := e.far[place]; far != nil {
 			far.limit = limit
 		}

@@ -161,7 +161,8 @@ func TestMemoryOfShortREADsIsReadTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.regions["other"], err = s.keys.Register(s.qp.PD, newVectored(make([]byte, 1024)), 0x600000, 1024, mr.RemoteRead)
+			other := newVectored(make([]byte, 1024))
+			s.regions["other"], err = s.keys.Register(s.qp.PD, other, 0x600000, other.Size(), mr.RemoteRead)
 			if err != nil {
 				t.Fatal(err)
 			}

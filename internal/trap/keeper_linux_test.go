@@ -37,7 +37,13 @@ func TestProgramsEndWithTheirSupervisor(t *testing.T) {
 
 // TestDescendantsThatForkAreKilled: with more of them than one pass finds.
 func TestDescendantsThatForkAreKilled(t *testing.T) {
-	a := startAbandoned(t, "echo begun; while :; do (sleep 1000 & sleep 1000 &) & done")
+	endsWithItsSupervisor(t, "echo begun; while :; do (sleep 1000 & sleep 1000 &) & done")
+}
+
+// endsWithItsSupervisor kills the supervisor of a script that has printed a word.
+func endsWithItsSupervisor(t *testing.T, script string) {
+	t.Helper()
+	a := startAbandoned(t, script)
 	var word string
 	a.scan(&word)
 	_ = a.Process.Kill()
@@ -109,12 +115,7 @@ func TestAProcessWhoseFirstThreadHasEndedIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := startAbandoned(t, programVariable+"=leaderless exec '"+self+"'")
-	var word string
-	a.scan(&word)
-	_ = a.Process.Kill()
-	a.saysWhatItKills()
-	a.leavesNothing()
+	endsWithItsSupervisor(t, programVariable+"=leaderless exec '"+self+"'")
 }
 
 func TestAKeeperThatItsProgramStopsGoesOn(t *testing.T) {

@@ -49,6 +49,11 @@ func orphanProgram([]string) error {
 	if err := unix.Kill(p.keeper, unix.SIGKILL); err != nil {
 		return err
 	}
+	return tellSignal(p, s)
+}
+
+// tellSignal waits for the end of a program and prints its signal and the keeper's error.
+func tellSignal(p *Process, s *Server) error {
 	ws := p.Wait()
 	<-s.Done()
 	fmt.Printf("signal %d, %v\n", ws.Signal(), p.Err())
@@ -61,10 +66,7 @@ func rabbitsProgram([]string) error {
 	if err != nil {
 		return err
 	}
-	ws := p.Wait()
-	<-s.Done()
-	fmt.Printf("signal %d, %v\n", ws.Signal(), p.Err())
-	return nil
+	return tellSignal(p, s)
 }
 
 // stopProgram starts a program that stops its keeper.

@@ -49,37 +49,37 @@ func (p *Process) listen(socket int) {
 
 // reap waits for the keeper, with all for other children too, until there are none.
 func (p *Process) reap(all bool) {
-	target := p.keeper
+	target, pidOfKeeper := p.keeper, p.keeper
 	if all {
 		target = -1
 	}
 	over := make(chan struct{})
 	defer close(over)
-	var ended, killed, told bool // of the keeper
+	killed := false // the keeper, with others that are waited for
 	for {
 		var ws syscall.WaitStatus
 		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, syscall.WUNTRACED, nil) })
 		switch {
 		case err != nil:
-		case ws.Stopped():
-			if pid == p.keeper { // a program stops it, which then would not be waited for
-				_ = syscall.Kill(pid, syscall.SIGCONT)
+			if killed {
+				p.keeperEnded(true)
 			}
-			continue
-		case pid == p.keeper:
-			<-p.heard
-			ended, killed = true, !ws.Exited() || ws.ExitStatus() != 0
-			if killed && all {
-				go keeper.KillUntil(over)
-			}
-		}
-		none := err != nil || !all && ended
-		if ended && !told && (none || !killed) {
-			told = true
-			p.keeperEnded(killed)
-		}
-		if none {
 			return
+		case pid != pidOfKeeper:
+		case ws.Stopped(): // a program stops it, which then would not be waited for
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		default:
+			<-p.heard
+			pidOfKeeper = 0 // another process may get its number
+			failed := !ws.Exited() || ws.ExitStatus() != 0
+			if killed = failed && all; killed {
+				go keeper.KillUntil(over)
+				continue
+			}
+			p.keeperEnded(failed)
+			if !all {
+				return
+			}
 		}
 	}
 }

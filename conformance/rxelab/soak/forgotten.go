@@ -13,7 +13,7 @@ import (
 // for ever.
 type forgotten struct {
 	mu      sync.Mutex
-	streams map[uint32]*repeatedStream // by the queue pair that requests go to; guarded by mu
+	streams streams[repeatedStream] // guarded by mu
 }
 
 type repeatedStream struct {
@@ -36,13 +36,9 @@ func (f *forgotten) request(at time.Time, packet []byte) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.streams == nil || len(f.streams) >= maxStreams {
-		f.streams = map[uint32]*repeatedStream{}
-	}
-	s := f.streams[key]
-	if s == nil {
-		s = &repeatedStream{begun: at, last: (psn - 1) & mask24}
-		f.streams[key] = s
+	s := f.streams.to(key)
+	if s.begun.IsZero() {
+		*s = repeatedStream{begun: at, last: (psn - 1) & mask24}
 	}
 	s.latest = psn
 	if ahead(psn, s.last) {

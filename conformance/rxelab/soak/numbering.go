@@ -12,8 +12,8 @@ import (
 // has to refuse it.
 type numbering struct {
 	mu      sync.Mutex
-	streams map[uint32]*numberedStream // by the queue pair that they go to; guarded by mu
-	faults  []numberingFault           // guarded by mu
+	streams streams[numberedStream] // guarded by mu
+	faults  []numberingFault        // guarded by mu
 }
 
 type numberingFault struct {
@@ -30,6 +30,22 @@ type numberedStream [1024]struct {
 
 // maxStreams bounds what is remembered: more queue pairs than clients have at a time.
 const maxStreams = 512
+
+// streams is what is remembered of requests, by the queue pair that they go to.
+type streams[T any] map[uint32]*T
+
+// to returns the stream to a queue pair, which is the zero T at first.
+func (s *streams[T]) to(qpn uint32) *T {
+	if *s == nil || len(*s) >= maxStreams {
+		*s = streams[T]{}
+	}
+	t := (*s)[qpn]
+	if t == nil {
+		t = new(T)
+		(*s)[qpn] = t
+	}
+	return t
+}
 
 // What is looked at of a BTH.
 const (
@@ -68,14 +84,7 @@ func (n *numbering) see(at time.Time, packet []byte) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.streams == nil || len(n.streams) >= maxStreams {
-		n.streams = map[uint32]*numberedStream{}
-	}
-	s := n.streams[key]
-	if s == nil {
-		s = &numberedStream{}
-		n.streams[key] = s
-	}
+	s := n.streams.to(key)
 	if s.wrong(psn, op) {
 		n.faults = append(n.faults, numberingFault{at, key})
 		n.faults = n.faults[max(0, len(n.faults)-maxStreams):]
@@ -93,7 +102,9 @@ func requestOf(packet []byte) (op uint8, qpn, psn uint32, ok bool) {
 	if op&serviceMask != 0 || op >= firstResponse && op <= lastResponse {
 		return 0, 0, 0, false
 	}
-	return op, binary.BigEndian.Uint32(packet[bthQPN:]) & mask24, binary.BigEndian.Uint32(packet[bthPSN:]) & mask24, true
+	qpn = binary.BigEndian.Uint32(packet[bthQPN:]) & mask24
+	psn = binary.BigEndian.Uint32(packet[bthPSN:]) & mask24
+	return op, qpn, psn, true
 }
 
 // wrong reports whether a PSN with an opcode cannot belong to the message that was seen before.

@@ -37,7 +37,7 @@ const (
 	misnumbered  = "rxe misnumbered a repeated message, as the capture shows"
 	threadsRace  = "rping's threads race at its end"
 	neverFlushed = "rping had all its pings and disconnected, and waits for its receive to be flushed, which is rxe's to do"
-	untimed      = "rxe repeated a message while all of it was acknowledged, and sent nothing any more, as the capture shows"
+	untimed      = "rxe repeated a message while all of it was acknowledged, and sent nothing more, as the capture shows"
 )
 
 var (

@@ -153,11 +153,13 @@ func hostileSeeds(f *testing.F) (seeds [][]byte) {
 		good := e.recorded()
 		post := step(stepDoorbell, doorbell(e.qp))
 		send := place(stepRing, 4096+384, sendWQE(1, e.addr, 64, e.mr.LKey))
+		wrong := place(stepRing, 4096+128, []byte{0xff, 0xff, 0xff, 0xff})
 		index := place(stepRing, 4096+128, []byte{1, 0, 0, 0})
 		seeds = append(seeds, good,
 			bytes.Join([][]byte{good, send, index, post, post}, nil),
-			bytes.Join([][]byte{good, place(stepRing, 4096+128, []byte{0xff, 0xff, 0xff, 0xff}), post, {stepClose, 0}, post}, nil),
-			bytes.Join([][]byte{good, {stepTruncate, 1}, post, {stepTruncate, 0}, post, {stepPunch, 0, 255}, post}, nil),
+			bytes.Join([][]byte{good, wrong, post, {stepClose, 0}, post}, nil),
+			bytes.Join([][]byte{good, {stepTruncate, 1}, post, {stepTruncate, 0}, post,
+				{stepPunch, 0, 255}, post}, nil),
 			bytes.Join([][]byte{good, good}, nil),
 			bytes.Join([][]byte{good, step(stepDoorbell, []byte("anything else"))}, nil))
 		e.exit()
