@@ -120,6 +120,11 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
+// spendRetryOnNAK does so for a NAK. One that comes after a timeout and before progress may
+// tell of the loss that the timeout has paid for, so it spends nothing; as a NAK is obeyed once
+// until something moves, timeouts still end the repetitions.
+func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
+
 // progressed is called when una has moved by n: the budgets are whole again, the window
 // grows, and the timer starts anew for what is still outstanding.
 func (c *RC) progressed(now Time, n uint32) {

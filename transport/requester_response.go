@@ -84,7 +84,7 @@ func (c *RC) impliedNAK(now Time) Verdict {
 		return OutOfSequence
 	}
 	c.count.ImpliedNAKs++
-	if c.spendRetry() {
+	if c.spendRetryOnNAK() {
 		c.req.naked(now, LossSequence)
 		c.goBack()
 		c.req.wentBack = true
@@ -102,7 +102,7 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	if r.waiting || r.wentBack || r.send == r.una {
 		return SequenceNAK
 	}
-	if c.spendRetry() {
+	if c.spendRetryOnNAK() {
 		c.req.naked(now, LossSequence)
 		c.obey(vain)
 		r.wentBack = true

@@ -256,11 +256,16 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			advance 67108864ns
 			wc 2 RETRY_EXC_ERR
 			state ERR`},
-		{"a NAK without a retry left fails the request", func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }, learned + four + `
+		{"a NAK after a timeout is answered without a retry left, once: both may tell of one loss", func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }, learned + four + `
 			advance 67108864ns
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
 			< ACKNOWLEDGE psn=104 syn=seq
+			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024 ack
+			> RDMA_WRITE_MIDDLE psn=106 len=256
+			> RDMA_WRITE_LAST psn=107 len=256 ack
+			< ACKNOWLEDGE psn=104 syn=seq
+			advance 67108864ns
 			wc 2 RETRY_EXC_ERR
 			state ERR`},
 		{"a repair whose memory is gone fails its request", lossy, learned + four + `

@@ -124,6 +124,49 @@ func TestRequesterTimesOut(t *testing.T) {
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},
+		{"a NAK that crosses the repetition after a timeout spends no retry: both may tell of one loss", retries(1), `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack
+			advance 67108864ns
+			> SEND_ONLY psn=100 len=1 ack
+			progress send=101 ack=100 recv=100 window=1 rnr=1
+			< ACKNOWLEDGE psn=100 syn=seq rxe
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100 syn=seq rxe
+			advance 67108864ns
+			wc 1 RETRY_EXC_ERR
+			state ERR`},
+		{"nor does an implied NAK", retries(1), readOne + `
+			post send id=2 len=1
+			> SEND_ONLY psn=101 len=1 ack
+			advance 67108864ns
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
+			< ACKNOWLEDGE psn=101
+			verdict out_of_sequence
+			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=1 ack
+			< ACKNOWLEDGE psn=101
+			advance 67108864ns
+			wc 1 RETRY_EXC_ERR
+			wc 2 WR_FLUSH_ERR
+			state ERR`},
+		{"after progress a NAK spends one again", retries(1), `
+			post send id=1 len=512
+			> SEND_FIRST psn=100 len=256
+			> SEND_LAST psn=101 len=256 ack
+			advance 67108864ns
+			> SEND_FIRST psn=100 len=256 ack
+			< ACKNOWLEDGE psn=100
+			> SEND_LAST psn=101 len=256 ack
+			progress send=102 ack=101 recv=100 window=2 retries=1 rnr=1
+			< ACKNOWLEDGE psn=101 syn=seq rxe
+			> SEND_LAST psn=101 len=256 ack
+			progress send=102 ack=101 recv=100 window=2 rnr=1`},
+		{"retry_cnt 0 fails at the first NAK", retries(0), `
+			post send id=1 len=1
+			> SEND_ONLY psn=100 len=1 ack
+			< ACKNOWLEDGE psn=100 syn=seq rxe
+			wc 1 RETRY_EXC_ERR
+			state ERR`},
 		{"retry_cnt 0 fails at the first timeout", func(a *qp.Attr, c *Config) { a.RetryCnt = 0 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack

@@ -43,6 +43,9 @@ func (d *delivery) Arrive(f *world.Frame) {
 	if stale && e.qp.Type != qp.RC {
 		return // the time wait of unreliable queue pairs: nothing else protects them
 	}
+	if stale {
+		e.conn.flow.Disturbed++ // its PSN may lie ahead of the expected one and bring a NAK
+	}
 	var st step
 	want, judged := transport.Accepted, true
 	switch {

@@ -78,7 +78,7 @@ func (e *end) obeys(st *step, vain bool) {
 		return
 	}
 	r.went = true
-	if !e.tries(st) {
+	if !e.triesOnNAK(st) {
 		return
 	}
 	e.shed()

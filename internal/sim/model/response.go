@@ -65,7 +65,7 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 // implied goes back for a packet that was lost, once until something moves.
 func (e *end) implied(st *step) {
 	if r := &e.requester; !r.went {
-		if e.tries(st) {
+		if e.triesOnNAK(st) {
 			e.shed()
 			r.goBack()
 		}
@@ -89,6 +89,9 @@ func (e *end) tries(st *step) bool {
 	}
 	return true
 }
+
+// triesOnNAK spends a retry for a NAK, unless a timeout has since una last moved.
+func (e *end) triesOnNAK(st *step) bool { return e.requester.backoff > 0 || e.tries(st) }
 
 // notReady waits for the peer to post a receive, and then goes back.
 func (e *end) notReady(st *step, code uint8) {
