@@ -24,7 +24,7 @@ func (f *File) Map(size int) (*Ring, error) {
 		return nil, err
 	}
 	// Memory that is not there when it is touched ends a process, so it is allocated now.
-	err = unix.Fallocate(int(f.own.Fd()), 0, offset, int64(size))
+	err = allocate(int(f.own.Fd()), offset, int64(size))
 	var b []byte
 	if err == nil {
 		b, err = unix.Mmap(int(f.own.Fd()), offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -37,6 +37,27 @@ func (f *File) Map(size int) (*Ring, error) {
 	f.backed += int64(size)
 	f.mu.Unlock()
 	return &Ring{Offset: uint64(offset), Bytes: b, file: f}, nil
+}
+
+// allocatedAtOnce is how many bytes allocate asks for in one call. tmpfs clears them in a fraction of a
+// millisecond; a profiler sends a signal every ten.
+const allocatedAtOnce = 1 << 20
+
+// allocate gives a part of a file on tmpfs its memory. Before Linux 6.9 any signal to the thread
+// ends fallocate with EINTR and frees what that call has allocated (shmem_fallocate, mm/shmem.c):
+// one call for a large ring might never succeed.
+func allocate(fd int, offset, size int64) error {
+	for size > 0 {
+		n := min(size, allocatedAtOnce)
+		switch err := unix.Fallocate(fd, 0, offset, n); err {
+		case nil:
+			offset, size = offset+n, size-n
+		case unix.EINTR:
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // reserve returns the offset of a part that no ring has.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +53,48 @@ func newWatcher(t *testing.T) *Watcher {
 	}
 	t.Cleanup(func() { w.Close() })
 	return w
+}
+
+// Go sends itself SIGURG to preempt goroutines, and SIGPROF and SIGCHLD reach any thread. Linux before
+// 6.9 ends fallocate for any of them.
+func TestSignalsDoNotKeepARingFromGettingMemory(t *testing.T) {
+	f := newFile(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		every := time.NewTicker(10 * time.Millisecond)
+		defer every.Stop()
+		for {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			case <-every.C:
+			}
+			if err := unix.Tgkill(unix.Getpid(), thread, unix.SIGURG); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for range 4 {
+		r, err := f.Map(256 << 20)
+		if errors.Is(err, unix.ENOSPC) {
+			t.Skipf("too little room on tmpfs: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestBothSidesSeeTheBytesOfARing(t *testing.T) {
