@@ -80,7 +80,7 @@ func TestSignalsDoNotKeepARingFromGettingMemory(t *testing.T) {
 		}
 	}()
 	for range 4 {
-		r, err := f.Map(256 << 20)
+		r, err := f.Map(48 << 20)
 		if errors.Is(err, unix.ENOSPC) {
 			t.Skipf("too little room on tmpfs: %v", err)
 		}
