@@ -17,6 +17,10 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 		}
 		q.heard = false
 	}
+	// What is unreliable is lost where its first burst is longer than what may wait for a neighbour.
+	if out != nil && q.dgram == nil && (q.out != out || q.path.Dst != path.Dst) {
+		packet.Expect(out.link, path.Dst)
+	}
 	q.path, q.remote = path, path.Dst.WithZone("")
 	q.announce()
 	if q.out == out {
@@ -139,6 +143,7 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	if err != nil {
 		return nil, err
 	}
+	packet.Expect(g.link, path.Dst)
 	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
 }
 

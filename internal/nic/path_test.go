@@ -3,6 +3,7 @@ package nic
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,11 +13,18 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// holdingLink counts by how many each destination is held.
+// holdingLink counts by how many each destination is held, and keeps those that are expected.
 type holdingLink struct {
 	packet.Link
-	mu sync.Mutex
-	n  map[netip.Addr]int // guarded by mu
+	mu       sync.Mutex
+	n        map[netip.Addr]int // guarded by mu
+	expected []netip.Addr       // guarded by mu
+}
+
+func (l *holdingLink) Expect(dst netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expected = append(l.expected, dst)
 }
 
 func (l *holdingLink) Hold(dst netip.Addr)    { l.add(dst, 1) }
@@ -41,6 +49,26 @@ func (l *holdingLink) mustHold(t *testing.T, when string, want map[netip.Addr]in
 	if !maps.Equal(l.n, want) {
 		t.Errorf("%s: %v are held, want %v", when, l.n, want)
 	}
+}
+
+func TestALinkExpectsWhatIsConnectedToAndAddressed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := pipe.NewNet()
+		link := &holdingLink{Link: openLink(t, n, addrA)}
+		a := newEnd(t, 1, link, 64)
+		defer closeAll(t, a)
+		there := netip.MustParseAddr("192.0.2.7")
+		a.connect(a.qp, addrB, 19, 0, usualRetry) // three times Modify
+		if want := []netip.Addr{addrB}; !slices.Equal(link.expected, want) {
+			t.Errorf("connected: %v are expected, want %v", link.expected, want)
+		}
+		if _, err := a.dev.CreateAH(a.pd, qp.AddressVector{DGID: qp.GIDFromAddr(there)}); err != nil {
+			t.Fatal(err)
+		}
+		if want := []netip.Addr{addrB, there}; !slices.Equal(link.expected, want) {
+			t.Errorf("addressed: %v are expected, want %v", link.expected, want)
+		}
+	})
 }
 
 // A request for a connection may bear anybody's address: only what a peer sends to its queue pair

@@ -7,6 +7,9 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
+// Expect is that of the link below.
+func (l *Link) Expect(dst netip.Addr) { packet.Expect(l.Link, dst) }
+
 // Hold is that of the link below.
 func (l *Link) Hold(dst netip.Addr) { packet.Hold(l.Link, dst) }
 

@@ -126,6 +126,9 @@ func (l *raw) Stats() packet.Stats {
 	return s
 }
 
+// Expect is what [packet.Holder] says.
+func (l *raw) Expect(dst netip.Addr) { l.udp.Expect(dst) }
+
 // Hold is what [packet.Holder] says.
 func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }
 

@@ -40,6 +40,7 @@ func (m sentFrame) String() string {
 func (k *rawKernel) To(dst netip.Addr) *route.Hop    { return k.hop[dst] }
 func (k *rawKernel) Missing(netip.Addr) (bool, bool) { return false, true }
 func (k *rawKernel) Await(netip.Addr, time.Duration) {}
+func (k *rawKernel) Expect(netip.Addr)               {}
 func (k *rawKernel) Hold(netip.Addr)                 {}
 func (k *rawKernel) Release(netip.Addr)              {}
 func (k *rawKernel) Held(netip.Addr) bool            { return false }

@@ -176,9 +176,17 @@ type nextHops interface {
 	Await(dst netip.Addr, limit time.Duration)
 	Held(dst netip.Addr) bool
 	Due(dst netip.Addr, now time.Time) bool
+	Expect(dst netip.Addr)
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 	Close()
+}
+
+// Expect is what [packet.Holder] says.
+func (l *udp) Expect(dst netip.Addr) {
+	if l.hops != nil && !dst.IsMulticast() {
+		l.hops.Expect(dst)
+	}
 }
 
 // Hold is what [packet.Holder] says.

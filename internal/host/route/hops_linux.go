@@ -140,6 +140,9 @@ func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	return d != nil && d.missing.Load(), d != nil
 }
 
+// Expect begins to follow dst, unless too many others are asked for. It does not wait.
+func (t *Hops) Expect(dst netip.Addr) { t.find(dst) }
+
 // Await begins to follow dst and waits until it is followed, but not longer than limit.
 func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	late := time.NewTimer(limit)

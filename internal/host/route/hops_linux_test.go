@@ -229,6 +229,23 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 	}
 }
 
+func TestADestinationThatIsExpectedIsAskedForBeforeAnythingIsSent(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	h.Expect(numbered(1))
+	select {
+	case r := <-h.asked:
+		h.add(r.dst)
+	default:
+		t.Fatal("nothing is asked for")
+	}
+	if missing, followed := h.Missing(numbered(1)); missing || !followed {
+		t.Errorf("missing %t, followed %t", missing, followed)
+	}
+	for i := range 2 * cap(h.asked) { // it does not wait
+		h.Expect(numbered(2 + i))
+	}
+}
+
 func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
 	const held = 100

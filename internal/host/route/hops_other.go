@@ -33,6 +33,8 @@ func (*Hops) Due(netip.Addr, time.Time) bool { return false }
 func (*Hops) Held(netip.Addr) bool { return false }
 
 // Hold does nothing.
+func (*Hops) Expect(netip.Addr) {}
+
 func (*Hops) Hold(netip.Addr) {}
 
 // Release does nothing.
