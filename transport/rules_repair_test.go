@@ -11,6 +11,9 @@ import (
 // lossy has time for retries, and a window of eight.
 func lossy(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = 7, 7; c.Window = 8 }
 
+// lossyOnce has time for one retry, and no probe before it.
+func lossyOnce(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }
+
 // learned is a peer that has shown that it keeps what comes after a gap: it acknowledges what
 // was not repeated. The next PSN is 104.
 const learned = `
@@ -250,13 +253,13 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			advance 1ns
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack`},
-		{"retry_cnt counts NAKs without progress, repaired or not", func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }, learned + four + `
+		{"retry_cnt counts NAKs without progress, repaired or not", lossyOnce, learned + four + `
 			< ACKNOWLEDGE psn=104 syn=seq
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024 ack
 			advance 67108864ns
 			wc 2 RETRY_EXC_ERR
 			state ERR`},
-		{"a NAK after a timeout is answered without a retry left, once: both may tell of one loss", func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }, learned + four + `
+		{"a NAK after a timeout is answered without a retry left, once: both may tell of one loss", lossyOnce, learned + four + `
 			advance 67108864ns
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack

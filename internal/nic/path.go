@@ -11,14 +11,15 @@ import (
 
 // lead makes out and path q's way, nil for none.
 func (q *QP) lead(out *outbox, path packet.Path) {
-	if q.heard && (q.out != out || q.path.Dst != path.Dst) {
+	elsewhere := q.out != out || q.path.Dst != path.Dst
+	if elsewhere && q.heard {
 		if q.out.link != nil {
 			packet.Release(q.out.link, q.path.Dst)
 		}
 		q.heard = false
 	}
 	// What is unreliable is lost where its first burst is longer than what may wait for a neighbour.
-	if out != nil && q.dgram == nil && (q.out != out || q.path.Dst != path.Dst) {
+	if elsewhere && out != nil && q.dgram == nil {
 		packet.Expect(out.link, path.Dst)
 	}
 	q.path, q.remote = path, path.Dst.WithZone("")

@@ -39,8 +39,8 @@ func (f *File) Map(size int) (*Ring, error) {
 	return &Ring{Offset: uint64(offset), Bytes: b, file: f}, nil
 }
 
-// allocatedAtOnce is how many bytes allocate asks for in one call. tmpfs clears them in a fraction of a
-// millisecond; a profiler sends a signal every ten.
+// allocatedAtOnce is how many bytes allocate asks for in one call. tmpfs clears them in a
+// fraction of a millisecond; a profiler sends a signal every ten.
 const allocatedAtOnce = 1 << 20
 
 // allocate gives a part of a file on tmpfs its memory. Before Linux 6.9 any signal to the thread

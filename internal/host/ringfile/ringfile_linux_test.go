@@ -55,14 +55,20 @@ func newWatcher(t *testing.T) *Watcher {
 	return w
 }
 
-// Go sends itself SIGURG to preempt goroutines, and SIGPROF and SIGCHLD reach any thread. Linux before
-// 6.9 ends fallocate for any of them.
+// Go sends itself SIGURG to preempt goroutines, and SIGPROF and SIGCHLD reach any thread. Linux
+// before 6.9 ends fallocate for any of them.
 func TestSignalsDoNotKeepARingFromGettingMemory(t *testing.T) {
 	f := newFile(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread := unix.Gettid()
 	stop, ended := make(chan struct{}), make(chan error, 1)
+	defer func() {
+		close(stop)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
 	go func() {
 		every := time.NewTicker(10 * time.Millisecond)
 		defer every.Stop()
@@ -90,10 +96,6 @@ func TestSignalsDoNotKeepARingFromGettingMemory(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-	close(stop)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
 	}
 }
 

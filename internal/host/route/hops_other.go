@@ -32,9 +32,10 @@ func (*Hops) Due(netip.Addr, time.Time) bool { return false }
 // Held is never true.
 func (*Hops) Held(netip.Addr) bool { return false }
 
-// Hold does nothing.
+// Expect does nothing.
 func (*Hops) Expect(netip.Addr) {}
 
+// Hold does nothing.
 func (*Hops) Hold(netip.Addr) {}
 
 // Release does nothing.

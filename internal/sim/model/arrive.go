@@ -40,10 +40,10 @@ func (d *delivery) Arrive(f *world.Frame) {
 	}
 	stale := d.epoch != e.conn.epoch
 	info := p.Opcode.Info()
-	if stale && e.qp.Type != qp.RC {
-		return // the time wait of unreliable queue pairs: nothing else protects them
-	}
 	if stale {
+		if e.qp.Type != qp.RC {
+			return // the time wait of unreliable queue pairs: nothing else protects them
+		}
 		e.conn.flow.Disturbed++ // its PSN may lie ahead of the expected one and bring a NAK
 	}
 	var st step
