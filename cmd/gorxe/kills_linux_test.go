@@ -51,11 +51,12 @@ type traffic struct {
 	cm     bool // the connection is made by rdma_cm
 }
 
-// How perftest prints IBV_WC_RETRY_EXC_ERR and IBV_WC_REM_OP_ERR. The latter ends requests that reach the memory of a
-// program when it has just ended and its queue pairs have not.
+// How perftest prints IBV_WC_RETRY_EXC_ERR, and perftest and rping IBV_WC_REM_OP_ERR. The latter ends requests that
+// reach the memory of a program when it has just ended and its queue pairs have not.
 const (
-	retryExceeded   = "Failed status 12"
-	remoteOperation = "Failed status 11"
+	retryExceeded        = "Failed status 12"
+	remoteOperation      = "Failed status 11"
+	remoteOperationRping = "completion failed status 11"
 )
 
 // perftest makes the traffic of a tool of perftest, with a local ACK timeout of 16.8 ms.
@@ -73,7 +74,7 @@ var traffics = []traffic{
 	perftest("SEND", "ib_send_bw -e -N -n 100000000", true), // events take no -D
 	{
 		name: "rping", server: "rping -s -a ADDR -p PORT -S SIZE", client: "rping -c -a ADDR -p PORT -S SIZE",
-		sizes: []int{64, 4096, 65535}, perMessage: 2, says: []string{"DISCONNECT EVENT"}, cm: true,
+		sizes: []int{64, 4096, 65535}, perMessage: 2, says: []string{"DISCONNECT EVENT", remoteOperationRping}, cm: true,
 	},
 }
 
