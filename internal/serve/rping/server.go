@@ -43,16 +43,17 @@ func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 		return errors.Join(err, r.Reject(nil))
 	}
 	defer e.close()
-	buf := make([]byte, size)
-	mr, err := e.register(s.PD, buf, verbs.LocalWrite)
-	if err != nil {
-		return errors.Join(err, r.Reject(nil))
-	}
 	if e.conn, err = r.Accept(ctx, e.qp, param()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	if s.Connected != nil && !s.Connected() {
 		return ErrNotConnected
+	}
+	// Not before: a request under a forged address is never connected, and is not to cost the memory.
+	buf := make([]byte, size)
+	mr, err := e.register(s.PD, buf, verbs.LocalWrite)
+	if err != nil {
+		return errors.Join(err, e.conn.Disconnect(ctx))
 	}
 	defer e.lookAfter(ctx, s.KeepAlive)()
 	for err == nil {
