@@ -9,6 +9,7 @@ import (
 
 // destination is what is known of one.
 type destination struct {
+	addr    netip.Addr
 	hop     atomic.Pointer[Hop] // nil: none, or not known
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // since the last sweep

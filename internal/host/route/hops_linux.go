@@ -3,6 +3,7 @@ package route
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
@@ -44,6 +45,7 @@ type Hops struct {
 
 	mu   sync.RWMutex // guards the map, which only the goroutine changes
 	dsts map[netip.Addr]*destination
+	last atomic.Pointer[destination] // one of dsts, that of the packet before, or nil; mu is held to set it
 
 	holding sync.Mutex
 	holds   map[netip.Addr]int // how many more are to hold each than do, guarded by holding
@@ -218,9 +220,14 @@ func (t *Hops) hold() {
 
 // find returns what is known of dst. When that is nothing, it asks for it.
 func (t *Hops) find(dst netip.Addr) *destination {
-	t.mu.RLock()
-	d := t.dsts[dst]
-	t.mu.RUnlock()
+	d := t.last.Load()
+	if d == nil || d.addr != dst {
+		t.mu.RLock()
+		if d = t.dsts[dst]; d != nil {
+			t.last.Store(d)
+		}
+		t.mu.RUnlock()
+	}
 	switch {
 	case d == nil:
 		select {
@@ -272,7 +279,7 @@ func (t *Hops) add(dst netip.Addr) {
 	if t.dsts[dst] != nil || len(t.dsts) >= maxHops && !t.evict() {
 		return
 	}
-	d := new(destination)
+	d := &destination{addr: dst}
 	d.used.Store(true)
 	d.held.Store(t.held[dst] > 0)
 	t.look(dst, d)
@@ -309,8 +316,10 @@ func (t *Hops) evict() bool {
 
 // forget ends the following of dst. The caller holds mu.
 func (t *Hops) forget(dst netip.Addr) {
-	t.lead(t.dsts[dst], hopKey{})
+	d := t.dsts[dst]
+	t.lead(d, hopKey{})
 	delete(t.dsts, dst)
+	t.last.CompareAndSwap(d, nil)
 }
 
 // sweep forgets what is not used, but for a few, and looks at the rest again.

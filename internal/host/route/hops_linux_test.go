@@ -246,6 +246,26 @@ func TestADestinationThatIsExpectedIsAskedForBeforeAnythingIsSent(t *testing.T) 
 	}
 }
 
+func TestADestinationThatIsForgottenIsNotFollowed(t *testing.T) {
+	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
+	for i := range 2 {
+		h.add(numbered(i))
+	}
+	for _, i := range []int{0, 1, 1, 0} { // the last of them was asked for before it is forgotten
+		if _, followed := h.Missing(numbered(i)); !followed {
+			t.Errorf("%v is not followed", numbered(i))
+		}
+	}
+	h.mu.Lock()
+	h.forget(numbered(0))
+	h.mu.Unlock()
+	for i := range 2 {
+		if _, followed := h.Missing(numbered(i)); followed != (i == 1) {
+			t.Errorf("%v: followed %t", numbered(i), followed)
+		}
+	}
+}
+
 func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
 	const held = 100
