@@ -259,7 +259,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			advance 67108864ns
 			wc 2 RETRY_EXC_ERR
 			state ERR`},
-		{"a NAK after a timeout is answered without a retry left, once: both may tell of one loss", lossyOnce, learned + four + `
+		{"a NAK after a timeout is answered without a retry left, once: both may tell of one loss", lossyOnce,
+			learned + four + `
 			advance 67108864ns
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack

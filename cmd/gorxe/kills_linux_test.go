@@ -74,7 +74,8 @@ var traffics = []traffic{
 	perftest("SEND", "ib_send_bw -e -N -n 100000000", true), // events take no -D
 	{
 		name: "rping", server: "rping -s -a ADDR -p PORT -S SIZE", client: "rping -c -a ADDR -p PORT -S SIZE",
-		sizes: []int{64, 4096, 65535}, perMessage: 2, says: []string{"DISCONNECT EVENT", remoteOperationRping}, cm: true,
+		sizes: []int{64, 4096, 65535}, perMessage: 2,
+		says: []string{"DISCONNECT EVENT", remoteOperationRping}, cm: true,
 	},
 }
 

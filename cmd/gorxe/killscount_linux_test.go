@@ -168,10 +168,11 @@ func (k *killing) sample(rounds int) {
 	k.t.Helper()
 	for _, c := range k.surviving() {
 		s := c.gauges(k.t).Sample()
+		judged := s
 		if race.Enabled {
-			s.Resident = 0 // the detector's own memory grows with the addresses that were ever in use
+			judged.Resident = 0 // the detector's own memory grows with the addresses that were ever in use
 		}
-		c.samples = append(c.samples, s)
+		c.samples = append(c.samples, judged)
 		if len(c.samples) == 1 {
 			c.first = s
 		}
