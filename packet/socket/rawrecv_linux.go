@@ -24,8 +24,16 @@ type rawSocket struct {
 	closed atomic.Bool
 }
 
+func (s *rawSocket) bufferKind() bufferKind {
+	ip := encap.IPv6Len
+	if s.bare.Is4() {
+		ip = encap.IPv4Len
+	}
+	return bufferKind{size: frameBuffer, heads: vnetLen + encap.EthernetLen + ip + encap.UDPLen}
+}
+
 func (s *rawSocket) Recv(rb *packet.RecvBatch) error {
-	st := s.pending.buffers(rb, frameBuffer)
+	st := s.pending.buffers(rb, s.bufferKind())
 	for len(rb.Frames) == 0 {
 		st.arm()
 		if err := s.rawConnError(s.raw.Read(st.read)); err != nil {
@@ -78,7 +86,7 @@ func (s *rawSocket) takeFrames(rb *packet.RecvBatch, st *udpRecv) {
 		if n := st.ctl[i].parse(int(m.hdr.Controllen)).dropped; n != 0 {
 			s.stats.RxDropped.Store(uint64(n))
 		}
-		b := unsafe.Slice(st.iov[i].Base, st.size)[:min(int(m.len), st.size)]
+		b := unsafe.Slice(st.iov[i].Base, st.kind.size)[:min(int(m.len), st.kind.size)]
 		from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&st.names[i]))
 		msg, segment, err := decodeFrame(b, from.Hatype)
 		if err != nil || m.hdr.Flags&unix.MSG_TRUNC != 0 || s.forged(&msg, from.Ifindex) {

@@ -9,10 +9,10 @@ import (
 )
 
 // lock makes mu what the receivers of rb share.
-func (p *udpPending) lock(rb *packet.RecvBatch, size int, mu *sync.Mutex) *udpRecv {
+func (p *udpPending) lock(rb *packet.RecvBatch, kind bufferKind, mu *sync.Mutex) *udpRecv {
 	mu.Lock()
 	defer mu.Unlock()
-	s := p.buffers(rb, size)
+	s := p.buffers(rb, kind)
 	s.mu = mu
 	return s
 }
@@ -54,7 +54,7 @@ func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read
 }
 
 func (l *udpSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
-	s := l.pending.lock(rb, l.bufferSize(), mu)
+	s := l.pending.lock(rb, l.bufferKind(), mu)
 	return RecvLocked(rb, mu, l.raw, s.locked, func(err error) error {
 		if err != nil {
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
@@ -64,7 +64,7 @@ func (l *udpSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 }
 
 func (l *udpSocket) TryRecv(rb *packet.RecvBatch) error {
-	s := l.pending.buffers(rb, l.bufferSize())
+	s := l.pending.buffers(rb, l.bufferKind())
 	if err := l.raw.Control(s.try); err != nil {
 		return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 	}
@@ -72,7 +72,7 @@ func (l *udpSocket) TryRecv(rb *packet.RecvBatch) error {
 }
 
 func (s *rawSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
-	st := s.pending.lock(rb, frameBuffer, mu)
+	st := s.pending.lock(rb, s.bufferKind(), mu)
 	return RecvLocked(rb, mu, s.raw, st.locked, func(err error) error {
 		if err := s.rawConnError(err); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *rawSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 }
 
 func (s *rawSocket) TryRecv(rb *packet.RecvBatch) error {
-	st := s.pending.buffers(rb, frameBuffer)
+	st := s.pending.buffers(rb, s.bufferKind())
 	if err := s.rawConnError(s.raw.Control(st.try)); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestOneByteToSIsRead(t *testing.T) {
 }
 
 func TestRecvAsksForAsMuchAsComes(t *testing.T) {
-	s := newUDPRecv(64, trainBuffer)
+	s := newUDPRecv(64, bufferKind{size: trainBuffer})
 	type call struct{ got, bytes, want int }
 	for i, c := range []call{
 		{1, 100, 8},       // few came
@@ -72,10 +72,25 @@ func TestRecvAsksForAsMuchAsComes(t *testing.T) {
 			t.Errorf("step %d: asks for %d, want %d", i, s.want, c.want)
 		}
 	}
-	small := newUDPRecv(1, trainBuffer)
+	small := newUDPRecv(1, bufferKind{size: trainBuffer})
 	small.got = 1
 	small.adapt(1 << 20)
 	if small.want != 1 {
 		t.Errorf("a batch of one message asks for %d", small.want)
+	}
+}
+
+func TestAPayloadIsReceivedAtAMultipleOf16(t *testing.T) {
+	for _, k := range []bufferKind{
+		{size: trainBuffer}, {size: datagramBuffer}, {size: frameBuffer, heads: 52}, {size: frameBuffer, heads: 72},
+	} {
+		b := k.make()
+		if len(b) != k.size {
+			t.Errorf("%+v: %d bytes", k, len(b))
+		}
+		payload := uintptr(unsafe.Pointer(unsafe.SliceData(b))) + uintptr(k.heads) + 12
+		if payload%16 != 0 {
+			t.Errorf("%+v: what follows a BTH begins at %#x", k, payload)
+		}
 	}
 }
