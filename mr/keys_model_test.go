@@ -19,6 +19,7 @@ type keyModel struct {
 	dead    []*Region // what keys led to before
 	within  map[*Window]uint32
 	qpn     map[*Window]uint32
+	finders map[uint32]*Finder // one for each key that ever led to memory
 }
 
 const modelAccess = LocalWrite | MWBind | RemoteWrite
@@ -72,7 +73,7 @@ func agree(t *rapid.T, op string, err error, allowed bool) {
 // Regions, fast regions and windows, made, bound, shut and ended in any order.
 func TestKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &keyModel{t: NewTable([32]byte{1}, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{}, qpn: map[*Window]uint32{}}
+		m := &keyModel{t: NewTable([32]byte{1}, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{}, qpn: map[*Window]uint32{}, finders: map[uint32]*Finder{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"register": func(t *rapid.T) {
 				r, err := m.t.Register(m.pd, Bytes(make([]byte, 64)), 0x1000, 64, modelAccess)
@@ -195,6 +196,14 @@ func (m *keyModel) check(t *rapid.T) {
 	for key := range m.open {
 		if !m.t.Lookup(key).Valid() {
 			t.Fatalf("key %#x opens nothing", key)
+		}
+		if m.finders[key] == nil {
+			m.finders[key] = &Finder{Table: m.t}
+		}
+	}
+	for key, f := range m.finders {
+		if got, want := f.Lookup(key), m.t.Lookup(key); got != want {
+			t.Fatalf("a finder that looked for key %#x before finds %p, the table %p", key, got, want)
 		}
 	}
 	for _, r := range m.dead {

@@ -55,9 +55,11 @@ func (t *Table) replace(key uint32, e entry) {
 	*at = e
 }
 
-// remove frees the index of a key.
+// remove frees the index of a key. A [Finder] may still have its entry, which stands for nothing from now on.
 func (t *Table) remove(key uint32) {
-	t.order.Remove(t.entry(key).number)
+	e := t.byIndex.Get(key >> variantBits)
+	t.order.Remove(e.number)
+	*e = entry{}
 	t.byIndex.Delete(key >> variantBits)
 }
 
@@ -196,8 +198,11 @@ func (r *Region) unwatched(op string) error {
 // index comes back only after 15/16 of the others, with another variant. The key of a bound window
 // gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
-	if e := t.byIndex.Get(key >> variantBits); e != nil && e.region != nil && e.region.key == key {
+	if e := t.byIndex.Get(key >> variantBits); e != nil && e.leads(key) {
 		return e.region
 	}
 	return nil
 }
+
+// leads reports whether the entry has the region of a key.
+func (e *entry) leads(key uint32) bool { return e.region != nil && e.region.key == key }

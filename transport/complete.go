@@ -12,16 +12,23 @@ func (c *core) completeHead(status qp.WCStatus) {
 	// Its place is free before the program learns that it is complete: it may post another at once.
 	c.qp.SQ.Retire()
 	tells := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
-	c.wc = qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
-	if status == qp.WCSuccess {
-		c.wc.ByteLen = uint32(w.Length)
-	}
 	if m := c.heldHead(); m != nil {
-		m.tells, m.wc = tells, c.wc
+		// One that is not stored in the end tells, even if it was not to.
+		m.tells, m.wc = tells, c.sendWC(w, status)
 	} else if tells {
+		c.wc = c.sendWC(w, status)
 		c.qp.SendCQ.Complete(&c.wc)
 	}
 	c.qp.SQ.Pop()
+}
+
+// sendWC is the completion of a send work request.
+func (c *core) sendWC(w *qp.SendWQE, status qp.WCStatus) qp.WC {
+	wc := qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
+	if status == qp.WCSuccess {
+		wc.ByteLen = uint32(w.Length)
+	}
+	return wc
 }
 
 // heldHead is what is held back of the oldest send work request, which is complete; nil if it is

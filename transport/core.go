@@ -13,7 +13,7 @@ const defaultPKey = 0xffff
 // core is what the machines of all service types have in common.
 type core struct {
 	qp   *qp.QP
-	keys *mr.Table
+	keys mr.Finder
 
 	state qp.State // as of the last Modified, or ERR once the machine failed
 	mtu   uint32   // path MTU in bytes

@@ -179,7 +179,7 @@ func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) 
 
 // resolve looks up the region of every segment and checks it. Segments of length
 // zero need no key (IBA 10.6.7.2.3).
-func resolve(keys *mr.Table, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
+func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
 	for i := range sg {
 		s := &sg[i]
 		if s.Length == 0 {

@@ -27,7 +27,7 @@ type RC struct {
 // NewRC returns the machine of q, whose memory keys are looked up in keys. It takes
 // the queue pair's attributes as they are; call [RC.Modified] after each change.
 func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
-	c := &RC{core: core{qp: q, keys: keys}}
+	c := &RC{core: core{qp: q, keys: mr.Finder{Table: keys}}}
 	if cfg != nil {
 		c.cfg = *cfg
 	}

@@ -155,12 +155,12 @@ func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	fault := mr.OK
 	switch {
 	case waitsForData(w):
-		fault = resolve(c.keys, c.qp.PD, w.SG, mr.LocalWrite)
+		fault = resolve(&c.keys, c.qp.PD, w.SG, mr.LocalWrite)
 	case w.Opcode == qp.WRFlush:
 	case requestOps[w.Opcode] == nil:
 		return qp.WCLocQPOpErr
 	case w.Flags&qp.Inline == 0:
-		fault = resolve(c.keys, c.qp.PD, w.SG, 0)
+		fault = resolve(&c.keys, c.qp.PD, w.SG, 0)
 	}
 	if fault != mr.OK {
 		return qp.WCLocProtErr

@@ -178,7 +178,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.notReady()
 		}
 		r.begins(info.Op)
-		if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
+		if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}

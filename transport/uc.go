@@ -190,7 +190,7 @@ func (c *UC) ready() Verdict {
 	if !c.takeReceive() {
 		return NoReceive
 	}
-	if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
+	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		c.completeReceive(qp.WC{Status: qp.WCLocProtErr})
 		c.enterError()
 		return LocalError

@@ -92,7 +92,7 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 		return true
 	}
 	if w.Flags&qp.Inline == 0 {
-		if f := resolve(c.keys, c.qp.PD, w.SG, 0); f != mr.OK {
+		if f := resolve(&c.keys, c.qp.PD, w.SG, 0); f != mr.OK {
 			c.failAt(qp.WCLocProtErr)
 			return false
 		}
@@ -153,7 +153,7 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	if !c.holding && !c.takeReceive() {
 		return NoReceive
 	}
-	if resolve(c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
+	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		return c.failReceive()
 	}
 	n := GRHLen + uint64(len(p.Payload))

@@ -16,7 +16,7 @@ type unreliable struct {
 }
 
 func newUnreliable(q *qp.QP, keys *mr.Table) unreliable {
-	return unreliable{core: core{qp: q, keys: keys}}
+	return unreliable{core: core{qp: q, keys: mr.Finder{Table: keys}}}
 }
 
 // restart goes on with the work request at the head of the queue.
