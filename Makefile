@@ -21,7 +21,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
+.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-beside bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,12 @@ bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, and perftest u
 	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf && command -v ib_write_bw && command -v ibv_devices; } >/dev/null || \
 		apt-get install -y -qq --no-install-recommends iperf3 qperf perftest ibverbs-providers ibverbs-utils >/dev/null || echo "iperf3, qperf, perftest and ibv_devices: what is not installed is left out"
 	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)
+
+bench-beside: build ## as root: gorxe perf of this revision and of the revision A at once, which run in turn for slices of 50 ms, ROUNDS times in each order; RUN for some
+	@dir=$$(mktemp -d); \
+	trap 'git worktree remove --force $$dir/a 2>/dev/null; rm -rf $$dir' EXIT; trap 'exit 130' INT TERM; \
+	git worktree add -q --detach $$dir/a "$(A)" && (cd $$dir/a && CGO_ENABLED=0 go build -o $$dir/gorxe ./cmd/gorxe) && \
+	go run ./tools/bench/cmd/bench -rounds $(ROUNDS) -run '$(RUN)' -beside "$(A)=$$dir/gorxe" -slice 50ms
 
 bench-vm: ## gorxe beside rxe in two virtual machines, ROUNDS times in turn; writes docs/performance-vm.md, its chart and all that was measured unless others disturbed it, or prints what RUN matches
 	go run ./conformance/rxelab/cmd/rxelab -rivals $(ROUNDS) -kernel trixie $(if $(RUN),-run '$(RUN)',-doc docs/performance-vm.md)

@@ -69,7 +69,7 @@ func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
 	}
 	m := &match{
 		hosts: n.hostsOf(j), argv: [2][]string{j.Argv(Server), j.Argv(Client)}, alone: j.Alone(), stays: j.Stays(),
-		port: j.Port, limit: j.Limit(),
+		port: j.Port, limit: j.Limit(), started: j.started,
 	}
 	out, err := m.play(ctx)
 	p := Played{Out: out, CPU: m.used}

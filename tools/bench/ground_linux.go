@@ -173,6 +173,11 @@ func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.S
 // terminate asks a program to end.
 func terminate(c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) }
 
+// pause stops a process until resume. Their errors are of a process that has ended.
+func pause(c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGSTOP) }
+
+func resume(c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGCONT) }
+
 func (h *host) close() {
 	close(h.calls)
 	<-h.gone

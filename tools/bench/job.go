@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ type Job struct {
 	Profile  string // how the names of profiles begin; empty for none
 	Port     int    // TCP, on which the ends meet
 	Ends     [2]End // filled in by the ground
+
+	started func(*exec.Cmd) // if not nil, is told of each process of gorxe perf and of a rival's tools that was started
 
 	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
 	blast string // file of the program whose command blast sends bare UDP

@@ -20,7 +20,9 @@ type match struct {
 	stays bool // the server does not end with its client
 	port  int
 	limit time.Duration
-	used  [2]time.Duration // processor time of the server and of the client
+	// started, if not nil, is told of each process.
+	started func(*exec.Cmd)
+	used    [2]time.Duration // processor time of the server and of the client
 }
 
 const (
@@ -66,7 +68,7 @@ func (m *match) play(parent context.Context) (out []byte, err error) {
 	defer cancel()
 	var server *process
 	if !m.alone {
-		if server, err = startOn(ctx, m.hosts[Server], m.argv[Server]); err != nil {
+		if server, err = m.start(ctx, Server); err != nil {
 			return nil, err
 		}
 		defer func() {
@@ -79,7 +81,7 @@ func (m *match) play(parent context.Context) (out []byte, err error) {
 			return nil, err
 		}
 	}
-	client, err := startOn(ctx, m.hosts[Client], m.argv[Client])
+	client, err := m.start(ctx, Client)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +101,15 @@ func (m *match) play(parent context.Context) (out []byte, err error) {
 		return nil, err
 	}
 	return client.out.Bytes(), nil
+}
+
+// start starts the process of an end.
+func (m *match) start(ctx context.Context, end int) (*process, error) {
+	p, err := startOn(ctx, m.hosts[end], m.argv[end])
+	if err == nil && m.started != nil {
+		m.started(p.cmd)
+	}
+	return p, err
 }
 
 // ready waits until the server listens.

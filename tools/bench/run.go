@@ -59,12 +59,7 @@ func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
 		return nil, err
 	}
 	o.Messages = cmp.Or(o.Messages, messagesPerSecond)
-	r := &runner{Options: o, ground: g, began: time.Now(), out: map[[2]int]bool{}}
-	r.report = &Report{
-		Machine: describe("/"), Words: o.Words, Began: r.began.UTC().Truncate(time.Second), Rounds: o.Rounds, Length: o.Seconds,
-		Contests: o.Contests,
-	}
-	g.Describe(&r.report.Machine)
+	r := newRunner(o, g)
 	r.findTools(ctx)
 	turns := plan(o.Contests, o.Rounds)
 	for i, t := range turns {
@@ -96,6 +91,16 @@ func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
 	}
 	r.report.Seconds = time.Since(r.began).Seconds()
 	return r.report, nil
+}
+
+func newRunner(o Options, g Ground) *runner {
+	r := &runner{Options: o, ground: g, began: time.Now(), out: map[[2]int]bool{}}
+	r.report = &Report{
+		Machine: describe("/"), Words: o.Words, Began: r.began.UTC().Truncate(time.Second), Rounds: o.Rounds, Length: o.Seconds,
+		Contests: o.Contests,
+	}
+	g.Describe(&r.report.Machine)
+	return r
 }
 
 // findTools leaves out whose program is not there, and notes the versions of those that are.
@@ -141,14 +146,8 @@ func (r *runner) leave(contest, contender int, why string) {
 // sample makes one measurement.
 func (r *runner) sample(ctx context.Context, t turn) Sample {
 	c := &r.Contests[t.contest]
-	who := &c.Contenders[t.contender]
-	j := &Job{
-		Contest: c, Who: who, Round: t.round, Seconds: r.Seconds, Messages: cmp.Or(c.Messages, r.Messages),
-		Profile: r.profile(c, who, t.round),
-		Port:    firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
-	}
-	r.done++
-	s := Sample{Contest: c.Name, Contender: who.Name, Round: t.round + 1, At: time.Since(r.began).Seconds()}
+	j := r.job(c, &c.Contenders[t.contender], t.round)
+	s := r.newSample(j)
 	if err := r.ground.Prepare(ctx, j); err != nil {
 		s.Err = oneLine(err)
 		return s
@@ -165,13 +164,33 @@ func (r *runner) sample(ctx context.Context, t turn) Sample {
 		own += used.Seconds()
 	}
 	s.Load = loadOf(before, after, s.Took, own, average)
+	s.measured(j, p.Out, err)
+	return s
+}
+
+// job makes the next measurement's job.
+func (r *runner) job(c *Contest, who *Contender, round int) *Job {
+	j := &Job{
+		Contest: c, Who: who, Round: round, Seconds: r.Seconds, Messages: cmp.Or(c.Messages, r.Messages),
+		Profile: r.profile(c, who, round),
+		Port:    firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
+	}
+	r.done++
+	return j
+}
+
+func (r *runner) newSample(j *Job) Sample {
+	return Sample{Contest: j.Contest.Name, Contender: j.Who.Name, Round: j.Round + 1, At: time.Since(r.began).Seconds()}
+}
+
+// measured takes over what the client printed, or why it did not.
+func (s *Sample) measured(j *Job, out []byte, err error) {
 	if err == nil {
-		s.Measured, err = who.tool(Client).parse(c.Metric, p.Out)
+		s.Measured, err = j.Who.tool(Client).parse(j.Contest.Metric, out)
 	}
 	if err != nil {
 		s.Err = oneLine(err)
 	}
-	return s
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -9,6 +9,7 @@
 //	go run ./tools/bench/cmd/bench                                  all of it, some 40 minutes
 //	go run ./tools/bench/cmd/bench -run 'bandwidth|latency' -rounds 3
 //	go run ./tools/bench/cmd/bench -run bandwidth -beside before=/tmp/gorxe
+//	go run ./tools/bench/cmd/bench -beside before=/tmp/gorxe -slice 50ms   both at once, in turn
 //	go run ./tools/bench/cmd/bench -json r.json -doc docs/performance.md
 //	go run ./tools/bench/cmd/bench -render r.json -doc p.md         the report of earlier measurements
 package main
@@ -91,14 +92,21 @@ func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("the file of this program, to run it at both ends: %w", err)
 	}
-	r, err := bench.Run(ctx, bench.Options{
+	o := bench.Options{
 		Gorxe: p.gorxe, Blast: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds, Cores: p.cores, Again: p.again,
 		Profiles: p.profiles,
 		Progress: func(s bench.Sample, n, all int) { fmt.Fprintf(stderr, "[%d/%d] %s\n", n, all, s.Line()) },
 		LeftOut: func(l bench.Left) {
 			fmt.Fprintf(stderr, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why)
 		},
-	})
+	}
+	measure := bench.Run
+	if p.slice > 0 {
+		measure = func(ctx context.Context, o bench.Options) (*bench.Report, error) {
+			return bench.RunInSlices(ctx, o, p.slice)
+		}
+	}
+	r, err := measure(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -102,19 +102,46 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 	}
 }
 
+// A build beside itself, at once.
+func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/.*: 1 QP$", "-slice", "20ms", "-beside", "same=gorxe", "-doc", "report.md")
+	out, err := c.CombinedOutput()
+	if bytes.Contains(out, []byte("making a network namespace")) {
+		t.Skipf("no network namespaces here: %s", out)
+	}
+	if err != nil || !bytes.Contains(out, []byte("[4/4]")) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# Two builds of gorxe\n", "| gorxe udp: 1 QP : same udp: 1 QP | **"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the report lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(string(page), "failed") {
+		t.Errorf("%s", page)
+	}
+}
+
 // However the program ends, what it has started ends, too.
 func TestBenchLeavesNothingBehind(t *testing.T) {
 	needRoot(t)
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			endBench(t, sig)
+			endBench(t, sig, "-rounds", "100", "-time", "1", "-run", "rate/bare")
+			endBench(t, sig, "-rounds", "25", "-time", "1", "-run", "rate/.*udp: 1 QP$", "-beside", "same=gorxe", "-slice", "20ms")
 		})
 	}
 }
 
-func endBench(t *testing.T, sig os.Signal) {
-	c := command(t, t.TempDir(), "-rounds", "100", "-time", "1", "-run", "rate/bare")
+func endBench(t *testing.T, sig os.Signal, args ...string) {
+	c := command(t, t.TempDir(), args...)
 	said, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gorxe/gorxe/packet/links"
 	"github.com/gorxe/gorxe/tools/bench"
@@ -23,7 +24,8 @@ type params struct {
 	rounds   int
 	seconds  int
 	again    int
-	cores    []int // none: chosen
+	slice    time.Duration // 0: one measurement after the other
+	cores    []int         // none: chosen
 	profiles string
 	json     string
 	doc      string
@@ -55,6 +57,7 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	})
 	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
 	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
+	fs.DurationVar(&p.slice, "slice", 0, "measure this build and the one of -beside at once, in turn for a `time` of 1ms to 1s, and each round in both orders")
 	fs.StringVar(&p.profiles, "profiles", "", "`directory` for CPU profiles of both ends of gorxe perf")
 	fs.StringVar(&p.json, "json", "", "`file` for all that was measured")
 	fs.StringVar(&p.doc, "doc", "", "`file` for a report in Markdown; a chart is put beside it")
@@ -74,8 +77,30 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	p.contests, err = choose(strings.Split(*over, ","), others, *only)
-	return &p, err
+	if p.contests, err = choose(strings.Split(*over, ","), others, *only); err != nil || p.slice == 0 {
+		return &p, err
+	}
+	return &p, p.sliced(others)
+}
+
+// sliced leaves what is measured in slices of time.
+func (p *params) sliced(others []bench.Build) error {
+	switch {
+	case p.slice < time.Millisecond || p.slice > time.Second:
+		return fmt.Errorf("-slice %v: must be 1ms to 1s", p.slice)
+	case len(others) != 1:
+		return fmt.Errorf("-slice: it takes one -beside, not %d", len(others))
+	case p.again > 0:
+		return errors.New("-slice and -again do not go together: what disturbs a pair disturbs both alike")
+	}
+	for i := range p.contests {
+		p.contests[i].Pairs()
+	}
+	p.contests = slices.DeleteFunc(p.contests, func(c bench.Contest) bool { return len(c.Ratios) == 0 })
+	if len(p.contests) == 0 {
+		return errors.New("-slice: -run leaves no two builds of gorxe perf; -list shows what there is")
+	}
+	return nil
 }
 
 // otherBuild reads name=file.
