@@ -16,8 +16,8 @@ func (f *Finder) Lookup(key uint32) *Region {
 }
 
 func (f *Finder) search(key uint32) *Region {
-	e := f.byIndex.Get(key >> variantBits)
-	if e == nil || !e.leads(key) {
+	e := f.find(key)
+	if e == nil {
 		return nil
 	}
 	f.last = e

@@ -73,7 +73,10 @@ func agree(t *rapid.T, op string, err error, allowed bool) {
 // Regions, fast regions and windows, made, bound, shut and ended in any order.
 func TestKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &keyModel{t: NewTable([32]byte{1}, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{}, qpn: map[*Window]uint32{}, finders: map[uint32]*Finder{}}
+		m := &keyModel{
+			t: NewTable([32]byte{1}, 6), pd: &PD{}, open: map[uint32]bool{}, within: map[*Window]uint32{},
+			qpn: map[*Window]uint32{}, finders: map[uint32]*Finder{},
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"register": func(t *rapid.T) {
 				r, err := m.t.Register(m.pd, Bytes(make([]byte, 64)), 0x1000, 64, modelAccess)

@@ -55,7 +55,8 @@ func (t *Table) replace(key uint32, e entry) {
 	*at = e
 }
 
-// remove frees the index of a key. A [Finder] may still have its entry, which stands for nothing from now on.
+// remove frees the index of a key. A [Finder] may still have its entry, which stands for nothing
+// from now on.
 func (t *Table) remove(key uint32) {
 	e := t.byIndex.Get(key >> variantBits)
 	t.order.Remove(e.number)
@@ -198,8 +199,16 @@ func (r *Region) unwatched(op string) error {
 // index comes back only after 15/16 of the others, with another variant. The key of a bound window
 // gives the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
-	if e := t.byIndex.Get(key >> variantBits); e != nil && e.leads(key) {
+	if e := t.find(key); e != nil {
 		return e.region
+	}
+	return nil
+}
+
+// find returns the entry that has the region of a key, or nil.
+func (t *Table) find(key uint32) *entry {
+	if e := t.byIndex.Get(key >> variantBits); e != nil && e.leads(key) {
+		return e
 	}
 	return nil
 }

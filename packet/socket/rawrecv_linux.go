@@ -24,6 +24,7 @@ type rawSocket struct {
 	closed atomic.Bool
 }
 
+// bufferKind is that of frames with all their headers, as Ethernet has them.
 func (s *rawSocket) bufferKind() bufferKind {
 	ip := encap.IPv6Len
 	if s.bare.Is4() {

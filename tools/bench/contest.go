@@ -80,6 +80,15 @@ func (r Ratio) Reached(v float64) bool {
 	return v >= r.AtLeast && (r.AtMost == 0 || v <= r.AtMost)
 }
 
+// contender returns the one of a name, nil if there is none.
+func (c *Contest) contender(name string) *Contender {
+	i := slices.IndexFunc(c.Contenders, func(d Contender) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Contenders[i]
+}
+
 // Only keeps the contenders for which keep is true, and the ratios among them.
 func (c *Contest) Only(keep func(contest, contender string) bool) {
 	out := func(name string) bool { return !keep(c.Name, name) }
@@ -112,7 +121,7 @@ func (c *Contest) Valid() error {
 			names = append(names, r.To)
 		}
 		for _, name := range names {
-			if !slices.ContainsFunc(c.Contenders, func(d Contender) bool { return d.Name == name }) {
+			if c.contender(name) == nil {
 				return fmt.Errorf("contest %s: a ratio is of %s, who does not take part", c.Name, name)
 			}
 		}

@@ -28,7 +28,7 @@ type Job struct {
 	Port     int    // TCP, on which the ends meet
 	Ends     [2]End // filled in by the ground
 
-	started func(*exec.Cmd) // if not nil, is told of each process of gorxe perf and of a rival's tools that was started
+	started func(*exec.Cmd) // if not nil, is told of the processes of the ends as they are started
 
 	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
 	blast string // file of the program whose command blast sends bare UDP

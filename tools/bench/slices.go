@@ -13,9 +13,10 @@ import (
 // ofSlices are the words for two builds that are measured at once.
 var ofSlices = Words{
 	Title: "Two builds of gorxe",
-	Intro: "Two builds of gorxe measured at once, each between two network namespaces of its own: while the processes of one run, those of the\n" +
-		"other are stopped, in turn for a slice of time. What other guests of the hypervisor take from a core they take from both builds alike,\n" +
-		"so ratios of a few percent show in few rounds. A rate is what the busier end moves in a second of its processor time.",
+	Intro: "Two builds of gorxe measured at once, each between two network namespaces of its own: while the processes\n" +
+		"of one run, those of the other are stopped, in turn for a slice of time. What other guests of the hypervisor\n" +
+		"take from a core they take from both builds alike, so ratios of a few percent show in few rounds. A rate is\n" +
+		"what the busier end moves in a second of its processor time.",
 	Path:  ofNamespaces.Path,
 	Host:  ofNamespaces.Host,
 	Cores: "the processes of the server and of the\nclient used in a second of the busier end's processor time",
@@ -23,16 +24,9 @@ var ofSlices = Words{
 
 // Pairs keeps of a contest what is measured of two builds: contenders of gorxe perf, and their ratios.
 func (c *Contest) Pairs() {
-	named := func(name string) *Contender {
-		i := slices.IndexFunc(c.Contenders, func(d Contender) bool { return d.Name == name })
-		if i < 0 {
-			return nil
-		}
-		return &c.Contenders[i]
-	}
 	var in []string
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
-		of, to := named(r.Of), named(r.To)
+		of, to := c.contender(r.Of), c.contender(r.To)
 		if of == nil || to == nil || of.Tool != "perf" || to.Tool != "perf" || of.Build != "" || to.Build == "" {
 			return true
 		}
@@ -42,37 +36,29 @@ func (c *Contest) Pairs() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-// RunInSlices measures the pairs of builds of the contests, which [Contest.Pairs] left, in slices of time. Each of the rounds is made
-// twice, with another build that begins, and that is on another of the grounds.
-func RunInSlices(ctx context.Context, o Options, slice time.Duration) (*Report, error) {
+// RunInSlices measures the pairs of builds of the contests, which [Contest.Pairs] left, in slices of time. Each
+// of the rounds is made twice: the builds change places, of which the first begins.
+func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report, err error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
 	o.Rounds *= 2
 	o.Messages, o.Words = cmp.Or(o.Messages, messagesPerSecond), &ofSlices
-	var g [2]*ground
-	var err error
-	for i := range g {
-		if g[i], err = newGround(o.Cores); err != nil {
-			break
+	var on [2]Ground
+	for i := range on {
+		var g *ground
+		if g, err = newGround(o.Cores); err != nil {
+			return nil, err
 		}
+		defer func() { err = errors.Join(err, g.close()) }()
+		on[i] = namespaces{g}
 	}
-	var report *Report
-	if err == nil {
-		r := newRunner(o, namespaces{g[0]})
-		err = r.measurePairs(ctx, [2]Ground{namespaces{g[0]}, namespaces{g[1]}}, slice)
-		report = r.report
-		report.Machine.Revision = revisionOf(o.Gorxe)
-	}
-	for _, g := range g {
-		if g != nil {
-			err = errors.Join(err, g.close())
-		}
-	}
-	if err != nil {
+	r := newRunner(o, on[0])
+	if err := r.measurePairs(ctx, on, slice); err != nil {
 		return nil, err
 	}
-	return report, nil
+	r.report.Machine.Revision = revisionOf(o.Gorxe)
+	return r.report, nil
 }
 
 // measurePairs measures each pair once a round.
@@ -105,12 +91,13 @@ func (r *runner) measurePairs(ctx context.Context, on [2]Ground, slice time.Dura
 }
 
 // pair measures two contenders at once.
-func (r *runner) pair(ctx context.Context, on [2]Ground, c *Contest, names [2]string, round int, slice time.Duration) (out [2]Sample) {
+func (r *runner) pair(
+	ctx context.Context, on [2]Ground, c *Contest, names [2]string, round int, slice time.Duration,
+) (out [2]Sample) {
 	var stile turnstile
 	var jobs [2]*Job
 	for side, name := range names {
-		i := slices.IndexFunc(c.Contenders, func(d Contender) bool { return d.Name == name })
-		jobs[side] = r.job(c, &c.Contenders[i], round)
+		jobs[side] = r.job(c, c.contender(name), round)
 		jobs[side].started = func(cmd *exec.Cmd) { stile.enter(side, cmd) }
 		out[side] = r.newSample(jobs[side])
 	}
@@ -143,8 +130,8 @@ func (r *runner) pair(ctx context.Context, on [2]Ground, c *Contest, names [2]st
 	return out
 }
 
-// perBusySecond counts time by what the busier end has used of its processor. What is the latency of a message counts the slices in
-// which it was under way, and is left as it is.
+// perBusySecond counts time by what the busier end has used of its processor. A latency is left as it is: that
+// of most messages has no stop in it.
 func (s *Sample) perBusySecond(m Metric, used [2]time.Duration, took float64) {
 	s.Took = max(used[Server], used[Client]).Seconds()
 	if s.Took == 0 {

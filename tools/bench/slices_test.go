@@ -11,7 +11,10 @@ func TestPairsAreOfTwoBuildsOfGorxePerf(t *testing.T) {
 		Contenders: []Contender{
 			{Name: "gorxe", Tool: "perf"}, {Name: "before", Tool: "perf", Build: "/b"}, {Name: "alone", Tool: "perf"},
 			{Name: "rival", Tool: "iperf3"}, {Name: "program", Tool: "run"}, {Name: "program before", Tool: "run", Build: "/b"}},
-		Ratios: []Ratio{{Of: "gorxe", To: "rival"}, {Of: "gorxe", To: "before"}, {Of: "gorxe"}, {Of: "gorxe", To: "alone"}, {Of: "program", To: "program before"}},
+		Ratios: []Ratio{
+			{Of: "gorxe", To: "rival"}, {Of: "gorxe", To: "before"}, {Of: "gorxe"}, {Of: "gorxe", To: "alone"},
+			{Of: "program", To: "program before"},
+		},
 	}
 	c.Pairs()
 	if err := c.Valid(); err != nil {

@@ -53,15 +53,21 @@ func needRoot(t *testing.T) {
 	}
 }
 
+// needNamespaces skips the test where the program says that it cannot make network namespaces.
+func needNamespaces(t *testing.T, said string) {
+	t.Helper()
+	if strings.Contains(said, "making a network namespace") {
+		t.Skipf("no network namespaces here: %s", said)
+	}
+}
+
 // One short measurement of gorxe and one of its rival, from the namespaces to the report, and the report again.
 func TestBenchMeasuresAndReports(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare|.*: 1 QP$)", "-json", "r.json", "-doc", "report.md")
 	if out, err := c.CombinedOutput(); err != nil {
-		if bytes.Contains(out, []byte("making a network namespace")) {
-			t.Skipf("no network namespaces here: %s", out)
-		}
+		needNamespaces(t, string(out))
 		t.Fatalf("%v: %s", err, out)
 	}
 	read := func(name string) string {
@@ -106,11 +112,10 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/.*: 1 QP$", "-slice", "20ms", "-beside", "same=gorxe", "-doc", "report.md")
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/.*: 1 QP$",
+		"-slice", "20ms", "-beside", "same=gorxe", "-doc", "report.md")
 	out, err := c.CombinedOutput()
-	if bytes.Contains(out, []byte("making a network namespace")) {
-		t.Skipf("no network namespaces here: %s", out)
-	}
+	needNamespaces(t, string(out))
 	if err != nil || !bytes.Contains(out, []byte("[4/4]")) {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -135,7 +140,8 @@ func TestBenchLeavesNothingBehind(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			endBench(t, sig, "-rounds", "100", "-time", "1", "-run", "rate/bare")
-			endBench(t, sig, "-rounds", "25", "-time", "1", "-run", "rate/.*udp: 1 QP$", "-beside", "same=gorxe", "-slice", "20ms")
+			endBench(t, sig, "-rounds", "25", "-time", "1", "-run", "rate/.*udp: 1 QP$",
+				"-beside", "same=gorxe", "-slice", "20ms")
 		})
 	}
 }
@@ -153,9 +159,7 @@ func endBench(t *testing.T, sig os.Signal, args ...string) {
 	if err != nil || !strings.HasPrefix(line, "[1/100]") {
 		c.Process.Kill()
 		c.Wait()
-		if strings.Contains(line, "making a network namespace") {
-			t.Skipf("no network namespaces here: %s", line)
-		}
+		needNamespaces(t, line)
 		t.Fatalf("%q, %v", line, err)
 	}
 	children := childrenOf(t, c.Process.Pid)
