@@ -51,7 +51,11 @@ func TestProgramsEndWithGorxeRunAndSayWhy(t *testing.T) {
 		t.Errorf("standard error: %q, want %q", got, says)
 	}
 	for _, pid := range ends {
-		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(pid), Events: unix.POLLIN}}, -1); err != nil {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pid), Events: unix.POLLIN}}, -1)
+		for err == unix.EINTR {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(pid), Events: unix.POLLIN}}, -1)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	}

@@ -32,7 +32,11 @@ func TestAProgramThatHoldsItsChannelDelaysNoCompletion(t *testing.T) {
 	b.arm()
 	b.receive(a)
 	fds := []unix.PollFd{{Fd: int32(b.channel), Events: unix.POLLIN}}
-	if _, err := unix.Poll(fds, 60_000); err != nil {
+	_, err := unix.Poll(fds, 60_000)
+	for err == unix.EINTR {
+		_, err = unix.Poll(fds, 60_000)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	free := pipetest.Hold(t, b.channel)
