@@ -147,6 +147,9 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	return c.rsp.busy() || x.full
 }
 
+// Answers reports whether READ responses, or results of atomics, are left to send.
+func (c *RC) Answers() bool { return c.rsp.reads.len > 0 }
+
 // NextTimeout returns when Timeout wants to be called; false means never.
 func (c *RC) NextTimeout() (Time, bool) {
 	const never = Time(math.MaxInt64)

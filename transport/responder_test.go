@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -62,4 +63,26 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 			< RDMA_READ_REQUEST psn=100 va=0x10008 dma=8 rkey=rw ack
 			verdict unknown_duplicate`},
 	})
+}
+
+func TestAQueuePairAnswersUntilTheLastReadResponseIsSent(t *testing.T) {
+	s := newScript(t, nil)
+	rc := s.rc.(*RC)
+	if rc.Answers() {
+		t.Error("Answers is true before any request")
+	}
+	s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack")))
+	if rc.Answers() {
+		t.Error("Answers is true with nothing but an acknowledgement to send")
+	}
+	s.rc.Transmit(s.now, nil, s.batch, 64)
+	s.batch.Reset()
+	s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_READ_REQUEST psn=101 va=0x10000 dma=700 rkey=rw ack")))
+	for left := 3; left >= 0; left-- {
+		if got := rc.Answers(); got != (left > 0) {
+			t.Errorf("Answers is %v with %d responses left to send", got, left)
+		}
+		s.rc.Transmit(s.now, nil, s.batch, 1)
+		s.batch.Reset()
+	}
 }

@@ -51,7 +51,7 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 	most = min(most, loopTime)
 	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
 		o := s.loops[i%len(s.loops)]
-		if o.fresh.head == nil && (!all || o.spent.head == nil) {
+		if !o.has(all) {
 			idle++
 			continue
 		}

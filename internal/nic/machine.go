@@ -34,6 +34,12 @@ type invalidator interface {
 	Invalidates(p *bth.Packet) bool
 }
 
+// An answerer is a machine whose peer can ask for data. Answers reports whether some of it is left
+// to send.
+type answerer interface {
+	Answers() bool
+}
+
 // A datagramMachine has no peer: its requests leave by the link that Link names, in any
 // turn another one, and its packets come from everywhere, with the header that tells.
 type datagramMachine interface {

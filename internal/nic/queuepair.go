@@ -20,6 +20,7 @@ type QP struct {
 	machine   machine
 	sent      completer       // machine, if it is one
 	keyed     invalidator     // machine, if it is one
+	reads     answerer        // machine, if it is one
 	dgram     datagramMachine // machine, if it is one
 	gate      *gate           // of queue pair 1, nil for all others
 	attr      qp.QP
@@ -140,6 +141,7 @@ func (s *shard) enter(q *QP) error {
 	}
 	q.sent, _ = m.(completer)
 	q.keyed, _ = m.(invalidator)
+	q.reads, _ = m.(answerer)
 	q.dgram, _ = m.(datagramMachine)
 	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
 		q.dgram = &observedDatagrams{q.dgram, o}

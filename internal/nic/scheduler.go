@@ -7,7 +7,7 @@ package nic
 // zero value is ready for use.
 //
 // Packets that arrive make queue pairs send from the fresh list only, in the goroutine that
-// receives; the rest is the pump's. So what a peer asks for keeps the receiver from the packets of
+// receives, or a lone one that answers no READ; the rest is the pump's. So what a peer asks for keeps the receiver from the packets of
 // others for one turn of a queue pair at most.
 type turns struct {
 	fresh readyList // have something left of their bytes in this round
@@ -36,6 +36,16 @@ type turn struct {
 
 // empty reports whether no queue pair is ready.
 func (t *turns) empty() bool { return t.fresh.head == nil && t.spent.head == nil }
+
+// has reports whether pop returns a queue pair.
+func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && t.spent.head != nil }
+
+// lone reports whether a single queue pair is ready, which sends nothing but requests: it takes nobody's turn, and its
+// program posts no more than it likes, while a peer may ask for READ responses without end.
+func (t *turns) lone() bool {
+	q := t.spent.head
+	return t.fresh.head == nil && t.spent.len == 1 && (q.reads == nil || !q.reads.Answers())
+}
 
 // push makes q ready, unless it is.
 func (t *turns) push(q *QP) {

@@ -168,3 +168,39 @@ func TestReceivedPacketsDoNotFlushLongAnswers(t *testing.T) {
 		t.Errorf("%d frames left with the packets that asked for them, want 1 to %d", sent, most)
 	}
 }
+
+// What an acknowledgement makes room for leaves in the goroutine that receives it as long as only one queue pair sends; with
+// another one ready, or READ responses to send, what is beyond a turn is the pump's.
+func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
+	spent := func(ts *turns, q *QP) {
+		ts.push(q)
+		ts.pop(false).credit = 0
+		ts.again(q, false)
+	}
+	for _, tt := range []struct {
+		name  string
+		ready []*QP
+		want  bool
+	}{
+		{"nobody", nil, false},
+		{"one that sends requests", []*QP{{reads: answering(false)}}, true},
+		{"one of datagrams", []*QP{{}}, true},
+		{"one that answers a READ", []*QP{{reads: answering(true)}}, false},
+		{"two", []*QP{{}, {}}, false},
+	} {
+		var ts turns
+		for _, q := range tt.ready {
+			spent(&ts, q)
+		}
+		if got := ts.lone(); got != tt.want {
+			t.Errorf("ready: %s: lone is %v", tt.name, got)
+		}
+		if ts.push(&QP{}); ts.lone() {
+			t.Errorf("ready: %s, and one that has not had its turn: lone", tt.name)
+		}
+	}
+}
+
+type answering bool
+
+func (a answering) Answers() bool { return bool(a) }

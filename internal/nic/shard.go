@@ -89,15 +89,20 @@ func (s *shard) ready(q *QP) {
 func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, math.MaxInt64) }
 
 // flushFresh is flush for after packets were received: queue pairs that have had their turn in this
-// round are left to the pump, or the receiver would send for them as long as packets arrive.
+// round are left to the pump, or the receiver would send for them as long as packets arrive. A lone one is not:
+// waking the pump for each acknowledgement of a stream costs more than what it sends takes from others.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
 // flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
-// fresh ones. It begins no batch after more than most.
+// fresh ones and a lone one. It begins no batch after more than most.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
-		for budget := bytes; budget > 0 && (o.fresh.head != nil || all && o.spent.head != nil); {
+		for budget := bytes; budget > 0; {
+			all := all || o.lone()
+			if !o.has(all) {
+				break
+			}
 			budget -= o.transmit(s, now, all)
 			if s.dev.now()-now > most {
 				break
