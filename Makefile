@@ -4,6 +4,7 @@ FUZZTIME   ?= 30s
 FUZZ       ?=
 DURATION   ?= 1m
 PER        ?= 3
+JOBS       ?= 1
 KILLS      ?= 1000
 SEED       ?=
 ROUND      ?= 5m
@@ -120,8 +121,8 @@ cover: ## branches of transport, qp and cm that their tests take
 		status=$$?; rm -f $$out; test $$status = 0 || exit 1; \
 	done
 
-mutants: ## PER deliberate faults in each file of transport, qp and cm: do the tests notice? 0 is all
-	go run ./tools/mutants -v -timeout 20s -per $(PER) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
+mutants: ## PER deliberate faults in each file of transport, qp and cm, JOBS at once: do the tests notice? 0 is all
+	go run ./tools/mutants -v -timeout 20s -per $(PER) -jobs $(JOBS) -last 'GoBackN|Model|Alloc' -tests ./internal/nic,./internal/sim,./internal/sim/model,./verbs,./verbs/rdmacore transport qp cm cm/mad
 
 programs: ## the tests of gorxe run's programs, each with a device of its own and through a daemon
 	GORXE_PROGRAMS_WAYS=all go test -count=1 -timeout 30m ./internal/serve/programs

@@ -6,9 +6,9 @@ package nic
 // long READ responses: the lists of new and old flows of FQ-CoDel (RFC 8290, section 4.1.2). The
 // zero value is ready for use.
 //
-// Packets that arrive make queue pairs send from the fresh list only, in the goroutine that
-// receives, or a lone one that answers no READ; the rest is the pump's. So what a peer asks for keeps the receiver from the packets of
-// others for one turn of a queue pair at most.
+// Packets that arrive make queue pairs send in the goroutine that receives: those of the fresh list, and one that
+// is alone and answers no READ. The rest is the pump's, so what a peer asks for keeps the receiver from the packets
+// of others for one turn of a queue pair at most.
 type turns struct {
 	fresh readyList // have something left of their bytes in this round
 	spent readyList // have not, and wait for the next round

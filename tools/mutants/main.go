@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -27,6 +26,7 @@ func main() {
 	last := flag.String("last", "", "a `pattern` of tests that take long: they run where the others catch nothing")
 	exec := flag.String("exec", "", "run the tests by this `program`, as go test -exec: \"prlimit --cpu=10\" ends those that spin")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
+	jobs := flag.Int("jobs", 1, "how many mutants are tried at once")
 	verbose := flag.Bool("v", false, "tell of each mutant as it is tried")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] package-folder ...")
@@ -53,7 +53,7 @@ func main() {
 		return
 	}
 	r := runner{root: ".", timeout: *timeout, exec: strings.Fields(*exec), last: *last, built: map[string]string{}}
-	bad, err := run(mutants, &r, split(*tests), *verbose)
+	bad, err := run(mutants, &r, split(*tests), *jobs, *verbose)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,9 +62,9 @@ func main() {
 	}
 }
 
-// run tries the mutants with the tests of their own packages, then with those of further,
-// reports and returns how many survived that should not.
-func run(mutants []mutant, r *runner, further []string, verbose bool) (int, error) {
+// run tries the mutants, jobs at once, with the tests of their own packages, then with those of further, reports and
+// returns how many survived that should not.
+func run(mutants []mutant, r *runner, further []string, jobs int, verbose bool) (int, error) {
 	equivalent, err := parseEquivalent(equivalentText)
 	if err != nil {
 		return 0, err
@@ -77,15 +77,12 @@ func run(mutants []mutant, r *runner, further []string, verbose bool) (int, erro
 		return 0, err
 	}
 	score := report{equivalent: equivalent, out: os.Stdout, scores: map[string]*score{}}
-	for i := range mutants {
-		m := &mutants[i]
-		own := "./" + path.Dir(m.file)
-		res, by, err := r.try(m, append([]string{own}, further...))
-		if err != nil {
-			return 0, err
+	for m, t := range r.tryAll(mutants, further, jobs) {
+		if t.err != nil {
+			return 0, t.err
 		}
-		if what := score.note(m, res, by != own); verbose {
-			fmt.Printf("%s: %s %s\n", m, what, by)
+		if what := score.note(m, t.result, t.by != own(m)); verbose {
+			fmt.Printf("%s: %s %s\n", m, what, t.by)
 		}
 	}
 	return score.print()

@@ -4,22 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 )
 
 // A runner runs tests in which one mutant is on.
 type runner struct {
-	root    string            // of the module
-	scratch string            // a folder for what go builds
-	overlay string            // list of the files with mutants
-	timeout time.Duration     // of the tests of one package
-	exec    []string          // program and arguments that run them, or nothing
-	last    string            // a pattern of the tests that run where the others catch nothing
-	built   map[string]string // the tests of each package, as a program
+	root    string        // of the module
+	scratch string        // a folder for what go builds
+	overlay string        // list of the files with mutants
+	timeout time.Duration // of the tests of one package
+	exec    []string      // program and arguments that run them, or nothing
+	last    string        // a pattern of the tests that run where the others catch nothing
+
+	building sync.Mutex
+	built    map[string]string // the tests of each package, as a program; building guards it
 }
 
 // result is what became of one mutant.
@@ -31,55 +36,103 @@ const (
 	timedOut // caught: the tests did not end by themselves
 )
 
+// trial is what trying a mutant gave.
+type trial struct {
+	result result
+	by     string // the package whose tests caught it
+	err    error
+}
+
+// own is the package of a mutant.
+func own(m *mutant) string { return "./" + path.Dir(m.file) }
+
+// tryAll tries the mutants, jobs at once, with the tests of their own packages, then with those of further. It yields
+// them in their order. When the loop over it ends early, it begins no more and waits for those that have begun.
+func (r *runner) tryAll(mutants []mutant, further []string, jobs int) iter.Seq2[*mutant, trial] {
+	return func(yield func(*mutant, trial) bool) {
+		trials := make([]chan trial, len(mutants))
+		for i := range trials {
+			trials[i] = make(chan trial, 1)
+		}
+		var running sync.WaitGroup
+		defer running.Wait()
+		stop := make(chan struct{})
+		defer close(stop)
+		slots := make(chan struct{}, max(jobs, 1))
+		running.Go(func() {
+			for i := range mutants {
+				select {
+				case slots <- struct{}{}:
+				case <-stop:
+					return
+				}
+				running.Go(func() {
+					res, by, err := r.try(&mutants[i], append([]string{own(&mutants[i])}, further...))
+					trials[i] <- trial{res, by, err}
+					<-slots
+				})
+			}
+		})
+		for i := range mutants {
+			if !yield(&mutants[i], <-trials[i]) {
+				return
+			}
+		}
+	}
+}
+
 // try runs the tests of the packages in turn until those of one catch the mutant, and returns
 // which did.
 func (r *runner) try(m *mutant, packages []string) (res result, by string, err error) {
 	for _, pkg := range packages {
-		if err := r.build(pkg); err != nil {
+		program, err := r.build(pkg)
+		if err != nil {
 			return survived, "", err
 		}
 		if r.last != "" {
-			if res, _, err := r.test(pkg, m.name(), "-test.skip="+r.last); res != survived || err != nil {
+			if res, _, err := r.test(pkg, program, m.name(), "-test.skip="+r.last); res != survived || err != nil {
 				return res, pkg, err
 			}
 		}
-		if res, _, err := r.test(pkg, m.name(), "-test.run="+r.last); res != survived || err != nil {
+		if res, _, err := r.test(pkg, program, m.name(), "-test.run="+r.last); res != survived || err != nil {
 			return res, pkg, err
 		}
 	}
 	return survived, "", nil
 }
 
-// build builds the tests of a package, unless it has done so before, and runs them with no
-// mutant on: tests that fail by themselves would seem to catch them all.
-func (r *runner) build(pkg string) error {
-	if r.built[pkg] != "" {
-		return nil
+// build builds the tests of a package as a program, unless it has done so before, and runs them with no mutant on:
+// tests that fail by themselves would seem to catch them all.
+func (r *runner) build(pkg string) (program string, err error) {
+	r.building.Lock()
+	defer r.building.Unlock()
+	if program := r.built[pkg]; program != "" {
+		return program, nil
 	}
-	to, err := filepath.Abs(filepath.Join(r.scratch, fmt.Sprintf("%d.test.exe", len(r.built))))
+	program, err = filepath.Abs(filepath.Join(r.scratch, fmt.Sprintf("%d.test.exe", len(r.built))))
 	if err != nil {
-		return err
+		return "", err
 	}
-	c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", r.overlay, "-o", to, pkg)
+	c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", r.overlay, "-o", program, pkg)
 	c.Dir = r.root
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the tests of %s with all mutants: %w\n%s", pkg, err, out)
+		return "", fmt.Errorf("build the tests of %s with all mutants: %w\n%s", pkg, err, out)
 	}
-	r.built[pkg] = to
-	res, out, err := r.test(pkg, "")
+	res, out, err := r.test(pkg, program, "")
 	if err == nil && res != survived {
 		err = errors.New("the tests fail without any change")
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", pkg, err, out)
+		return "", fmt.Errorf("%s: %w\n%s", pkg, err, out)
 	}
-	return nil
+	r.built[pkg] = program
+	return program, nil
 }
 
-// test runs the tests of a package that was built. A failure of the tests is no error but a
+// test runs the tests of a package by the program that was built of them. A failure of the tests is no error but a
 // result.
-func (r *runner) test(pkg, name string, args ...string) (result, []byte, error) {
-	args = slices.Concat(r.exec, []string{r.built[pkg], "-test.short", "-test.failfast", "-test.timeout=" + r.timeout.String()}, args)
+func (r *runner) test(pkg, program, name string, args ...string) (result, []byte, error) {
+	args = slices.Concat(r.exec, []string{program, "-test.short", "-test.failfast", "-test.timeout=" + r.timeout.String()}, args)
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = filepath.Join(r.root, pkg)
 	// Properties are tried with the same values each time, and leave no files in the tree.

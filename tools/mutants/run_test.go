@@ -86,23 +86,18 @@ func TestMutantsAreCaughtByTestsAndTheTreeStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner{root: root, scratch: scratch, overlay: list, timeout: time.Minute, built: map[string]string{}}
+	r := runner{root: root, scratch: scratch, overlay: list, timeout: 3 * time.Second, built: map[string]string{}}
 	var out strings.Builder
 	score := report{
 		equivalent: map[key]string{{"a/a.go", "Min", "if x < y {", "x < y", "x <= y"}: "The smaller of equals is either."},
 		out:        &out, scores: map[string]*score{},
 	}
 	var got []string
-	for i := range mutants {
-		m := &mutants[i]
-		if m.from == "!done" {
-			r.timeout = time.Second // its tests do not end
+	for m, tried := range r.tryAll(mutants, []string{"./b"}, 2) {
+		if tried.err != nil {
+			t.Fatal(tried.err)
 		}
-		res, by, err := r.try(m, []string{"./a", "./b"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, strings.TrimSpace(m.from+": "+score.note(m, res, by != "./a")+" "+by))
+		got = append(got, strings.TrimSpace(m.from+": "+score.note(m, tried.result, tried.by != "./a")+" "+tried.by))
 	}
 	want := []string{
 		"x < y: caught by ./a",
