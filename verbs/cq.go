@@ -152,3 +152,25 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 
 // Close ends every Wait. It refuses while queues are on the channel.
 func (ch *CompChannel) Close() error { return ch.ended(ch.ch.Close()) }
+
+// CreateCQOver makes a completion queue whose completions go to store, from which another process takes
+// them: [CQ.Poll] finds nothing. notify is called when the store reports that the process has requested a
+// notification. It must not block and must not call the device.
+func (c *Context) CreateCQOver(store CompletionStore, notify func()) (*CQ, error) {
+	if store == nil || notify == nil {
+		return nil, errors.New("completion queue: the store and the function that notifies must not be nil")
+	}
+	out := &CQ{}
+	err := c.add(objectCQ, &out.owned, out.Close, func() error {
+		cq, err := c.dev.nic.CreateCQOver(store, notify)
+		if err != nil {
+			return err
+		}
+		out.cq, cq.Owner = cq, out
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("completion queue: %w", err)
+	}
+	return out, nil
+}

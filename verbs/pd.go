@@ -51,3 +51,6 @@ func (p *PD) Dealloc() error {
 	}
 	return p.ended(err)
 }
+
+// Domain returns the domain as package mr has it, for the [RecvSource] of a queue pair.
+func (p *PD) Domain() *mr.PD { return p.pd }

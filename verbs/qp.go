@@ -187,3 +187,8 @@ func (q *QP) Close() error {
 	q.giveUp()
 	return nil
 }
+
+// Doorbell announces work requests in the sources of the queue pair ([QPInitAttr]). It fetches send
+// requests and transmits them, as [QP.PostSend] does. Receives are fetched when messages arrive; in ERR
+// the doorbell flushes them.
+func (q *QP) Doorbell() error { return q.qp.Doorbell() }

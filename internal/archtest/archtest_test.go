@@ -239,3 +239,16 @@ func TestBreach(t *testing.T) {
 		}
 	}
 }
+
+// More files than that are a list to search, no picture of the package's parts.
+func TestNoPackageHasMoreThan25Files(t *testing.T) {
+	files := map[string]int{}
+	for _, s := range sources(t) {
+		files[s.dir()]++
+	}
+	for dir, n := range files {
+		if n > 25 {
+			t.Errorf("%s has %d files beside its tests, more than 25: move a part of it to a folder of its own, or join small files", dir, n)
+		}
+	}
+}
