@@ -248,7 +248,8 @@ func TestNoPackageHasMoreThan25Files(t *testing.T) {
 	}
 	for dir, n := range files {
 		if n > 25 {
-			t.Errorf("%s has %d files beside its tests, more than 25: move a part of it to a folder of its own, or join small files", dir, n)
+			t.Errorf("%s has %d files beside its tests, more than 25: move a part of it to a folder of its own, "+
+				"or join small files", dir, n)
 		}
 	}
 }

@@ -132,7 +132,8 @@ func (r *runner) build(pkg string) (program string, err error) {
 // test runs the tests of a package by the program that was built of them. A failure of the tests is no error but a
 // result.
 func (r *runner) test(pkg, program, name string, args ...string) (result, []byte, error) {
-	args = slices.Concat(r.exec, []string{program, "-test.short", "-test.failfast", "-test.timeout=" + r.timeout.String()}, args)
+	fixed := []string{program, "-test.short", "-test.failfast", "-test.timeout=" + r.timeout.String()}
+	args = slices.Concat(r.exec, fixed, args)
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = filepath.Join(r.root, pkg)
 	// Properties are tried with the same values each time, and leave no files in the tree.
