@@ -41,6 +41,7 @@ lint: ## formatting, vet, staticcheck
 
 cross: ## build for every supported platform
 	GOOS=linux GOARCH=amd64 go build -o /dev/null ./cmd/gorxe
+	go vet -tags purego ./bth
 	@for p in $(VETTED); do \
 		echo "GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./..."; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./... || exit 1; \

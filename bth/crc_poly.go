@@ -24,6 +24,18 @@ func divX(a uint32) uint32 {
 	return (a^crc32.IEEE&-low)<<1 | low
 }
 
+// powX returns x^n modulo the generator, n from 0 on.
+func powX(n int) uint32 {
+	p, square := polyOne, polyOne>>1
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p = mulPoly(p, square)
+		}
+		square = mulPoly(square, square)
+	}
+	return p
+}
+
 // Inverse powers: inverseLow[i] is x^-8i, inverseHigh[i] is x^-8(i*inverseStep).
 // One multiplication serves every packet up to a path MTU of 4096, two the
 // longest UDP datagram.

@@ -2,6 +2,7 @@ package bth
 
 import (
 	"hash/crc32"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,6 +18,29 @@ func TestUpdateSmallIsTheStandardCRC(t *testing.T) {
 	})
 }
 
+func TestEachUpdateIsTheStandardCRC(t *testing.T) {
+	// The buffer ends where the longest input ends.
+	const most = 9000
+	buffer := make([]byte, most+63)
+	rand.NewChaCha8([32]byte{}).Read(buffer)
+	for n := range most + 1 {
+		b, crc := buffer[n%64:][:n], uint32(n)*0x9e3779b9
+		want := crc32.Update(crc, crc32.IEEETable, b)
+		got := map[string]uint32{"update": update(crc, b)}
+		if n >= 64 {
+			got["updateStandard"] = updateStandard(crc, b)
+		}
+		if canFold && n >= 256 {
+			got["updateFolded"] = updateFolded(crc, b)
+		}
+		for f, got := range got {
+			if got != want {
+				t.Fatalf("%s of %d bytes = %#08x, want %#08x", f, n, got, want)
+			}
+		}
+	}
+}
+
 func TestPolynomialArithmetic(t *testing.T) {
 	const x = polyOne >> 1
 	rapid.Check(t, func(t *rapid.T) {
@@ -29,6 +53,10 @@ func TestPolynomialArithmetic(t *testing.T) {
 		}
 		if mulPoly(a, b^c) != mulPoly(a, b)^mulPoly(a, c) {
 			t.Errorf("%#x * (%#x + %#x) does not distribute", a, b, c)
+		}
+		n := rapid.IntRange(0, 1<<16).Draw(t, "n")
+		if got := divX(powX(n + 1)); got != powX(n) {
+			t.Errorf("x^%d / x = %#x, want %#x", n+1, got, powX(n))
 		}
 		if got := mulPoly(divX(a), x); got != a {
 			t.Errorf("%#x / x * x = %#x", a, got)

@@ -64,7 +64,7 @@ func withoutReserved(p *bth.Packet, b []byte) []byte {
 // FuzzICRC: the ICRC is the bitwise one however the packet is cut, and gives the
 // identification back.
 func FuzzICRC(f *testing.F) {
-	for i, n := range []int{0, 1, 8, 100} {
+	for i, n := range []int{0, 1, 8, 100, 700, 4096} {
 		f.Add(uint16(i*0x1111), uint16(n/2), randomPacket(uint64(i), n))
 	}
 	f.Fuzz(func(t *testing.T, id, cut uint16, body []byte) {

@@ -33,13 +33,24 @@ func ICRCContinue(state uint32, b []byte) uint32 {
 	return update(state, b)
 }
 
-// update is crc32.Update with the IEEE table. The standard library takes 64 bytes and more in blocks of
-// 16, and the rest byte by byte, as it does all that is shorter than 16: those are taken here, four or
-// eight at a time.
+// foldLeast is the number of bytes from which on updateFolded is faster than the standard library: 39 ns beside 48 on an Intel
+// Xeon (Sapphire Rapids), and 66 beside 130 for 4,096 bytes.
+const foldLeast = 512
+
+// update is crc32.Update with the IEEE table.
 func update(state uint32, b []byte) uint32 {
-	if len(b) < 64 {
+	switch {
+	case len(b) < 64:
 		return updateSmall(state, b)
+	case canFold && len(b) >= foldLeast:
+		return updateFolded(state, b)
 	}
+	return updateStandard(state, b)
+}
+
+// updateStandard takes 64 bytes and more. The standard library takes them in blocks of 16, and the rest byte by byte: those are
+// taken here, four or eight at a time.
+func updateStandard(state uint32, b []byte) uint32 {
 	lead := len(b) % 16
 	return crc32.Update(updateSmall(state, b[:lead]), crc32.IEEETable, b[lead:])
 }
