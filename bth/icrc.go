@@ -33,17 +33,17 @@ func ICRCContinue(state uint32, b []byte) uint32 {
 	return update(state, b)
 }
 
-// foldLeast is the number of bytes from which on updateFolded is faster than the standard library: 39 ns beside 48 on an Intel
-// Xeon (Sapphire Rapids), and 66 beside 130 for 4,096 bytes.
-const foldLeast = 512
+// foldLeast is the number of bytes from which on updateFolded is the fastest. On an Intel Xeon (Sapphire Rapids) 28 bytes take
+// 16 ns instead of 21, 84 take 18 instead of 25, 4,096 take 48 instead of 125.
+const foldLeast = 24
 
 // update is crc32.Update with the IEEE table.
 func update(state uint32, b []byte) uint32 {
 	switch {
-	case len(b) < 64:
-		return updateSmall(state, b)
 	case canFold && len(b) >= foldLeast:
 		return updateFolded(state, b)
+	case len(b) < 64:
+		return updateSmall(state, b)
 	}
 	return updateStandard(state, b)
 }

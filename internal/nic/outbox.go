@@ -194,20 +194,23 @@ func (o *outbox) send(s *shard, now transport.Time) {
 		return
 	}
 	o.link.Prepare(b)
+	bytes := 0
 	for i := range b.Len() {
 		f := b.At(i)
+		n := f.Len()
 		switch {
 		case len(f.Payload) == 0:
 			o.seal(f)
-		case f.Volatile || f.Len() <= joined:
+		case f.Volatile || n <= joined:
 			o.sealJoined(f, f.Join(bth.ICRCLen))
 		default:
 			f.Rim(bth.ICRCLen)
 			o.seal(f)
 		}
-		s.count.txFrames++
-		s.count.txBytes += uint64(f.Len())
+		bytes += n + bth.ICRCLen
 	}
+	s.count.txFrames += uint64(b.Len())
+	s.count.txBytes += uint64(bytes)
 	err := o.link.Send(b)
 	for errors.Is(err, packet.ErrReprepare) {
 		o.link.Prepare(b)
