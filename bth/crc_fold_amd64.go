@@ -9,8 +9,17 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// canFold tells that the processor has what foldWords uses, and that the operating system saves the registers.
-var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPCLMULQDQ
+var (
+	// canFold tells that the processor has what one of the two functions uses, and that the operating system saves the
+	// registers.
+	canFold    = canFold512 || cpu.X86.HasAVX2 && extendedFeatures()&vpclmulqdq != 0
+	canFold512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPCLMULQDQ
+)
+
+// extendedFeatures returns ECX of CPUID leaf 7, which all processors with AVX2 have.
+func extendedFeatures() uint32
+
+const vpclmulqdq = 1 << 10
 
 // foldConstants are those of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel
 // 2009), for the reflected form.
@@ -22,6 +31,9 @@ type foldConstants struct {
 	to64    [2]uint64 // takes 96 bits to 64, in the first half
 	barrett [2]uint64 // the generator, and x^64 divided by it
 	low     [2]uint64 // masks of the lower half of each half
+
+	by128 [2]uint64
+	shift [32]byte // VPSHUFB with the 16 bytes from n on keeps the first n bytes, behind zeroes
 }
 
 var folds = &foldConstants{
@@ -30,6 +42,11 @@ var folds = &foldConstants{
 	to64:    [2]uint64{uint64(powX(64)) << 1},
 	barrett: [2]uint64{crc32.IEEE<<1 | 1, 0x1f7011641},
 	low:     [2]uint64{math.MaxUint32, math.MaxUint32},
+	by128:   moveBy(128),
+	shift: [32]byte{
+		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+	},
 }
 
 func moveBy(bytes int) [2]uint64 {
@@ -37,16 +54,27 @@ func moveBy(bytes int) [2]uint64 {
 	return [2]uint64{uint64(powX(bits+32)) << 1, uint64(powX(bits-32)) << 1}
 }
 
-// foldWords returns the register that the n bytes at p lead to from reg. n is a multiple of 4, and not 0.
+// foldWords512 returns the register that the n bytes at p lead to from reg. n is a multiple of 4, and not 0.
 //
 //go:noescape
-func foldWords(by *foldConstants, reg uint32, p *byte, n int) uint32
+func foldWords512(by *foldConstants, reg uint32, p *byte, n int) uint32
 
-// updateFolded is crc32.Update with the IEEE table, for 4 bytes and more, and only where canFold.
+// foldWords256 is foldWords512 for processors without AVX-512. n is at least 16.
 //
-// The standard library has one accumulator of 64 bytes and waits for the result of each multiplication; four accumulators keep
-// four of them under way.
+//go:noescape
+func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
+
+// updateFolded is crc32.Update with the IEEE table, for 16 bytes and more, and only where canFold.
+//
+// The standard library has one accumulator of 64 bytes where there is AVX-512, and waits for the result of each multiplication;
+// four accumulators keep four of them under way. Without AVX-512 it multiplies 16 bytes at once, foldWords256 32.
 func updateFolded(crc uint32, b []byte) uint32 {
 	n := len(b) &^ 3
-	return updateSmall(^foldWords(folds, ^crc, &b[0], n), b[n:])
+	reg := ^crc
+	if canFold512 {
+		reg = foldWords512(folds, reg, &b[0], n)
+	} else {
+		reg = foldWords256(folds, reg, &b[0], n)
+	}
+	return updateSmall(^reg, b[n:])
 }

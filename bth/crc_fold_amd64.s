@@ -2,14 +2,41 @@
 
 #include "textflag.h"
 
-// FOLD moves what acc stands for on by the distance of the constants in by, and adds a block. t is overwritten.
-#define FOLD(by, block, acc, t) \
+// FOLD512 moves what acc stands for on by the distance of the constants in by, and adds a block. t is overwritten.
+#define FOLD512(by, block, acc, t) \
 	VPCLMULQDQ $0x00, by, acc, t   \
 	VPCLMULQDQ $0x11, by, acc, acc \
 	VPTERNLOGQ $0x96, block, t, acc
 
-// func foldWords(by *foldConstants, reg uint32, p *byte, n int) uint32
-TEXT ·foldWords(SB), NOSPLIT, $0-36
+// FOLD256 is FOLD512 for processors without AVX-512.
+#define FOLD256(by, block, acc, t) \
+	VPCLMULQDQ $0x00, by, acc, t   \
+	VPCLMULQDQ $0x11, by, acc, acc \
+	VPXOR      block, t, t         \
+	VPXOR      t, acc, acc
+
+// REDUCE takes what X0 stands for to 96 and to 64 bits, and by Barrett's reduction to the 32 bits of ret. X7 has the constants
+// for 16 bytes.
+#define REDUCE \
+	VMOVDQU    96(DI), X5        \
+	VMOVDQU    112(DI), X6       \
+	VMOVDQU    128(DI), X3       \
+	VPCLMULQDQ $0x10, X7, X0, X2 \
+	VPSRLDQ    $8, X0, X0        \
+	VPXOR      X2, X0, X0        \
+	VPSRLDQ    $4, X0, X2        \
+	VPAND      X3, X0, X0        \
+	VPCLMULQDQ $0x00, X5, X0, X0 \
+	VPXOR      X2, X0, X0        \
+	VPAND      X3, X0, X2        \
+	VPCLMULQDQ $0x10, X6, X2, X2 \
+	VPAND      X3, X2, X2        \
+	VPCLMULQDQ $0x00, X6, X2, X2 \
+	VPXOR      X2, X0, X0        \
+	VPEXTRD    $1, X0, AX
+
+// func foldWords512(by *foldConstants, reg uint32, p *byte, n int) uint32
+TEXT ·foldWords512(SB), NOSPLIT, $0-36
 	MOVQ            by+0(FP), DI
 	MOVL            reg+8(FP), AX
 	MOVQ            p+16(FP), SI
@@ -43,16 +70,16 @@ TEXT ·foldWords(SB), NOSPLIT, $0-36
 	ADDQ            $192, SI
 
 four:
-	FOLD(Z5, 0(SI), Z0, Z8)
-	FOLD(Z5, 64(SI), Z1, Z9)
-	FOLD(Z5, 128(SI), Z2, Z10)
-	FOLD(Z5, 192(SI), Z3, Z11)
+	FOLD512(Z5, 0(SI), Z0, Z8)
+	FOLD512(Z5, 64(SI), Z1, Z9)
+	FOLD512(Z5, 128(SI), Z2, Z10)
+	FOLD512(Z5, 192(SI), Z3, Z11)
 	ADDQ $256, SI
 	SUBQ $256, DX
 	JGE  four
-	FOLD(Z6, Z1, Z0, Z8)
-	FOLD(Z6, Z2, Z0, Z8)
-	FOLD(Z6, Z3, Z0, Z8)
+	FOLD512(Z6, Z1, Z0, Z8)
+	FOLD512(Z6, Z2, Z0, Z8)
+	FOLD512(Z6, Z3, Z0, Z8)
 	SUBQ $192, DX
 
 few:
@@ -60,41 +87,102 @@ few:
 	JEQ  quarters
 
 one:
-	FOLD(Z6, 0(SI), Z0, Z8)
+	FOLD512(Z6, 0(SI), Z0, Z8)
 	ADDQ $64, SI
 	SUBQ $64, DX
 	JNE  one
 
-	// Three quarters of the block to the place of the last one, and that to 96 and to 64 bits.
+	// Three quarters of the block to the place of the last one.
 quarters:
 	VMOVDQU64     32(DI), Z7
 	VPCLMULQDQ    $0x00, Z7, Z0, Z8
 	VPCLMULQDQ    $0x11, Z7, Z0, Z9
-	VEXTRACTI32X4 $3, Z0, X1
+	VEXTRACTI32X4 $3, Z0, X0
 	VPXORQ        Z9, Z8, Z8
 	VEXTRACTI64X4 $1, Z8, Y9
 	VPXOR         Y9, Y8, Y8
 	VEXTRACTI128  $1, Y8, X9
-	VPTERNLOGQ    $0x96, X9, X8, X1
+	VPTERNLOGQ    $0x96, X9, X8, X0
 	VMOVDQU       64(DI), X7
-	VMOVDQU       96(DI), X5
-	VMOVDQU       112(DI), X6
-	VMOVDQU       128(DI), X3
-	VPCLMULQDQ    $0x10, X7, X1, X2
-	VPSRLDQ       $8, X1, X1
-	VPXOR         X2, X1, X1
-	VPSRLDQ       $4, X1, X2
-	VPAND         X3, X1, X1
-	VPCLMULQDQ    $0x00, X5, X1, X1
-	VPXOR         X2, X1, X1
-
-	// Barrett's reduction to 32 bits.
-	VPAND      X3, X1, X2
-	VPCLMULQDQ $0x10, X6, X2, X2
-	VPAND      X3, X2, X2
-	VPCLMULQDQ $0x00, X6, X2, X2
-	VPXOR      X2, X1, X1
-	VPEXTRD    $1, X1, AX
-	MOVL       AX, ret+32(FP)
+	REDUCE
+	MOVL          AX, ret+32(FP)
 	VZEROUPPER
+	RET
+
+// func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
+TEXT ·foldWords256(SB), NOSPLIT, $0-36
+	MOVQ    by+0(FP), DI
+	MOVL    reg+8(FP), AX
+	MOVQ    p+16(FP), SI
+	MOVQ    n+24(FP), DX
+	VMOVDQU 64(DI), X7
+
+	// The first block is 4 to 16 bytes, so that full ones follow, behind words of zeroes, which change nothing.
+	LEAQ    -1(DX), CX
+	ANDQ    $12, CX
+	VMOVD   AX, X0
+	VPXOR   0(SI), X0, X0
+	VPSHUFB 164(DI)(CX*1), X0, X0
+	LEAQ    4(SI)(CX*1), SI
+	SUBQ    CX, DX
+	SUBQ    $4, DX
+	TESTQ   $16, DX
+	JEQ     pairs
+	FOLD256(X7, 0(SI), X0, X8)
+	ADDQ    $16, SI
+
+pairs:
+	ANDQ           $~31, DX
+	JEQ            reduce
+	VPERM2I128     $0x08, Y0, Y0, Y0
+	VBROADCASTI128 48(DI), Y6
+	SUBQ           $224, DX
+	JLT            few
+
+	// Four accumulators, each for every fourth pair of blocks.
+	VBROADCASTI128 144(DI), Y5
+	VMOVDQU        0(SI), Y1
+	VMOVDQU        32(SI), Y2
+	VMOVDQU        64(SI), Y3
+	ADDQ           $96, SI
+
+four:
+	FOLD256(Y5, 0(SI), Y0, Y8)
+	FOLD256(Y5, 32(SI), Y1, Y9)
+	FOLD256(Y5, 64(SI), Y2, Y10)
+	FOLD256(Y5, 96(SI), Y3, Y11)
+	ADDQ $128, SI
+	SUBQ $128, DX
+	JGE  four
+	FOLD256(Y6, Y1, Y0, Y8)
+	FOLD256(Y6, Y2, Y0, Y8)
+	FOLD256(Y6, Y3, Y0, Y8)
+	SUBQ $96, DX
+
+few:
+	ADDQ $224, DX
+	JEQ  halves
+
+one:
+	FOLD256(Y6, 0(SI), Y0, Y8)
+	ADDQ $32, SI
+	SUBQ $32, DX
+	JNE  one
+
+halves:
+	VEXTRACTI128 $1, Y0, X2
+	FOLD256(X7, X2, X0, X8)
+
+reduce:
+	REDUCE
+	MOVL AX, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func extendedFeatures() uint32
+TEXT ·extendedFeatures(SB), NOSPLIT, $0-4
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	MOVL CX, ret+0(FP)
 	RET

@@ -30,7 +30,7 @@ func TestEachUpdateIsTheStandardCRC(t *testing.T) {
 		if n >= 64 {
 			got["updateStandard"] = updateStandard(crc, b)
 		}
-		if canFold && n >= 4 {
+		if canFold && n >= 16 {
 			got["updateFolded"] = updateFolded(crc, b)
 		}
 		for f, got := range got {
