@@ -16,13 +16,14 @@ var (
 	canFold512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPCLMULQDQ
 )
 
-// extendedFeatures returns ECX of CPUID leaf 7, which all processors with AVX2 have.
+// extendedFeatures returns ECX of CPUID leaf 7, which all processors with AVX2 have. Package cpu tells of VPCLMULQDQ
+// only where there is AVX-512.
 func extendedFeatures() uint32
 
 const vpclmulqdq = 1 << 10
 
-// foldConstants are those of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel
-// 2009), for the reflected form.
+// foldConstants are those of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+// Instruction" (Intel 2009), for the reflected form.
 type foldConstants struct {
 	// What the first and what the last eight bytes of 16 are multiplied by, to move them on by so many bytes.
 	by256, by64 [2]uint64
@@ -66,8 +67,9 @@ func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
 
 // updateFolded is crc32.Update with the IEEE table, for 16 bytes and more, and only where canFold.
 //
-// The standard library has one accumulator of 64 bytes where there is AVX-512, and waits for the result of each multiplication;
-// four accumulators keep four of them under way. Without AVX-512 it multiplies 16 bytes at once, foldWords256 32.
+// The standard library has one accumulator of 64 bytes where there is AVX-512, and waits for the result of each
+// multiplication; four accumulators keep four of them under way. Without AVX-512 it multiplies 16 bytes at once,
+// foldWords256 32.
 func updateFolded(crc uint32, b []byte) uint32 {
 	n := len(b) &^ 3
 	reg := ^crc

@@ -33,8 +33,8 @@ func ICRCContinue(state uint32, b []byte) uint32 {
 	return update(state, b)
 }
 
-// foldLeast is the number of bytes from which on updateFolded is the fastest, on an Intel Xeon (Sapphire Rapids) and an AMD EPYC
-// (Milan): see docs/decisions/icrc.md.
+// foldLeast is the number of bytes from which on updateFolded is the fastest, on an Intel Xeon (Sapphire Rapids) and
+// an AMD EPYC (Milan): see docs/decisions/icrc.md.
 const foldLeast = 24
 
 // update is crc32.Update with the IEEE table.
@@ -48,8 +48,8 @@ func update(state uint32, b []byte) uint32 {
 	return updateStandard(state, b)
 }
 
-// updateStandard takes 64 bytes and more. The standard library takes them in blocks of 16, and the rest byte by byte: those are
-// taken here, four or eight at a time.
+// updateStandard takes 64 bytes and more. The standard library takes them in blocks of 16, and the rest byte by
+// byte: those are taken here, four or eight at a time.
 func updateStandard(state uint32, b []byte) uint32 {
 	lead := len(b) % 16
 	return crc32.Update(updateSmall(state, b[:lead]), crc32.IEEETable, b[lead:])

@@ -122,6 +122,7 @@ func TestLibfabricExchangesMessages(t *testing.T) {
 	if !inOwnNamespace(t, addr) {
 		return
 	}
+	t.Chdir(t.TempDir()) // where a library leaves a backtrace if it is ended so
 	port := 21850
 	eachWay(t, func(t *testing.T, w way) {
 		h, dev := w.deviceOn(t, addr)
