@@ -7,8 +7,8 @@ package nic
 // zero value is ready for use.
 //
 // Packets that arrive make queue pairs send in the goroutine that receives: those of the fresh list, and one that
-// is alone and answers no READ. The rest is the pump's, so what a peer asks for keeps the receiver from the packets
-// of others for one turn of a queue pair at most.
+// is alone and answers no READ (shard.goesOn). The rest is the pump's, so what a peer asks for keeps the receiver from
+// the packets of others for one turn of a queue pair at most.
 type turns struct {
 	fresh readyList // have something left of their bytes in this round
 	spent readyList // have not, and wait for the next round
@@ -41,10 +41,11 @@ func (t *turns) empty() bool { return t.fresh.head == nil && t.spent.head == nil
 func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && t.spent.head != nil }
 
 // lone reports whether a single queue pair is ready, which sends nothing but requests: it takes nobody's turn, and its
-// program posts no more than it likes, while a peer may ask for READ responses without end.
+// program posts no more than it likes, while a peer may ask for READ responses without end. One that changes keys keeps
+// all shards waiting.
 func (t *turns) lone() bool {
 	q := t.spent.head
-	return t.fresh.head == nil && t.spent.len == 1 && (q.reads == nil || !q.reads.Answers())
+	return t.fresh.head == nil && t.spent.len == 1 && !q.rekeys && (q.reads == nil || !q.reads.Answers())
 }
 
 // push makes q ready, unless it is.

@@ -89,17 +89,17 @@ func (s *shard) ready(q *QP) {
 func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, math.MaxInt64) }
 
 // flushFresh is flush for after packets were received: queue pairs that have had their turn in this
-// round are left to the pump, or the receiver would send for them as long as packets arrive. A lone one is not:
-// waking the pump for each acknowledgement of a stream costs more than what it sends takes from others.
+// round are left to the pump, or the receiver would send for them as long as packets arrive. One for which the shard
+// goes on is not: waking the pump for each acknowledgement of a stream costs more than what it sends takes from others.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
 // flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
-// fresh ones and a lone one. It begins no batch after more than most.
+// fresh ones and one for which the shard goes on. It begins no batch after more than most.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
 		for budget := bytes; budget > 0; {
-			all := all || o.lone()
+			all := all || s.goesOn(o, now)
 			if !o.has(all) {
 				break
 			}
@@ -121,6 +121,22 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 		s.wakePump()
 	}
 	s.failUsers(now)
+}
+
+// goesOn reports whether the receiver sends more than a turn of a queue pair of o: of the only one that is ready, until
+// as much time has passed as the pump may take, and while few packets wait.
+func (s *shard) goesOn(o *outbox, now transport.Time) bool {
+	if !o.lone() || s.crowded {
+		return false
+	}
+	for _, outs := range [...][]*outbox{s.out, s.loops} {
+		for _, other := range outs {
+			if other != o && !other.empty() {
+				return false
+			}
+		}
+	}
+	return s.dev.now()-now <= pumpTime
 }
 
 func allEmpty(out []*outbox) bool {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gorxe/gorxe/transport"
 )
 
 // Memory of a file may wait for a disk at each page: the pump does not hold the lock for all of them.
@@ -43,4 +45,51 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 		}
 		s.unlock()
 	})
+}
+
+// What receives goes on for a queue pair that alone has something to send, but neither for longer than the pump would,
+// nor while many packets wait, nor with requests that all shards have to wait for.
+func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
+	oneShard(t)
+	const packets = 64
+	for _, tt := range []struct {
+		name string
+		set  func(s *shard, q *QP)
+		late transport.Time
+		want bool
+	}{
+		{name: "nothing else to do", set: func(*shard, *QP) {}, want: true},
+		{name: "after the time of the pump", set: func(*shard, *QP) {}, late: pumpTime + 1},
+		{name: "many packets wait", set: func(s *shard, _ *QP) { s.crowded = true }},
+		{name: "requests change keys", set: func(_ *shard, q *QP) { q.rekeys = true }},
+		{name: "another link has a queue pair that is ready", set: func(s *shard, q *QP) {
+			s.out = append(s.out, &outbox{})
+			s.out[len(s.out)-1].spent.push(&QP{out: q.out})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := newPair(t, packets<<10, usualRetry, nil)
+				defer closeAll(t, a, b)
+				time.Sleep(time.Second) // the device is older than pumpTime
+				s, q := a.dev.home(), a.qp
+				s.lock()
+				defer s.unlock()
+				if err := q.attr.SQ.Push(a.write(b, 1, 0, packets<<10)); err != nil {
+					t.Fatal(err)
+				}
+				q.machine.Posted()
+				s.ready(q)
+				q.credit = 1
+				q.out.transmit(s, s.dev.now(), false) // ends its turn
+				before, out := s.count.txFrames, s.out
+				tt.set(s, q)
+				s.flushFresh(s.dev.now() - tt.late)
+				if sent := s.count.txFrames - before; (sent > 0) != tt.want || before == 0 {
+					t.Errorf("%d packets left in the turn and %d after it; want any after it: %t", before, sent, tt.want)
+				}
+				s.out, s.crowded = out, false
+			})
+		})
+	}
 }
