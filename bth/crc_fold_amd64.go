@@ -23,7 +23,7 @@ func extendedFeatures() uint32
 const vpclmulqdq = 1 << 10
 
 // foldConstants are those of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
-// Instruction" (Intel 2009), for the reflected form.
+// Instruction" (Intel 2009), for the reflected form. crc_fold_amd64.s has the offsets of the fields.
 type foldConstants struct {
 	// What the first and what the last eight bytes of 16 are multiplied by, to move them on by so many bytes.
 	by256, by64 [2]uint64

@@ -15,8 +15,8 @@
 	VPXOR      block, t, t         \
 	VPXOR      t, acc, acc
 
-// REDUCE takes what X0 stands for to 96 and to 64 bits, and by Barrett's reduction to the 32 bits of ret. X7 has the constants
-// for 16 bytes.
+// REDUCE takes what X0 stands for to 96 and to 64 bits, and by Barrett's reduction to the 32 bits of AX. X7 has the
+// constants for 16 bytes.
 #define REDUCE \
 	VMOVDQU    96(DI), X5        \
 	VMOVDQU    112(DI), X6       \

@@ -5,11 +5,8 @@ package bth
 import "testing"
 
 func TestEachUpdateIsTheStandardCRCWithoutAVX512(t *testing.T) {
-	if !canFold512 {
-		t.Skip("this processor has no AVX-512: the other tests fold without it")
-	}
+	defer func(has bool) { canFold512 = has }(canFold512)
 	canFold512 = false
-	defer func() { canFold512 = true }()
 	t.Run("each length", TestEachUpdateIsTheStandardCRC)
 	t.Run("nothing outside", TestAnUpdateReadsNothingOutsideItsInput)
 }

@@ -117,7 +117,7 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 		s.wakePump()
 	}
 	// Datagrams move on from one outbox to another, also to one that had its turn.
-	if !allEmpty(s.out) || !allEmpty(s.loops) {
+	if !allEmpty(s.out, nil) || !allEmpty(s.loops, nil) {
 		s.wakePump()
 	}
 	s.failUsers(now)
@@ -126,22 +126,13 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 // goesOn reports whether the receiver sends more than a turn of a queue pair of o: of the only one that is ready, until
 // as much time has passed as the pump may take, and while few packets wait.
 func (s *shard) goesOn(o *outbox, now transport.Time) bool {
-	if !o.lone() || s.crowded {
-		return false
-	}
-	for _, outs := range [...][]*outbox{s.out, s.loops} {
-		for _, other := range outs {
-			if other != o && !other.empty() {
-				return false
-			}
-		}
-	}
-	return s.dev.now()-now <= pumpTime
+	return o.lone() && !s.crowded && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
 }
 
-func allEmpty(out []*outbox) bool {
+// allEmpty reports whether no queue pair of out is ready, but for those of one outbox.
+func allEmpty(out []*outbox, but *outbox) bool {
 	for _, o := range out {
-		if !o.empty() {
+		if o != but && !o.empty() {
 			return false
 		}
 	}

@@ -62,9 +62,9 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 		{name: "after the time of the pump", set: func(*shard, *QP) {}, late: pumpTime + 1},
 		{name: "many packets wait", set: func(s *shard, _ *QP) { s.crowded = true }},
 		{name: "requests change keys", set: func(_ *shard, q *QP) { q.rekeys = true }},
-		{name: "another link has a queue pair that is ready", set: func(s *shard, q *QP) {
+		{name: "another link has a queue pair that is ready", set: func(s *shard, _ *QP) {
 			s.out = append(s.out, &outbox{})
-			s.out[len(s.out)-1].spent.push(&QP{out: q.out})
+			s.out[len(s.out)-1].spent.push(&QP{})
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
