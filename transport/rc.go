@@ -150,6 +150,10 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 // Answers reports whether READ responses, or results of atomics, are left to send.
 func (c *RC) Answers() bool { return c.rsp.reads.len > 0 }
 
+// Repeats reports whether the next READ response is of a READ whose responses were sent again at least twice, and 128
+// packets more: what its peer asks for so often may wait for what other queue pairs send.
+func (c *RC) Repeats() bool { return c.Answers() && c.rsp.reads.head().res.often() }
+
 // NextTimeout returns when Timeout wants to be called; false means never.
 func (c *RC) NextTimeout() (Time, bool) {
 	const never = Time(math.MaxInt64)

@@ -180,13 +180,19 @@ func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() 
 // that loses a response in a hundred asks once for each loss and gets a part each time. Where
 // packets overtake each other at random each response may take several requests.
 const (
-	maxResent  = 16
-	shortReads = 64 // packets
+	oftenResent = 2
+	maxResent   = 16
+	shortReads  = 64 // packets
 )
 
+// often reports whether so much of a READ was sent again that the rest may wait for what others send.
+func (res *resource) often() bool { return res.wasResent(oftenResent) }
+
 // exhausted reports whether no more of a READ is sent again.
-func (res *resource) exhausted() bool {
-	return uint64(res.resent) >= maxResent*uint64(distance(res.first, res.end)+shortReads)
+func (res *resource) exhausted() bool { return res.wasResent(maxResent) }
+
+func (res *resource) wasResent(times uint64) bool {
+	return uint64(res.resent) >= times*uint64(distance(res.first, res.end)+shortReads)
 }
 
 // sending counts the response packet with index k, 0 being the first of the READ.

@@ -65,6 +65,35 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 	})
 }
 
+// A READ is asked for often once its responses were sent again twice, and 128 packets more. The next READ is not.
+func TestAReadThatIsAskedForOftenRepeats(t *testing.T) {
+	s := newScript(t, nil)
+	rc := s.rc.(*RC)
+	ask := func(psn string) (repeats bool) {
+		s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_READ_REQUEST psn="+psn+" va=0x10000 dma=8 rkey=rw ack")))
+		repeats = rc.Repeats()
+		s.rc.Transmit(s.now, nil, s.batch, 64)
+		s.batch.Reset()
+		return repeats
+	}
+	often := -1
+	for i := range 200 {
+		if ask("100") {
+			often = i
+			break
+		}
+		if rc.Repeats() {
+			t.Fatal("Repeats is true with nothing left to send")
+		}
+	}
+	if want := 1 + oftenResent*(1+shortReads); often != want {
+		t.Errorf("the READ was asked for %d times before it repeats, want %d", often, want)
+	}
+	if ask("101") {
+		t.Error("Repeats is true of another READ")
+	}
+}
+
 func TestAQueuePairAnswersUntilTheLastReadResponseIsSent(t *testing.T) {
 	s := newScript(t, nil)
 	rc := s.rc.(*RC)

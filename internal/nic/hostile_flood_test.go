@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/mr"
@@ -195,6 +197,57 @@ func TestHostileReadsOfTwoGigabytesKeepNobodyWaiting(t *testing.T) {
 				t.Errorf("the attacked queue pair is in %v: the READs were to be answered", s)
 			}
 		})
+	}
+}
+
+// Answers that a peer asks for again and again wait for what other queue pairs send, up to 31.25 MB/s: a peer
+// with many queue pairs would have as many turns for them. Where nobody else sends anything they leave as they come.
+func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
+	oneShard(t)
+	const (
+		packets = 1024 // of 1,024 bytes
+		serves  = 50
+		span    = serves * 2 * time.Millisecond
+	)
+	answers := func(t *testing.T, beside bool) (sent int) {
+		synctest.Test(t, func(t *testing.T) {
+			v := newFortress(t)
+			defer closeAll(t, v.end)
+			time.Sleep(time.Second) // the device's clock is not at 0
+			mem, err := v.dev.Register(v.pd, zeros(packets<<10), 0, packets<<10, mr.RemoteRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := request(v.rc, bth.RCReadRequest, peerPSN, mem.RKey(), 0, packets<<10)
+			for range serves {
+				if beside {
+					v.serves()
+					sent--
+				}
+				for range 20 {
+					v.deliver(read)
+					time.Sleep(span / serves / 20)
+				}
+			}
+			s := v.dev.home()
+			s.lock()
+			sent += int(s.count.txFrames)
+			s.unlock()
+		})
+		return sent
+	}
+	const (
+		usual = packets + 2*(packets+64)  // nothing unusual about so many duplicates
+		most  = packets + 16*(packets+64) // of one READ, whoever asks
+		turn  = turnBytes >> 10
+		paced = int(span/(32*time.Nanosecond)) >> 10
+	)
+	if got := answers(t, false); got != most {
+		t.Errorf("with nobody beside it %d packets left, want %d", got, most)
+	}
+	// What is in the bucket at first, and the turn that its last byte allows.
+	if got := answers(t, true); got <= usual || got > usual+2*turn+paced {
+		t.Errorf("beside another queue pair %d packets left, want %d to %d", got, usual+1, usual+2*turn+paced)
 	}
 }
 

@@ -35,9 +35,10 @@ type invalidator interface {
 }
 
 // An answerer is a machine whose peer can ask for data. Answers reports whether some of it is left
-// to send.
+// to send, Repeats whether what comes next was asked for often.
 type answerer interface {
 	Answers() bool
+	Repeats() bool
 }
 
 // A datagramMachine has no peer: its requests leave by the link that Link names, in any

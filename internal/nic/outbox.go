@@ -101,6 +101,11 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			o.again(q, false)
 			break
 		}
+		repeats := q.reads != nil && q.reads.Repeats()
+		if repeats && !o.mayRepeat(now) {
+			s.postpone(q, now)
+			continue
+		}
 		had := o.batch.Len()
 		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
 		if !sent {
@@ -113,6 +118,11 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 		charged := o.charges(had)
 		q.credit -= charged
 		bytes += charged
+		if repeats {
+			o.repeated(q, charged, now)
+		} else {
+			o.sentOther(q, now)
+		}
 		if more || q.fetches() {
 			// It took back a frame that turned out to be impossible, or its requests needed none: asking again
 			// at once must not become a loop.

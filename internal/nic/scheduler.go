@@ -1,5 +1,13 @@
 package nic
 
+import (
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/pace"
+	"github.com/gorxe/gorxe/transport"
+)
+
 // turns decides which of the queue pairs that are ready sends next. In a round each may send
 // turnBytes, however long its packets are: deficit round robin. A queue pair that has not had that
 // much goes before those that have, so an acknowledgement or a short message does not wait behind
@@ -14,6 +22,7 @@ type turns struct {
 	spent readyList // have not, and wait for the next round
 	round uint32
 	left  int // how many of spent have their turn before the round is over
+	repeats
 }
 
 const (
@@ -110,6 +119,40 @@ func (t *turns) remove(q *QP) {
 // frames returns the number of frames of at most longest bytes that the queue pair may send now, at
 // least 1.
 func (t *turn) frames(longest int) int { return max(1, t.credit/max(longest, leastCharge)) }
+
+// repeats bounds what is sent of READs that peers ask for again and again while other queue pairs have something to send:
+// a duplicate of some 60 bytes can have an answer of 2 GiB, and a peer with many queue pairs many turns.
+type repeats struct {
+	bucket pace.Bucket    // of bytes
+	by     bth.QPN        // that has repeated last
+	others transport.Time // when another queue pair has sent something else, 0 for never
+}
+
+// repeatRate is what all queue pairs of an outbox repeat together beside others: about 30 MB/s.
+var repeatRate = pace.Rate{Burst: turnBytes, Interval: 32 * time.Nanosecond}
+
+// beside reports whether another queue pair has sent something since what is postponed last came back.
+func (r *repeats) beside(now transport.Time) bool { return r.others != 0 && now-r.others <= postponed }
+
+// mayRepeat reports whether a queue pair whose READ was answered often may go on with it now.
+func (r *repeats) mayRepeat(now transport.Time) bool {
+	return !r.beside(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
+}
+
+// repeated counts what q has repeated, in bytes as frames are charged.
+func (r *repeats) repeated(q *QP, bytes int, now transport.Time) {
+	r.by = q.attr.Num
+	if r.beside(now) {
+		r.bucket.Take(repeatRate, time.Unix(0, int64(now)), bytes)
+	}
+}
+
+// sentOther notes that q has sent something else. One that has repeated last does not hold itself up.
+func (r *repeats) sentOther(q *QP, now transport.Time) {
+	if q.attr.Num != r.by {
+		r.others = now
+	}
+}
 
 // readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.
 type readyList struct {

@@ -204,3 +204,5 @@ func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
 type answering bool
 
 func (a answering) Answers() bool { return bool(a) }
+
+func (a answering) Repeats() bool { return false }

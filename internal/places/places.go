@@ -20,8 +20,8 @@ import (
 const Grace = 100 * time.Millisecond
 
 // takings is the rate at which clients take the places of others, whatever their hosts: it bounds how often a service
-// accepts requests in vain, each of which takes some 60 µs of a processor.
-var takings = pace.Rate{Burst: 128, Interval: 500 * time.Microsecond}
+// accepts requests in vain, each of which takes some 60 to 100 µs of a processor.
+var takings = pace.Rate{Burst: 128, Interval: time.Millisecond}
 
 // Answers is the rate at which a service answers requests that it refuses. It ignores the others: their
 // senders repeat them, and a third party whose address was forged receives fewer answers.
