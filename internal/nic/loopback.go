@@ -56,7 +56,7 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 			continue
 		}
 		idle = 0
-		bytes -= o.transmit(s, at, all)
+		bytes -= o.transmit(s, at, bytes, all)
 		at = s.dev.now()
 	}
 }

@@ -82,11 +82,11 @@ func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 // system call.
 func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
-// transmit fills one batch from the ready queue pairs, only the fresh ones or all, sends it and
-// returns its charge in bytes: at least leastCharge, so that every call uses some of a budget.
-func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
+// transmit fills one batch from the ready queue pairs, only the fresh ones or all, up to a budget in bytes as frames are
+// charged, sends it and returns its charge: at least leastCharge, so that every call uses some of the budget.
+func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (bytes int) {
 	before := s.fetched
-	for stuck := false; !o.batch.Full() && !stuck && (s.fetched-before)*fetchCharge < turnBytes; {
+	for stuck := false; !o.batch.Full() && !stuck && bytes < budget && (s.fetched-before)*fetchCharge < turnBytes; {
 		q := o.pop(all)
 		if q == nil {
 			break
@@ -107,7 +107,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			continue
 		}
 		had := o.batch.Len()
-		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest()), o.batch.Cap()-had))
+		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest(), budget-bytes), o.batch.Cap()-had))
 		if !sent {
 			s.postpone(q, now)
 			continue
@@ -127,7 +127,11 @@ func (o *outbox) transmit(s *shard, now transport.Time, all bool) (bytes int) {
 			// It took back a frame that turned out to be impossible, or its requests needed none: asking again
 			// at once must not become a loop.
 			stuck = o.batch.Len() == had
-			o.again(q, stuck)
+			if all && s.crowded && !stuck {
+				o.keep(q) // what waits to be received comes first
+			} else {
+				o.again(q, stuck)
+			}
 		}
 		s.wakeAt(q, now)
 	}

@@ -19,6 +19,7 @@ import (
 // the packets of others for one turn of a queue pair at most.
 type turns struct {
 	fresh readyList // have something left of their bytes in this round
+	begun readyList // are in their turn, with which only the pump goes on
 	spent readyList // have not, and wait for the next round
 	round uint32
 	left  int // how many of spent have their turn before the round is over
@@ -44,17 +45,22 @@ type turn struct {
 }
 
 // empty reports whether no queue pair is ready.
-func (t *turns) empty() bool { return t.fresh.head == nil && t.spent.head == nil }
+func (t *turns) empty() bool {
+	return t.fresh.head == nil && t.begun.head == nil && t.spent.head == nil
+}
 
 // has reports whether pop returns a queue pair.
-func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && t.spent.head != nil }
+func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && !t.empty() }
 
 // lone reports whether a single queue pair is ready, which sends nothing but requests: it takes nobody's turn, and its
 // program posts no more than it likes, while a peer may ask for READ responses without end. One that changes keys keeps
 // all shards waiting.
 func (t *turns) lone() bool {
 	q := t.spent.head
-	return t.fresh.head == nil && t.spent.len == 1 && !q.rekeys && (q.reads == nil || !q.reads.Answers())
+	if q == nil {
+		q = t.begun.head
+	}
+	return t.fresh.head == nil && t.begun.len+t.spent.len == 1 && !q.rekeys && (q.reads == nil || !q.reads.Answers())
 }
 
 // push makes q ready, unless it is.
@@ -62,7 +68,7 @@ func (t *turns) push(q *QP) {
 	if q.list != nil {
 		return
 	}
-	if t.spent.head == nil {
+	if t.spent.head == nil && t.begun.head == nil {
 		t.round++ // no queue pair waits for this round to end
 	}
 	if q.round != t.round {
@@ -79,6 +85,9 @@ func (t *turns) push(q *QP) {
 // of all.
 func (t *turns) pop(all bool) *QP {
 	if q := t.fresh.pop(); q != nil || !all {
+		return q
+	}
+	if q := t.begun.pop(); q != nil {
 		return q
 	}
 	for t.spent.head != nil {
@@ -109,6 +118,15 @@ func (t *turns) again(q *QP, stuck bool) {
 	}
 }
 
+// keep is again for a queue pair that could send and whose turn the receiver does not go on with.
+func (t *turns) keep(q *QP) {
+	if q.list == nil && q.credit > 0 {
+		t.begun.unpop(q)
+	} else {
+		t.again(q, false)
+	}
+}
+
 // remove makes q wait for nothing.
 func (t *turns) remove(q *QP) {
 	if q.list != nil {
@@ -116,9 +134,11 @@ func (t *turns) remove(q *QP) {
 	}
 }
 
-// frames returns the number of frames of at most longest bytes that the queue pair may send now, at
+// frames returns the number of frames of at most longest bytes that the queue pair may send now, of a budget in bytes, at
 // least 1.
-func (t *turn) frames(longest int) int { return max(1, t.credit/max(longest, leastCharge)) }
+func (t *turn) frames(longest, budget int) int {
+	return max(1, min(t.credit, budget)/max(longest, leastCharge))
+}
 
 // repeats bounds what is sent of READs that peers ask for again and again while other queue pairs have something to send:
 // a duplicate of some 60 bytes can have an answer of 2 GiB, and a peer with many queue pairs many turns.

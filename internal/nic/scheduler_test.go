@@ -83,11 +83,15 @@ func TestQueuePairsGetTheSameNumberOfBytes(t *testing.T) {
 			if q == nil {
 				continue
 			}
-			i, n := index[q], min(q.frames(4200), burst)
+			i, n := index[q], min(q.frames(4200, flushBytes), burst)
 			got[i] += n * size[i]
 			busiest = max(busiest, got[i])
 			q.credit -= n * size[i]
-			ts.again(q, false)
+			if rapid.Bool().Draw(t, "crowded") {
+				ts.keep(q)
+			} else {
+				ts.again(q, false)
+			}
 			ts.push(qps[rapid.IntRange(0, len(qps)-1).Draw(t, "received for")])
 		}
 		// A turn may begin or end within the comparison.
@@ -136,6 +140,37 @@ func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 	}
 	if q := ts.pop(true); q != &long[0] || q.credit <= 0 {
 		t.Fatalf("a queue pair with credit %d has its turn", q.credit)
+	}
+}
+
+// A turn that the pump keeps is not the receiver's, goes before those of the next round, and does not begin anew.
+func TestAKeptTurnIsThePumps(t *testing.T) {
+	var ts turns
+	var long, spent, short QP
+	for _, q := range []*QP{&long, &spent} {
+		ts.push(q)
+	}
+	ts.pop(true).credit -= leastCharge
+	ts.pop(true).credit -= turnBytes
+	ts.keep(&long)
+	ts.keep(&spent)
+	if q := ts.pop(false); q != nil || ts.has(false) || !ts.has(true) || ts.lone() {
+		t.Fatal("the receiver has the turn of a queue pair that the pump keeps")
+	}
+	ts.push(&short)
+	for _, want := range []*QP{&short, &long, &spent} {
+		if q := ts.pop(true); q != want {
+			t.Fatal("the turns are not in order: short, kept, next round")
+		}
+	}
+	if long.credit != turnBytes-leastCharge {
+		t.Errorf("the kept turn has %d bytes left, want %d", long.credit, turnBytes-leastCharge)
+	}
+	if ts.keep(&long); !ts.lone() || ts.empty() {
+		t.Error("a queue pair whose turn is kept is not the only one that is ready")
+	}
+	if ts.remove(&long); !ts.empty() {
+		t.Error("a queue pair that is removed is ready")
 	}
 }
 

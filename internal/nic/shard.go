@@ -103,7 +103,7 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 			if !o.has(all) {
 				break
 			}
-			budget -= o.transmit(s, now, all)
+			budget -= o.transmit(s, now, budget, all)
 			if s.dev.now()-now > most {
 				break
 			}

@@ -47,6 +47,33 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 	})
 }
 
+// While many packets wait the pump sends no more than its bytes, in the middle of a turn, and leaves the rest of the turn
+// to itself: the receiver takes the packets.
+func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
+	oneShard(t)
+	const packets, some = 64, 16 << 10
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newPair(t, packets<<10, usualRetry, nil)
+		defer closeAll(t, a, b)
+		s, q := a.dev.home(), a.qp
+		s.lock()
+		defer s.unlock()
+		if err := q.attr.SQ.Push(a.write(b, 1, 0, packets<<10)); err != nil {
+			t.Fatal(err)
+		}
+		q.machine.Posted()
+		s.ready(q)
+		s.crowded = true
+		now, before := s.dev.now(), s.count.txFrames
+		s.flushSome(now, some, true, pumpTime)
+		first := s.count.txFrames - before
+		s.flushFresh(now)
+		if rest := s.count.txFrames - before - first; first == 0 || first > some>>10 || rest != 0 {
+			t.Errorf("the pump sent %d packets of 1 KiB, the receiver %d more; want 1 to %d and none", first, rest, some>>10)
+		}
+	})
+}
+
 // What receives goes on for a queue pair that alone has something to send, but neither for longer than the pump would,
 // nor while many packets wait, nor with requests that all shards have to wait for.
 func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
@@ -81,7 +108,7 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 				q.machine.Posted()
 				s.ready(q)
 				q.credit = 1
-				q.out.transmit(s, s.dev.now(), false) // ends its turn
+				q.out.transmit(s, s.dev.now(), flushBytes, false) // ends its turn
 				before, out := s.count.txFrames, s.out
 				tt.set(s, q)
 				s.flushFresh(s.dev.now() - tt.late)
