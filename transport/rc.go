@@ -122,7 +122,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 func (c *RC) receives() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
 
 // Transmit appends to dst at most limit packets that may leave now, and reports
-// whether there is more to send right away. Header and Payload of the frames are
+// whether there is more to send right away, but for what Hold holds back. Header and Payload of the frames are
 // complete, Trailer holds the pad; the ICRC is the caller's to append. Payload is
 // borrowed from memory regions until dst is reset. Local work requests, which may take such a region away, are
 // executed only while dst is empty.
@@ -131,6 +131,7 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	if dst.Len() == 0 && c.sends() && c.rsp.reply.kind != replyError {
 		c.executeLocal()
 	}
+	c.rsp.repeated, c.rsp.held = 0, false
 	if c.rsp.busy() {
 		// A long READ response must not keep this end's own requests waiting.
 		if c.req.wants(c) {
@@ -144,15 +145,18 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		c.send(&x)
 	}
 	c.drained()
-	return c.rsp.busy() || x.full
+	return c.rsp.busy() && !c.rsp.held || x.full
 }
 
 // Answers reports whether READ responses, or results of atomics, are left to send.
 func (c *RC) Answers() bool { return c.rsp.reads.len > 0 }
 
-// Repeats reports whether the next READ response is of a READ whose responses were sent again at least twice, and 128
-// packets more: what its peer asks for so often may wait for what other queue pairs send.
-func (c *RC) Repeats() bool { return c.Answers() && c.rsp.reads.head().res.often() }
+// Hold sets whether Transmit holds back the responses of READs that their peers ask for often: READs whose responses
+// were sent again at least twice, and 128 packets more. What follows them in PSN order waits with them.
+func (c *RC) Hold(hold bool) { c.rsp.hold = hold }
+
+// Repeated returns how many packets of such responses the last Transmit has appended, and whether it held some back.
+func (c *RC) Repeated() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
 
 // NextTimeout returns when Timeout wants to be called; false means never.
 func (c *RC) NextTimeout() (Time, bool) {

@@ -20,6 +20,10 @@ type responder struct {
 	reply reply
 	reads resources
 	early early
+
+	hold     bool // responses of READs that were asked for often wait
+	held     bool // some did when Transmit was called last
+	repeated int  // which it has appended
 }
 
 // nakKind is why a responder has sent a NAK that asks for a packet.

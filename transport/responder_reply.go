@@ -36,6 +36,10 @@ func (c *RC) reply(x *transmission) {
 		if r.reads.len > 0 {
 			j := r.reads.head()
 			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
+				if r.hold && j.res.often() {
+					r.held = true
+					return
+				}
 				if !c.sendResponse(x, j) {
 					return
 				}
@@ -197,6 +201,9 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	}
 	// Peers poll memory that its owner and other peers change meanwhile.
 	f.Volatile = true
+	if res.often() {
+		c.rsp.repeated++
+	}
 	res.sending(k)
 	j.begun = true
 	j.next = j.next.Add(1)

@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gorxe/gorxe/bth"
 )
 
 func TestResponderExecutesInOrder(t *testing.T) {
@@ -65,33 +68,52 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 	})
 }
 
-// A READ is asked for often once its responses were sent again twice, and 128 packets more. The next READ is not.
-func TestAReadThatIsAskedForOftenRepeats(t *testing.T) {
+// A READ is asked for often once its responses were sent again twice, and 128 packets more. Such responses wait while
+// Hold is set, with what follows them in PSN order. Another READ does not, nor does a request of this end.
+func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	s := newScript(t, nil)
 	rc := s.rc.(*RC)
-	ask := func(psn string) (repeats bool) {
-		s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_READ_REQUEST psn="+psn+" va=0x10000 dma=8 rkey=rw ack")))
-		repeats = rc.Repeats()
-		s.rc.Transmit(s.now, nil, s.batch, 64)
+	receive := func(line string) { s.rc.Receive(s.now, s.parse(strings.Fields(line))) }
+	transmit := func() (ops []bth.Opcode, more bool) {
+		more = s.rc.Transmit(s.now, nil, s.batch, 64)
+		for i := range s.batch.Len() {
+			ops = append(ops, bth.Opcode(s.batch.At(i).Header[0]))
+		}
 		s.batch.Reset()
-		return repeats
+		return ops, more
 	}
-	often := -1
-	for i := range 200 {
-		if ask("100") {
-			often = i
-			break
+	check := func(after string, want []bth.Opcode, wantRepeated int, wantHeld bool) {
+		t.Helper()
+		ops, more := transmit()
+		repeated, held := rc.Repeated()
+		if !slices.Equal(ops, want) || repeated != wantRepeated || held != wantHeld || more {
+			t.Errorf("%s: sent %v, repeated %d, held %t, more %t; want %v, %d, %t, and no more",
+				after, ops, repeated, held, more, want, wantRepeated, wantHeld)
 		}
-		if rc.Repeats() {
-			t.Fatal("Repeats is true with nothing left to send")
-		}
 	}
-	if want := 1 + oftenResent*(1+shortReads); often != want {
-		t.Errorf("the READ was asked for %d times before it repeats, want %d", often, want)
+	const read = "RDMA_READ_REQUEST psn=101 va=0x10000 dma=8 rkey=rw ack"
+	only := []bth.Opcode{bth.RCReadResponseOnly}
+	receive("RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack")
+	transmit()
+	rc.Hold(true)
+	for range 1 + oftenResent*(1+shortReads) {
+		receive(read)
+		check("a READ that was not asked for often", only, 0, false)
 	}
-	if ask("101") {
-		t.Error("Repeats is true of another READ")
-	}
+	receive(read)
+	check("a READ that was", nil, 0, true)
+	receive("RDMA_WRITE_ONLY psn=102 len=4 va=0x10000 dma=4 rkey=rw ack")
+	check("an ACK behind it", nil, 0, true)
+	s.post([]string{"send", "id=1", "len=4"})
+	check("a request of this end", []bth.Opcode{bth.RCSendOnly}, 0, true)
+	rc.Hold(false)
+	check("without Hold", []bth.Opcode{bth.RCReadResponseOnly, bth.RCAck}, 1, false)
+	rc.Hold(true)
+	receive(strings.ReplaceAll(read, "101", "103"))
+	check("the next READ", only, 0, false)
+	receive(read)
+	receive("RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack")
+	check("duplicates of the READ and of a WRITE", nil, 0, true)
 }
 
 func TestAQueuePairAnswersUntilTheLastReadResponseIsSent(t *testing.T) {

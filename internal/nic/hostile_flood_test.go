@@ -207,9 +207,10 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 	const (
 		packets = 1024 // of 1,024 bytes
 		serves  = 50
+		asked   = serves * 20
 		span    = serves * 2 * time.Millisecond
 	)
-	answers := func(t *testing.T, beside bool) (sent int) {
+	answers := func(t *testing.T, beside, behind bool) (sent int) {
 		synctest.Test(t, func(t *testing.T) {
 			v := newFortress(t)
 			defer closeAll(t, v.end)
@@ -218,15 +219,22 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read := request(v.rc, bth.RCReadRequest, peerPSN, mem.RKey(), 0, packets<<10)
+			var asks []*bth.Packet
+			psn := peerPSN
+			if behind {
+				open := v.areas[areaAll]
+				asks = append(asks, request(v.rc, bth.RCFetchAdd, psn, open.RKey(), open.IOVA(), 8))
+				psn = psn.Add(1)
+			}
+			asks = append(asks, request(v.rc, bth.RCReadRequest, psn, mem.RKey(), 0, packets<<10))
 			for range serves {
 				if beside {
 					v.serves()
 					sent--
 				}
-				for range 20 {
-					v.deliver(read)
-					time.Sleep(span / serves / 20)
+				for range asked / serves {
+					v.deliver(asks...)
+					time.Sleep(span / asked)
 				}
 			}
 			s := v.dev.home()
@@ -242,14 +250,58 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 		turn  = turnBytes >> 10
 		paced = int(span/(32*time.Nanosecond)) >> 10
 	)
-	if got := answers(t, false); got != most {
+	if got := answers(t, false, false); got != most {
 		t.Errorf("with nobody beside it %d packets left, want %d", got, most)
 	}
 	// What is in the bucket at first, and the turn that its last byte allows.
-	if got := answers(t, true); got <= usual || got > usual+2*turn+paced {
-		t.Errorf("beside another queue pair %d packets left, want %d to %d", got, usual+1, usual+2*turn+paced)
+	const slow = usual + 2*turn + paced
+	if got := answers(t, true, false); got <= usual || got > slow {
+		t.Errorf("beside another queue pair %d packets left, want %d to %d", got, usual+1, slow)
+	}
+	if got := answers(t, true, true); got <= usual || got > slow+asked {
+		t.Errorf("behind an atomic that is asked for as often %d packets left, want %d to %d", got, usual+1, slow+asked)
 	}
 }
+
+// The duplicates that a peer sends do not bring its answers before those of others that wait as well.
+func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
+	oneShard(t)
+	synctest.Test(t, func(t *testing.T) {
+		v := newFortress(t)
+		defer closeAll(t, v.end)
+		time.Sleep(time.Second)
+		waits := &holding{}
+		s, q := v.dev.home(), v.rc
+		s.lock()
+		defer s.unlock()
+		q.reads = waits
+		now := s.dev.now()
+		q.out.others, q.out.by = now, 0
+		q.out.bucket.Take(repeatRate, time.Unix(0, int64(now)), turnBytes)
+		for range 2 { // the first is told to wait, the second comes when there is something in the bucket again
+			s.ready(q)
+			s.flush(now)
+			if !waits.hold {
+				t.Fatal("a queue pair sends that was to wait for its time")
+			}
+			now += postponed / 2
+		}
+		q.postponed = false // its time has come
+		s.ready(q)
+		if s.flush(now); waits.hold {
+			t.Error("a queue pair waits beyond its time")
+		}
+	})
+}
+
+// holding is a machine with something to send that was asked for often.
+type holding struct{ hold bool }
+
+func (h *holding) Answers() bool { return true }
+
+func (h *holding) Hold(hold bool) { h.hold = hold }
+
+func (h *holding) Repeated() (int, bool) { return 0, h.hold }
 
 // asks fails the test unless a request that the bystander posts leaves; its peer answers.
 func (v *fortress) asks(id uint64) {

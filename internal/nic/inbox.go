@@ -191,7 +191,10 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	defer s.unlock()
 	if s == in.shard {
 		s.count.received.add(&in.count)
-		s.crowded = len(in.rb.Frames) >= crowd
+		s.crowdedUntil = 0
+		if len(in.rb.Frames) >= crowd {
+			s.crowdedUntil = s.dev.now() + crowdTime
+		}
 		if in.group == nil {
 			s.out[in.index].batches.Add(1)
 		}

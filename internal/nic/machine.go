@@ -35,10 +35,12 @@ type invalidator interface {
 }
 
 // An answerer is a machine whose peer can ask for data. Answers reports whether some of it is left
-// to send, Repeats whether what comes next was asked for often.
+// to send. Data that was asked for often waits while Hold is set; Repeated returns how many packets of it the last
+// Transmit has appended, and whether it held some back.
 type answerer interface {
 	Answers() bool
-	Repeats() bool
+	Hold(hold bool)
+	Repeated() (packets int, held bool)
 }
 
 // A datagramMachine has no peer: its requests leave by the link that Link names, in any

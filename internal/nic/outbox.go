@@ -26,6 +26,9 @@ const (
 	// crowd is the number of frames in a batch received that makes a shard crowded: half of what the UDP
 	// link takes at a time.
 	crowd = 32
+	// crowdTime is for how long it is crowded then at most. On a single processor the runtime looks every 10 ms only whether
+	// there are packets for a receiver that sleeps, if other goroutines run all the time.
+	crowdTime = transport.Time(20 * time.Millisecond)
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
 	joined = 512
@@ -101,10 +104,9 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			o.again(q, false)
 			break
 		}
-		repeats := q.reads != nil && q.reads.Repeats()
-		if repeats && !o.mayRepeat(now) {
-			s.postpone(q, now)
-			continue
+		answers := q.reads != nil && q.reads.Answers()
+		if answers {
+			q.reads.Hold(q.postponed || !o.mayRepeat(now))
 		}
 		had := o.batch.Len()
 		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest(), budget-bytes), o.batch.Cap()-had))
@@ -118,16 +120,20 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		charged := o.charges(had)
 		q.credit -= charged
 		bytes += charged
-		if repeats {
-			o.repeated(q, charged, now)
-		} else {
-			o.sentOther(q, now)
+		repeated, held := 0, false
+		if answers {
+			repeated, held = q.reads.Repeated()
+		}
+		o.sent(q, now, o.batch.Len()-had, repeated)
+		if held {
+			s.postpone(q, now)
+			bytes += leastCharge // a peer may have many such queue pairs
 		}
 		if more || q.fetches() {
 			// It took back a frame that turned out to be impossible, or its requests needed none: asking again
 			// at once must not become a loop.
 			stuck = o.batch.Len() == had
-			if all && s.crowded && !stuck {
+			if all && s.crowded(now) && !stuck {
 				o.keep(q) // what waits to be received comes first
 			} else {
 				o.again(q, stuck)
@@ -177,7 +183,7 @@ func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int
 	return more, true
 }
 
-// postponed is for how long a queue pair waits that could not change keys.
+// postponed is for how long a queue pair waits that could not change keys, or may not send what was asked for often.
 const postponed = transport.Time(10 * time.Millisecond)
 
 // postpone makes q ready again later.

@@ -148,29 +148,29 @@ type repeats struct {
 	others transport.Time // when another queue pair has sent something else, 0 for never
 }
 
-// repeatRate is what all queue pairs of an outbox repeat together beside others: about 30 MB/s.
+// repeatRate is what all queue pairs of an outbox repeat together beside others at most, in bytes.
 var repeatRate = pace.Rate{Burst: turnBytes, Interval: 32 * time.Nanosecond}
 
-// beside reports whether another queue pair has sent something since what is postponed last came back.
+// beside reports whether another queue pair has sent something else not long ago.
 func (r *repeats) beside(now transport.Time) bool { return r.others != 0 && now-r.others <= postponed }
 
-// mayRepeat reports whether a queue pair whose READ was answered often may go on with it now.
+// mayRepeat reports whether a queue pair may send now what was asked for often.
 func (r *repeats) mayRepeat(now transport.Time) bool {
 	return !r.beside(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
 }
 
-// repeated counts what q has repeated, in bytes as frames are charged.
-func (r *repeats) repeated(q *QP, bytes int, now transport.Time) {
+// sent notes that q has sent so many packets, of which so many were asked for often; those count as long as any.
+// A queue pair that has repeated last does not hold itself up.
+func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
+	if packets > repeated && q.attr.Num != r.by {
+		r.others = now
+	}
+	if repeated == 0 {
+		return
+	}
 	r.by = q.attr.Num
 	if r.beside(now) {
-		r.bucket.Take(repeatRate, time.Unix(0, int64(now)), bytes)
-	}
-}
-
-// sentOther notes that q has sent something else. One that has repeated last does not hold itself up.
-func (r *repeats) sentOther(q *QP, now transport.Time) {
-	if q.attr.Num != r.by {
-		r.others = now
+		r.bucket.Take(repeatRate, time.Unix(0, int64(now)), repeated*max(q.longest(), leastCharge))
 	}
 }
 

@@ -240,4 +240,6 @@ type answering bool
 
 func (a answering) Answers() bool { return bool(a) }
 
-func (a answering) Repeats() bool { return false }
+func (a answering) Hold(bool) {}
+
+func (a answering) Repeated() (int, bool) { return 0, false }

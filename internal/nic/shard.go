@@ -38,7 +38,8 @@ type shard struct {
 	gather  transport.Gather
 	lost    lostCQs
 	held    held
-	crowded bool // the last batch received was large, so more packets wait probably
+
+	crowdedUntil transport.Time // of crowded
 
 	kick chan struct{} // wakes the pump: ready lists are not empty
 }
@@ -126,8 +127,11 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 // goesOn reports whether the receiver sends more than a turn of a queue pair of o: of the only one that is ready, until
 // as much time has passed as the pump may take, and while few packets wait.
 func (s *shard) goesOn(o *outbox, now transport.Time) bool {
-	return o.lone() && !s.crowded && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
+	return o.lone() && !s.crowded(now) && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
 }
+
+// crowded reports whether the last batch received was large, and not long ago: more packets wait probably.
+func (s *shard) crowded(now transport.Time) bool { return now < s.crowdedUntil }
 
 // allEmpty reports whether no queue pair of out is ready, but for those of one outbox.
 func allEmpty(out []*outbox, but *outbox) bool {
@@ -192,7 +196,7 @@ func (s *shard) pump() {
 		now := s.dev.now()
 		s.expire(now)
 		bytes := flushBytes
-		if s.crowded {
+		if s.crowded(now) {
 			bytes = crowdedBytes
 		}
 		s.flushSome(now, bytes, true, pumpTime)

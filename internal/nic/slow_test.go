@@ -63,8 +63,8 @@ func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 		}
 		q.machine.Posted()
 		s.ready(q)
-		s.crowded = true
 		now, before := s.dev.now(), s.count.txFrames
+		s.crowdedUntil = now + crowdTime
 		s.flushSome(now, some, true, pumpTime)
 		first := s.count.txFrames - before
 		s.flushFresh(now)
@@ -87,7 +87,8 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 	}{
 		{name: "nothing else to do", set: func(*shard, *QP) {}, want: true},
 		{name: "after the time of the pump", set: func(*shard, *QP) {}, late: pumpTime + 1},
-		{name: "many packets wait", set: func(s *shard, _ *QP) { s.crowded = true }},
+		{name: "many packets wait", set: func(s *shard, _ *QP) { s.crowdedUntil = s.dev.now() + crowdTime }},
+		{name: "many packets waited long ago", set: func(s *shard, _ *QP) { s.crowdedUntil = s.dev.now() }, want: true},
 		{name: "requests change keys", set: func(_ *shard, q *QP) { q.rekeys = true }},
 		{name: "another link has a queue pair that is ready", set: func(s *shard, _ *QP) {
 			s.out = append(s.out, &outbox{})
@@ -115,7 +116,7 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 				if sent := s.count.txFrames - before; (sent > 0) != tt.want || before == 0 {
 					t.Errorf("%d packets left in the turn and %d after it; want any after it: %t", before, sent, tt.want)
 				}
-				s.out, s.crowded = out, false
+				s.out, s.crowdedUntil = out, 0
 			})
 		})
 	}
