@@ -26,8 +26,8 @@ const (
 	// crowd is the number of frames in a batch received that makes a shard crowded: half of what the UDP
 	// link takes at a time.
 	crowd = 32
-	// crowdTime is for how long it is crowded then at most. On a single processor the runtime looks every 10 ms only whether
-	// there are packets for a receiver that sleeps, if other goroutines run all the time.
+	// crowdTime is for how long it is crowded then at most. On a single processor the runtime looks every 10 ms only
+	// whether there are packets for a receiver that sleeps, if other goroutines run all the time.
 	crowdTime = transport.Time(20 * time.Millisecond)
 	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
 	// to gather short pieces.
@@ -85,8 +85,8 @@ func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 // system call.
 func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
-// transmit fills one batch from the ready queue pairs, only the fresh ones or all, up to a budget in bytes as frames are
-// charged, sends it and returns its charge: at least leastCharge, so that every call uses some of the budget.
+// transmit fills one batch from the ready queue pairs, only the fresh ones or all, up to a budget in bytes as frames
+// are charged, sends it and returns its charge: at least leastCharge, so that every call uses some of the budget.
 func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (bytes int) {
 	before := s.fetched
 	for stuck := false; !o.batch.Full() && !stuck && bytes < budget && (s.fetched-before)*fetchCharge < turnBytes; {

@@ -134,14 +134,14 @@ func (t *turns) remove(q *QP) {
 	}
 }
 
-// frames returns the number of frames of at most longest bytes that the queue pair may send now, of a budget in bytes, at
-// least 1.
+// frames returns the number of frames of at most longest bytes that the queue pair may send now, of a budget in bytes,
+// at least 1.
 func (t *turn) frames(longest, budget int) int {
 	return max(1, min(t.credit, budget)/max(longest, leastCharge))
 }
 
-// repeats bounds what is sent of READs that peers ask for again and again while other queue pairs have something to send:
-// a duplicate of some 60 bytes can have an answer of 2 GiB, and a peer with many queue pairs many turns.
+// repeats bounds what is sent of READs that peers ask for again and again while other queue pairs have something to
+// send: a duplicate of some 60 bytes can have an answer of 2 GiB, and a peer with many queue pairs many turns.
 type repeats struct {
 	bucket pace.Bucket    // of bytes
 	by     bth.QPN        // that has repeated last

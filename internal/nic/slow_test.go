@@ -8,6 +8,16 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
+// readies gives q, whose shard the caller has locked, a WRITE of n bytes to b, and leaves it to others to send it.
+func (e *end) readies(q *QP, b *end, n int) {
+	e.t.Helper()
+	if err := q.attr.SQ.Push(e.write(b, 1, 0, n)); err != nil {
+		e.t.Fatal(err)
+	}
+	q.machine.Posted()
+	q.shard.ready(q)
+}
+
 // Memory of a file may wait for a disk at each page: the pump does not hold the lock for all of them.
 func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 	const queuePairs, packets = 8, 32
@@ -25,11 +35,7 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 		}
 		s.lock()
 		for _, q := range qps {
-			if err := q.attr.SQ.Push(a.write(b, 1, 0, packets<<10)); err != nil {
-				t.Fatal(err)
-			}
-			q.machine.Posted()
-			s.ready(q)
+			a.readies(q, b, packets<<10)
 		}
 		batch := uint64(qps[0].out.batch.Cap())
 		// As if the first batch had taken that long.
@@ -47,8 +53,8 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 	})
 }
 
-// While many packets wait the pump sends no more than its bytes, in the middle of a turn, and leaves the rest of the turn
-// to itself: the receiver takes the packets.
+// While many packets wait the pump sends no more than its bytes, in the middle of a turn, and leaves the rest of the
+// turn to itself: the receiver takes the packets.
 func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 	oneShard(t)
 	const packets, some = 64, 16 << 10
@@ -58,11 +64,7 @@ func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 		s, q := a.dev.home(), a.qp
 		s.lock()
 		defer s.unlock()
-		if err := q.attr.SQ.Push(a.write(b, 1, 0, packets<<10)); err != nil {
-			t.Fatal(err)
-		}
-		q.machine.Posted()
-		s.ready(q)
+		a.readies(q, b, packets<<10)
 		now, before := s.dev.now(), s.count.txFrames
 		s.crowdedUntil = now + crowdTime
 		s.flushSome(now, some, true, pumpTime)
@@ -103,11 +105,7 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 				s, q := a.dev.home(), a.qp
 				s.lock()
 				defer s.unlock()
-				if err := q.attr.SQ.Push(a.write(b, 1, 0, packets<<10)); err != nil {
-					t.Fatal(err)
-				}
-				q.machine.Posted()
-				s.ready(q)
+				a.readies(q, b, packets<<10)
 				q.credit = 1
 				q.out.transmit(s, s.dev.now(), flushBytes, false) // ends its turn
 				before, out := s.count.txFrames, s.out
