@@ -160,45 +160,75 @@ func TestContextsAreCountedByTheirProcesses(t *testing.T) {
 	}
 }
 
-func TestAClientThatClosesKnowsWhetherTheServerHasEnded(t *testing.T) {
+func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) {
+	answers := func(server *link) error {
+		f, _, err := server.receive()
+		if err != nil {
+			return err
+		}
+		return server.send(&frame{kind: kindReply, call: f.call})
+	}
 	for name, c := range map[string]struct {
-		ends, sends bool
-		want        error
+		server   func(*link) error // what it does before the client closes
+		patience time.Duration
+		sends    bool // a message before
+		want     error
 	}{
-		"the server goes on":                        {false, false, nil},
-		"the server has ended":                      {true, false, io.EOF},
-		"the server has ended, and a message fails": {true, true, io.EOF},
+		"the server goes on":    {server: answers, patience: time.Hour},
+		"the server is stopped": {server: func(*link) error { return nil }, patience: time.Millisecond},
+		"the server has ended":  {server: (*link).close, patience: time.Hour, want: io.EOF},
+		"the server has ended, and a message fails": {
+			server: (*link).close, patience: time.Hour, sends: true, want: io.EOF,
+		},
+		"the server is about to end": {patience: time.Hour, want: io.EOF, server: func(server *link) error {
+			_, _, err := server.receive()
+			return errors.Join(err, server.close())
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := os.NewFile(uintptr(pair[0]), "client")
-			conn, err := net.FileConn(f)
-			f.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
-			client := newClient(conn.(*net.UnixConn))
-			if c.ends {
-				unix.Close(pair[1])
-			} else {
-				defer unix.Close(pair[1])
-			}
-			if c.sends {
+			client, server := connected(t)
+			served := make(chan error, 1)
+			if c.sends { // to a server that is not there any more
+				served <- c.server(server)
 				client.Exit(1)
+			} else {
+				go func() { served <- c.server(server) }()
 			}
-			// The receiver is late.
+			client.Start(quiet{})
+			client.Ping(c.patience)
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
 			if err := client.Close(); err != nil {
 				t.Error(err)
 			}
-			client.Start(quiet{})
 			if err := client.Err(); err != c.want {
 				t.Errorf("%v, want %v", err, c.want)
 			}
+			client.Ping(time.Hour) // of an ended connection
 		})
 	}
+}
+
+// connected returns a client that a test serves.
+func connected(t *testing.T) (*Client, *link) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns [2]*net.UnixConn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "socket pair")
+		c, err := net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		conns[i] = c.(*net.UnixConn)
+	}
+	return newClient(conns[0]), newLink(conns[1], true, time.Hour)
 }
 
 func TestBeforeExecveDirectCopiesEnd(t *testing.T) {

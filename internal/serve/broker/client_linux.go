@@ -56,14 +56,13 @@ type Client struct {
 	link        *link
 	description Description
 	done        chan struct{}
-	err         error // why done is closed; nil after Close, unless the server had closed before
+	err         error // why done is closed; nil after Close
 
 	mu     sync.Mutex
 	calls  map[uint32]Thread      // under way, by number; nil once done is closed. Guarded by mu, as is the rest
 	opens  map[uint32]chan opened // likewise
 	last   uint32                 // number of a call
 	closed bool
-	ended  bool // the server had closed when Close was called
 }
 
 // opened is the answer to an open.
@@ -141,9 +140,8 @@ func (c *Client) Err() error {
 
 // Close disconnects: the server ends all objects of the client.
 func (c *Client) Close() error {
-	ended := c.link.hasEnded()
 	c.mu.Lock()
-	c.closed, c.ended = true, c.ended || ended && !c.closed
+	c.closed = true
 	c.mu.Unlock()
 	if err := c.link.close(); !isClosed(err) { // the connection may have ended
 		return err
@@ -159,10 +157,7 @@ func (c *Client) run(e Events) {
 	}
 	_ = c.link.close() // it may be closed
 	c.mu.Lock()
-	switch {
-	case c.ended: // what the error says depends on whether Close came first
-		c.err = io.EOF
-	case !c.closed:
+	if !c.closed {
 		c.err = err
 	}
 	calls, opens := c.calls, c.opens
@@ -274,9 +269,9 @@ func (c *Client) number() uint32 {
 	}
 }
 
-// Open opens a device file for a process of the client's own numbering. dir is its directory in /proc, mem and maps are
-// files there, opened while the caller waited. The client keeps its descriptors. The file is the one to install in the
-// program.
+// Open opens a device file for a process of the client's own numbering, from 1. dir is its directory in /proc, mem and
+// maps are files there, opened while the caller waited. The client keeps its descriptors. The file is the one to install
+// in the program.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()
@@ -329,20 +324,39 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 // Exec says that a process is about to execute another program, and returns when the server does not copy its memory by
 // the number of the process any more, or has ended. The error is that of a server that is too busy.
 func (c *Client) Exec(process uint32) error {
+	if errno := <-c.exec(process); errno != 0 && errno != unix.EIO {
+		return errno
+	}
+	return nil
+}
+
+// Ping returns when the server has answered, when the connection has ended or when patience is over. A server that is
+// killed closes its descriptors one after the other: a program can hear of that by one of them, and end, before the
+// connection ends. [Client.Start] must have been called.
+func (c *Client) Ping(patience time.Duration) {
+	const nobody = 0
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-c.exec(nobody):
+	case <-late.C:
+	}
+}
+
+// exec sends EXEC. The answer is EIO where the connection has ended.
+func (c *Client) exec(process uint32) execution {
 	answer := make(execution, 1)
 	c.mu.Lock()
 	if c.calls == nil {
 		c.mu.Unlock()
-		return nil
+		answer <- unix.EIO
+		return answer
 	}
 	n := c.number()
 	c.calls[n] = answer
 	c.mu.Unlock()
 	c.send(&frame{kind: kindExec, call: n, process: process})
-	if errno := <-answer; errno != 0 && errno != unix.EIO {
-		return errno
-	}
-	return nil
+	return answer
 }
 
 // execution hears the answer to EXEC; EIO is the end of the connection.

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -70,6 +71,9 @@ func (l *link) receive() (frame, []int, error) {
 		// The other side has closed without reading all. What it sent before comes after this error.
 		n, oobn, flags, _, err = l.conn.ReadMsgUnix(l.in, l.oob)
 	}
+	if errors.Is(err, io.EOF) {
+		return frame{}, nil, io.EOF
+	}
 	if err != nil {
 		return frame{}, nil, err
 	}
@@ -107,20 +111,6 @@ func closeAll(files []int) {
 	for _, fd := range files {
 		_ = unix.Close(fd) // what it was is not known
 	}
-}
-
-// hasEnded reports whether the other side has closed and all that it has sent was received.
-func (l *link) hasEnded() (ended bool) {
-	raw, err := l.conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	_ = raw.Control(func(fd uintptr) { // fails after close
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		ended = err == nil && n == 0
-	})
-	return ended
 }
 
 func (l *link) close() error { return l.conn.Close() }

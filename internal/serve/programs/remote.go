@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gorxe/gorxe/internal/serve/broker"
 	"github.com/gorxe/gorxe/internal/trap"
@@ -52,8 +53,12 @@ func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, erro
 	return &Host{log: log, remote: r, tree: tree}, nil
 }
 
-// close disconnects.
+// farewell is how long a daemon may take to show that it has not ended before the programs have.
+const farewell = time.Second
+
+// close disconnects. Then the client knows whether the daemon has ended.
 func (r *remote) close() error {
+	r.client.Ping(farewell)
 	err := r.client.Close()
 	<-r.client.Done()
 	return err
