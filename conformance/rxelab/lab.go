@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +110,7 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []cell.Cell
 	r.Kernels = append(r.Kernels, report.KernelVersion{Suite: suite, Release: k.Release, Package: k.Package})
 	o.Progress.Begin(k, len(cells))
 	q := &queue{cells: slices.Clone(cells)}
-	failures := map[string][]string{} // of cells that get another try
+	tries := newRetries(o.Retries)
 	byID := map[string]cell.Cell{}
 	for _, c := range cells {
 		byID[c.ID()] = c
@@ -121,13 +120,11 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []cell.Cell
 	done := func(res report.Result) {
 		mu.Lock()
 		defer mu.Unlock()
-		if before := failures[res.ID]; !res.Passed() && len(before) < o.Retries {
-			failures[res.ID] = append(before, strings.Join(res.Failures, "; "))
+		if tries.again(&res) {
 			q.add(byID[res.ID])
 			o.Progress.Again(res)
 			return
 		}
-		res.Before = failures[res.ID]
 		count++
 		r.Results = append(r.Results, res)
 		o.Progress.Done(res, count, len(cells))

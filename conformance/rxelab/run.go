@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
@@ -45,6 +46,9 @@ func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string, li
 	res.Seconds = time.Since(begin).Seconds()
 	for _, p := range problems {
 		res.Fail(p.Error())
+	}
+	if early := c.Workload.Tool.TooEarly; early != "" && client != nil {
+		res.Early = strings.Contains(client.Log.String(), early)
 	}
 	res.Rxe = moved(before, l.counters(ctx))
 	if merr := capt.mark(ctx); merr != nil && err == nil {

@@ -30,6 +30,7 @@ type Tool struct {
 	Still    bool     // it runs on an undisturbed network only
 	Few      bool     // it runs on an undisturbed network and with few packets lost
 	Unsized  bool     // there is one message size, and no flag for it
+	TooEarly string   // what a client prints that has come before its server listened; empty: none may
 
 	IPv6Flag   string   // of runs over IPv6
 	IPv6Suites []string // the kernels on which it runs over IPv6; nil: all

@@ -23,6 +23,7 @@ type Result struct {
 
 	Failures []string `json:",omitempty"` // none: the cell passed
 	Before   []string `json:",omitempty"` // how earlier tries failed
+	Early    bool     `json:"-"`          // it failed because the client came too early: see [cell.Tool]
 	Seconds  float64  // from the start of the server to the end of both programs
 	Traffic  Traffic
 	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved
