@@ -33,9 +33,10 @@ func programTools() []Tool {
 	return out
 }
 
-// nobodyListens is what the client of perftest 25.01 with -R prints when it is rejected with IB_CM_REJ_INVALID_SERVICE_ID. The
-// server listens for the queue pairs only after its last message to the client on the connection before, and the client
-// asks once: where the server is slow, whatever its device, the client may come too early.
+// nobodyListens is what the client of perftest 25.01 with -R prints when it is rejected with
+// IB_CM_REJ_INVALID_SERVICE_ID. The server listens for the queue pairs only after its last message to the client on the
+// connection before, and the client asks once: where the server is slow, whatever its device, the client may come too
+// early.
 const nobodyListens = "RDMA_CM_EVENT_REJECTED; error: 8."
 
 // programRuns are what a tool is run with. That differs from the other groups in how requests come to gorxe, not in

@@ -270,8 +270,8 @@ func (c *Client) number() uint32 {
 }
 
 // Open opens a device file for a process of the client's own numbering, from 1. dir is its directory in /proc, mem and
-// maps are files there, opened while the caller waited. The client keeps its descriptors. The file is the one to install
-// in the program.
+// maps are files there, opened while the caller waited. The client keeps its descriptors. The file is the one that the
+// program gets.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()

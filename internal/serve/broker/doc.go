@@ -22,7 +22,8 @@
 //	RELEASE object               →     the program did not get it
 //	EXIT process                 →
 //	EXEC call, process           →     the process is going to execute another program
-//	                             ←     REPLY: its memory is not copied by its number any more
+//	                             ←     REPLY: its memory is not copied by its number any more; for process 0,
+//	                                   which nobody has: the server is there
 //	                             ←     ENDED object                     it means nothing any more
 //	                             ←     CHANGED description
 //
