@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,7 +185,9 @@ func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) 
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, server := connected(t)
+			ours, theirs := pair(t)
+			defer theirs.Close()
+			client, server := newClient(ours), newLink(theirs, true, time.Hour)
 			served := make(chan error, 1)
 			if c.sends { // to a server that is not there any more
 				served <- c.server(server)
@@ -208,27 +209,6 @@ func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) 
 			client.Ping(time.Hour) // of an ended connection
 		})
 	}
-}
-
-// connected returns a client that a test serves.
-func connected(t *testing.T) (*Client, *link) {
-	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var conns [2]*net.UnixConn
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "socket pair")
-		c, err := net.FileConn(f)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		conns[i] = c.(*net.UnixConn)
-	}
-	return newClient(conns[0]), newLink(conns[1], true, time.Hour)
 }
 
 func TestBeforeExecveDirectCopiesEnd(t *testing.T) {
