@@ -16,6 +16,7 @@ VETTED     ?= linux/arm64 darwin/arm64 windows/amd64
 RETRIES    ?= 2
 BENCHSTAT   = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 ROUNDS     ?= 5
+PER_END    ?= 1
 BENCH      ?= .
 PKGS       ?= ./...
 A          ?= HEAD~1
@@ -76,10 +77,10 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
 
-bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, and perftest under gorxe run, ROUNDS times in turn; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
+bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, and perftest under gorxe run, ROUNDS times in turn, PER_END cores each; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
 	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf && command -v ib_write_bw && command -v ibv_devices; } >/dev/null || \
 		apt-get install -y -qq --no-install-recommends iperf3 qperf perftest ibverbs-providers ibverbs-utils >/dev/null || echo "iperf3, qperf, perftest and ibv_devices: what is not installed is left out"
-	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)
+	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) -per-end $(PER_END) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)
 
 bench-beside: build ## as root: gorxe perf of this revision and of the revision A at once, which run in turn for slices of 50 ms, ROUNDS times in each order; RUN for some
 	@dir=$$(mktemp -d); \

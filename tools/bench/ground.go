@@ -32,7 +32,7 @@ type namespaces struct{ *ground }
 func (n namespaces) Describe(m *Machine) {
 	m.MTU = mtu
 	for i, h := range n.hosts {
-		m.CoreOf[i] = h.cores[0]
+		m.CoreOf[i], m.PerEnd = h.cores[0], len(h.cores)
 	}
 }
 
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
-	g, err := newGround(o.Cores)
+	g, err := newGround(o.Cores, o.PerEnd)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/gorxe/gorxe/tools/bench/cores"
 )
 
 // The path between the two hosts.
@@ -29,8 +32,8 @@ var addresses = [2]string{"198.18.0.1", "198.18.0.2"}
 // they go with the processes that are in them, and those go with this one, however it ends.
 type ground struct {
 	hosts [2]*host
-	// For ends on one host: in the network namespace of hosts[Server] each end has the core that it has on hosts, and
-	// shared, what they share, has both.
+	// For ends on one host: in the network namespace of hosts[Server] each end has the cores that it has on hosts, and
+	// shared, what they share, has those of both.
 	inside [2]*host
 	shared *host
 	dir    string // for sockets of daemons
@@ -45,23 +48,23 @@ type host struct {
 	gone  chan struct{}
 }
 
-// newGround makes the hosts, each with a core of its own if there are two.
-func newGround(cores []int) (*ground, error) {
+// newGround makes the hosts, each with a number of cores, which are its own if there are enough.
+func newGround(asked []int, perEnd int) (*ground, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("two hosts are made of network namespaces, which takes root: run it with sudo")
 	}
-	cores, err := Cores(cores)
+	sets, err := cores.OfEnds(asked, max(1, perEnd))
 	if err != nil {
 		return nil, err
 	}
 	g := &ground{}
-	if err := g.build(cores); err != nil {
+	if err := g.build(sets); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
 }
 
-func (g *ground) build(cores []int) (err error) {
+func (g *ground) build(cores [2][]int) (err error) {
 	if g.dir, err = os.MkdirTemp("", "gorxe-bench-"); err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (g *ground) build(cores []int) (err error) {
 			return err
 		}
 	}
-	if g.shared, err = newHost(g.hosts[Server], cores...); err != nil {
+	if g.shared, err = newHost(g.hosts[Server], slices.Concat(cores[:]...)); err != nil {
 		return err
 	}
 	if err := g.plug(); err != nil {
@@ -84,31 +87,8 @@ func (g *ground) build(cores []int) (err error) {
 	return nil
 }
 
-// Cores returns the core of each end: those asked for, else the first two that this process may use.
-func Cores(asked []int) ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("which cores may be used: %w", err)
-	}
-	for _, c := range asked {
-		if c < 0 || c >= len(set)*64 || !set.IsSet(c) {
-			return nil, fmt.Errorf("core %d may not be used: see taskset -p %d", c, os.Getpid())
-		}
-	}
-	out := asked
-	for c := 0; len(out) < 2 && c < len(set)*64; c++ {
-		if set.IsSet(c) && (len(out) == 0 || out[0] != c) {
-			out = append(out, c)
-		}
-	}
-	if len(out) == 1 {
-		out = append(out, out[0])
-	}
-	return out, nil
-}
-
 // newHost makes a host that may use some cores: in the network namespace of another one, or in a new one without that.
-func newHost(in *host, cores ...int) (*host, error) {
+func newHost(in *host, cores []int) (*host, error) {
 	h := &host{ns: netns.None(), cores: cores, calls: make(chan func()), gone: make(chan struct{})}
 	ready := make(chan error)
 	go func() {

@@ -47,7 +47,7 @@ func needGround(t *testing.T) *ground {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces take root")
 	}
-	g, err := newGround(nil)
+	g, err := newGround(nil, 1)
 	if err != nil {
 		t.Skipf("cannot make network namespaces: %v", err)
 	}
@@ -125,22 +125,6 @@ func TestOneHost(t *testing.T) {
 	}
 	if yes, err := g.hosts[Client].listens(20000); err != nil || yes {
 		t.Errorf("the host of the other end listens: %v", err)
-	}
-}
-
-func TestCores(t *testing.T) {
-	all, err := Cores(nil)
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%v, %v", all, err)
-	}
-	asked := []int{all[1], all[0]}
-	if got, err := Cores(asked); err != nil || !slices.Equal(got, asked) {
-		t.Errorf("%v, %v; want %v", got, err, asked)
-	}
-	for _, c := range []int{-1, 1023, 1 << 20} {
-		if _, err := Cores([]int{c, all[0]}); err == nil || !strings.Contains(err.Error(), "may not be used") {
-			t.Errorf("core %d: %v", c, err)
-		}
 	}
 }
 

@@ -21,11 +21,6 @@ func endGroup(c *exec.Cmd) error { return c.Process.Kill() }
 
 func terminate(c *exec.Cmd) error { return c.Process.Kill() }
 
-// Cores returns the core of each end.
-func Cores([]int) ([]int, error) {
-	return nil, fmt.Errorf("cores are chosen on Linux; this is %s", runtime.GOOS)
-}
-
 func pause(*exec.Cmd) {}
 
 func resume(*exec.Cmd) {}
@@ -38,6 +33,6 @@ type ground struct {
 
 func (*ground) close() error { return nil }
 
-func newGround([]int) (*ground, error) {
+func newGround([]int, int) (*ground, error) {
 	return nil, fmt.Errorf("two hosts are made of network namespaces, which need Linux; this is %s", runtime.GOOS)
 }

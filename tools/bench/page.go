@@ -141,6 +141,15 @@ func (m Machine) Virtual() string {
 	return "virtual: " + m.Hypervisor
 }
 
+// Place says what an end is bound to.
+func (m Machine) Place(end int) string {
+	first := m.CoreOf[end]
+	if m.PerEnd > 1 {
+		return fmt.Sprintf("cores %d to %d", first, first+m.PerEnd-1)
+	}
+	return fmt.Sprintf("core %d", first)
+}
+
 // number shows three digits that count.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'g', 3, 64)

@@ -39,10 +39,10 @@ func (c *Contest) enterWays(others []Build, what string, args ...string) (names 
 	return names
 }
 
-// sharedCore says which processes of an end share its core.
-const sharedCore = "With a device of its own (`gorxe run --no-daemon`) the program and `gorxe run`, which has the " +
-	"device, share the core of their end. Through a daemon three processes share it: the program, `gorxe run` " +
-	"and the daemon, which has the device. "
+// sharedCores says which processes of an end share its cores.
+const sharedCores = "With a device of its own (`gorxe run --no-daemon`) the program and `gorxe run`, which has the " +
+	"device, share what their end is bound to. Through a daemon three processes share it: the program, `gorxe " +
+	"run` and the daemon, which has the device. "
 
 // sharedCoreMessages is how many messages programs exchange for each second of a latency test: a
 // program that polls on gorxe's core takes milliseconds for a message.
@@ -59,7 +59,7 @@ func programBandwidth(others []Build) Contest {
 		Name: "programs", Title: "Programs under gorxe run", Metric: Bandwidth,
 		About: "Unmodified programs of perftest under `gorxe run` at both ends, beside `gorxe perf` on the same " +
 			"path: 64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding. " +
-			sharedCore +
+			sharedCores +
 			"The programs poll for completions without a pause.",
 	}
 	for _, t := range largeTests {
@@ -90,8 +90,8 @@ func programLatency(others []Build) Contest {
 		Name: "programs-latency", Title: "Latency of programs", Metric: Latency, Messages: sharedCoreMessages,
 		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` under `gorxe run` and `gorxe " +
 			"perf`, bound to cores as above. Events: the program waits in the kernel for each completion. " +
-			"Polling: it polls without a pause, on the core on which gorxe has to produce the completion; " +
-			"`gorxe perf` does both in one thread.",
+			"Polling: it polls without a pause. Where an end has one core, gorxe has to produce the completion " +
+			"on the same one; `gorxe perf` does both in one thread.",
 	}
 	args := []string{"send_lat", "-s", "8"}
 	for _, how := range []struct {
@@ -114,8 +114,8 @@ func oneHostBandwidth(others []Build) Contest {
 		Name: "one-host", Title: "Programs on one host", Metric: Bandwidth, OneHost: true,
 		About: "Both ends on one host with one address: the queue pairs of both programs are those of one daemon. " +
 			"The address of iperf3 is the same, so its TCP goes over the loopback interface. The server's " +
-			"program and its `gorxe run` are bound to one core, those of the client to another one. The daemon " +
-			"may use both cores, and has a column of its own: five processes share two cores.",
+			"program and its `gorxe run` are bound as above, and so are those of the client. The daemon may use " +
+			"what both ends are bound to, and has a column of its own.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"}, {Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
 		},

@@ -147,3 +147,15 @@ func TestWhatIsNoReportIsAnError(t *testing.T) {
 
 // bucket is one of a histogram: so many times of up to so many microseconds.
 func bucket(upTo float64, count int64) histogram.Bar { return histogram.Bar{UpTo: upTo, Count: count} }
+
+func TestAReportNamesEveryCoreOfAnEnd(t *testing.T) {
+	for _, tt := range []struct {
+		perEnd         int
+		server, client string
+	}{{0, "core 3", "core 8"}, {1, "core 3", "core 8"}, {4, "cores 3 to 6", "cores 8 to 11"}} {
+		m := Machine{CoreOf: [2]int{3, 8}, PerEnd: tt.perEnd}
+		if m.Place(Server) != tt.server || m.Place(Client) != tt.client {
+			t.Errorf("%d cores each: %q and %q", tt.perEnd, m.Place(Server), m.Place(Client))
+		}
+	}
+}

@@ -21,7 +21,8 @@ type Options struct {
 	Seconds  int // that count of a measurement
 	// Messages is how many messages a latency test exchanges for each of the seconds; 0 is what a host does that sleeps now and then.
 	Messages int
-	Cores    []int  // of the server's and the client's end; those that are missing are chosen
+	Cores    []int  // of the server's and the client's end, the first of each; those that are missing are chosen
+	PerEnd   int    // cores of each end, one after another; 0: one
 	Words    *Words // of the report; nil: those of two network namespaces
 	// Again is how many times more a measurement is made that others disturbed; the last one counts.
 	Again int

@@ -47,7 +47,7 @@ func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report
 	var on [2]Ground
 	for i := range on {
 		var g *ground
-		if g, err = newGround(o.Cores); err != nil {
+		if g, err = newGround(o.Cores, o.PerEnd); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, g.close()) }()

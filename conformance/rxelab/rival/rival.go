@@ -19,6 +19,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/machine"
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 	"github.com/gorxe/gorxe/tools/bench"
+	"github.com/gorxe/gorxe/tools/bench/cores"
 )
 
 // Options say how gorxe is measured beside rxe.
@@ -120,7 +121,7 @@ type pairOfMachines struct {
 
 // bootPair boots two machines that are joined by two cables.
 func bootPair(ctx context.Context, o *machine.Options, k *vm.Kernel) (*pairOfMachines, error) {
-	cores, err := bench.Cores(nil)
+	cores, err := cores.First(nil)
 	if err != nil {
 		return nil, err
 	}

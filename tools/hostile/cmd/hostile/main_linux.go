@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gorxe/gorxe/tools/bench"
+	"github.com/gorxe/gorxe/tools/bench/cores"
 	"github.com/gorxe/gorxe/tools/hostile"
 )
 
@@ -112,7 +112,7 @@ func chooseCores(text string) (out [2]int, err error) {
 	if len(asked) > 2 {
 		return out, fmt.Errorf("%d cores: give the victim's, and that of the good peer and the flooder", len(asked))
 	}
-	got, err := bench.Cores(asked)
+	got, err := cores.First(asked)
 	if err != nil {
 		return out, err
 	}
