@@ -53,32 +53,32 @@ func newGround(asked []int, perEnd int) (*ground, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("two hosts are made of network namespaces, which takes root: run it with sudo")
 	}
-	sets, err := cores.OfEnds(asked, max(1, perEnd))
+	ends, err := cores.OfEnds(asked, max(1, perEnd))
 	if err != nil {
 		return nil, err
 	}
 	g := &ground{}
-	if err := g.build(sets); err != nil {
+	if err := g.build(ends); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
 }
 
-func (g *ground) build(cores [2][]int) (err error) {
+func (g *ground) build(ends [2][]int) (err error) {
 	if g.dir, err = os.MkdirTemp("", "gorxe-bench-"); err != nil {
 		return err
 	}
 	for i := range g.hosts {
-		if g.hosts[i], err = newHost(nil, cores[i]); err != nil {
+		if g.hosts[i], err = newHost(nil, ends[i]); err != nil {
 			return err
 		}
 	}
 	for i := range g.inside {
-		if g.inside[i], err = newHost(g.hosts[Server], cores[i]); err != nil {
+		if g.inside[i], err = newHost(g.hosts[Server], ends[i]); err != nil {
 			return err
 		}
 	}
-	if g.shared, err = newHost(g.hosts[Server], slices.Concat(cores[:]...)); err != nil {
+	if g.shared, err = newHost(g.hosts[Server], slices.Concat(ends[:]...)); err != nil {
 		return err
 	}
 	if err := g.plug(); err != nil {

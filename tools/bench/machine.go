@@ -10,8 +10,8 @@ import (
 type Machine struct {
 	CPU         string            `json:"cpu"`
 	Cores       int               `json:"cores"`    // that the system has
-	CoreOf      [2]int            `json:"core_of"`  // the core that the server's and the client's processes are bound to, the first if there are several
-	PerEnd      int               `json:"per_end"`  // how many cores that are, one after another; 0: one
+	CoreOf      [2]int            `json:"core_of"`  // the first core that the server's and the client's end is bound to
+	PerEnd      int               `json:"per_end"`  // cores of each end, one after another; 0: one
 	Governor    string            `json:"governor"` // of the processors' frequency, "" if the system does not tell
 	Hypervisor  string            `json:"virtual"`  // what it runs in, "" for real hardware
 	MemoryMiB   uint64            `json:"memory_mib"`

@@ -121,11 +121,11 @@ type pairOfMachines struct {
 
 // bootPair boots two machines that are joined by two cables.
 func bootPair(ctx context.Context, o *machine.Options, k *vm.Kernel) (*pairOfMachines, error) {
-	cores, err := cores.First(nil)
+	first, err := cores.First(nil)
 	if err != nil {
 		return nil, err
 	}
-	p := &pairOfMachines{cores: cores, kernel: k}
+	p := &pairOfMachines{cores: first, kernel: k}
 	if p.dir, err = os.MkdirTemp("", "rxelab-wire-"); err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ func First(asked []int) ([]int, error) {
 	return may.first(asked)
 }
 
-// OfEnds returns the cores of each end: perEnd of them one after another, from that of [First] on. Where an end has several,
-// none is the other end's, too.
+// OfEnds returns the cores of each end: perEnd of them one after another, from that of [First] on. Where an end has
+// several, none is the other end's, too.
 func OfEnds(asked []int, perEnd int) ([2][]int, error) {
 	may, err := usable()
 	if err != nil {
@@ -71,7 +71,8 @@ func (may list) first(asked []int) ([]int, error) {
 func (may list) ofEnds(asked []int, perEnd int) (out [2][]int, err error) {
 	if len(asked) == 0 && perEnd > 1 {
 		if len(may) < 2*perEnd {
-			return out, fmt.Errorf("two ends of %d cores take %d, and this process may use %d", perEnd, 2*perEnd, len(may))
+			return out, fmt.Errorf("two ends of %d cores take %d, and this process may use %d",
+				perEnd, 2*perEnd, len(may))
 		}
 		asked = []int{may[0], may[perEnd]}
 	}

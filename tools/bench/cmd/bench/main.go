@@ -93,8 +93,8 @@ func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("the file of this program, to run it at both ends: %w", err)
 	}
 	o := bench.Options{
-		Gorxe: p.gorxe, Blast: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds, Cores: p.cores, PerEnd: p.perEnd,
-		Again: p.again, Profiles: p.profiles,
+		Gorxe: p.gorxe, Blast: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds,
+		Cores: p.cores, PerEnd: p.perEnd, Again: p.again, Profiles: p.profiles,
 		Progress: func(s bench.Sample, n, all int) { fmt.Fprintf(stderr, "[%d/%d] %s\n", n, all, s.Line()) },
 		LeftOut: func(l bench.Left) {
 			fmt.Fprintf(stderr, "left out: %s (%s): %s\n", l.Contender, l.Contest, l.Why)

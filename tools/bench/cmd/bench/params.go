@@ -48,7 +48,8 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	fs.StringVar(&p.gorxe, "gorxe", filepath.Join("bin", "gorxe"), "`file` of the gorxe to measure")
 	fs.IntVar(&p.rounds, "rounds", 5, "`number` of measurements of each, 1 to 1000")
 	fs.IntVar(&p.seconds, "time", 2, "`seconds` that count of a measurement, 1 to 600")
-	cores := fs.String("cores", "", "two `cores`, for the server's and for the client's end, such as 0,1 (default: the first ones)")
+	cores := fs.String("cores", "",
+		"two `cores`, for the server's and for the client's end, such as 0,1 (default: the first ones)")
 	fs.IntVar(&p.perEnd, "per-end", 1, "`number` of cores of each end, 1 to 64: that of -cores and those after it")
 	over := fs.String("links", strings.Join(kinds(), ","), "`links` of gorxe to measure")
 	var others []bench.Build
@@ -160,7 +161,10 @@ func (p *params) check() error {
 	for _, r := range []struct {
 		name             string
 		v, least, atMost int
-	}{{"-rounds", p.rounds, 1, 1000}, {"-time", p.seconds, 1, 600}, {"-again", p.again, 0, 1000}, {"-per-end", p.perEnd, 1, 64}} {
+	}{
+		{"-rounds", p.rounds, 1, 1000}, {"-time", p.seconds, 1, 600}, {"-again", p.again, 0, 1000},
+		{"-per-end", p.perEnd, 1, 64},
+	} {
 		if r.v < r.least || r.v > r.atMost {
 			return fmt.Errorf("%s %d: must be %d to %d", r.name, r.v, r.least, r.atMost)
 		}
