@@ -36,7 +36,7 @@ type Config struct {
 	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
 	Peers     []netip.Prefix // who may talk to the device; none means everybody
 	Shards    int            // how many there are, each with a lock of its own; 0 is one: see the package
-	Loopback  bool           // connected queue pairs of one shard exchange packets without the link: see loopback.go
+	Loopback  bool           // connected queue pairs of the device exchange packets without the link: see loopback.go
 	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
 	Logger    *slog.Logger   // nil is silence
 	Observer  Observer       // nil is nobody

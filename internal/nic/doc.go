@@ -8,11 +8,12 @@
 //     lock, then takes the shard's lock once for the whole batch, gives every packet to its
 //     machine, and lets the machines that have something to say transmit before it lets go of
 //     the lock: all acknowledgements of a batch leave together. Where the link can be received
-//     from by several, who polls an empty CQ does the same in its place: see drive.
-//   - One pump for each shard. It serves timeouts, but puts off those of a link whose receiver
-//     is behind: what would stop them may have come. It goes on transmitting where a flush
-//     stopped because its budget was used up, and sends for queue pairs that are kept so
-//     busy that sending for many posts at once is worth more than sending now.
+//     from by several, a caller that polls an empty CQ does the same in its place: see drive.
+//   - One pump for each shard. It receives what other shards send by loopback. It serves
+//     timeouts, but puts off those of a link whose receiver is behind: what would stop them may
+//     have come. It goes on transmitting where a flush stopped because its budget was used up,
+//     and sends for queue pairs that are kept so busy that sending for many posts at once is
+//     worth more than sending now.
 //   - The application's own. Posting on a queue pair with little outstanding runs the
 //     requester and sends in the caller: there is no hand-over to another goroutine
 //     between a work request and the wire.
@@ -38,11 +39,12 @@
 //	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
 //	lostCQs.mu      of a shard: the CQs whose users are to fail.
+//	crossing.mu     of a shard: what other shards have sent to it by loopback. Taken under shard.mu of those.
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //
 // The order is linking, adding or inbox, shard, keying (both in the order of their indexes),
-// table, atomics, CompChannel, Device, CQ, port, lost, events: whoever holds one takes only what stands
+// table, atomics, CompChannel, Device, CQ, port, lost, crossing, events: whoever holds one takes only what stands
 // behind it. A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a
 // membership in a group for Close.
 //

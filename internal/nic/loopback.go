@@ -9,9 +9,10 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Two connected queue pairs of one shard need no link between them. With Config.Loopback the goroutine that sends
-// gives the frames of one to the machine of the other, in order and without a copy: payload goes from the sender's
-// region, or the buffer that it was read into, to the receiver's. Such frames have no ICRC.
+// Two connected queue pairs of one device need no link between them. With Config.Loopback and both in one shard the
+// goroutine that sends gives the frames of one to the machine of the other, in order and without a copy: payload goes
+// from the sender's region, or the buffer that it was read into, to the receiver's. Frames for another shard are copied
+// once and left to the pump there (see crossing). Frames of loopback have no ICRC.
 //
 // A packet does not name its source queue pair, so over a link a queue pair accepts those of every
 // queue pair at the address of its peer. Here the sender is known, and has to be the peer.
@@ -25,10 +26,10 @@ var errNotHere = errors.New("the address of the peer is no longer one of this de
 // either end.
 const loopTime = transport.Time(1e6)
 
-// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is dest at dst: that of
-// the link, or the loopback outbox if the peer is in s too.
-func (s *shard) toward(index int, dst netip.Addr, dest bth.QPN) *outbox {
-	if s.dev.loopback && s.dev.shardOf(dest) == s && packet.LoopsBack(s.out[index].link) {
+// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is at dst: that of the link,
+// or the loopback outbox if dst is an address of the device.
+func (s *shard) toward(index int, dst netip.Addr) *outbox {
+	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {
 			return s.loops[index]
 		}
@@ -83,26 +84,27 @@ func (o *outbox) loop(s *shard, now transport.Time) {
 			s.dev.lost(s, now, 1, errNotHere)
 			continue
 		}
-		s.count.frames++
-		s.count.bytes += uint64(n)
-		s.receiveLooped(now, o.local, to, b, i)
+		s.receiveLooped(now, o, to, i)
 	}
 	s.gather.Settle()
 	b.Reset()
 }
 
-// receiveLooped gives frame i of b to its queue pair.
-func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b *packet.Batch, i int) {
-	a := &s.looped
-	a.src = src
-	if !s.decodeLooped(a, b.At(i)) {
+// receiveLooped gives frame i of o's batch to its queue pair, or to the shard of that.
+func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
+	a, b := &s.looped, o.batch
+	a.src = o.local
+	ok := s.decodeLooped(a, b.At(i))
+	if at := s.dev.shardOf(a.packet.DestQP); ok && at != s {
+		o.cross(s, at, i, to.index)
+		return
+	}
+	s.count.frames++
+	s.count.bytes += uint64(b.At(i).Len() + bth.ICRCLen)
+	if !ok {
 		return
 	}
 	q := s.qps.Get(a.packet.DestQP)
-	if q != nil && !s.isPeer(q, b.At(i).Path) {
-		s.count.drops[dropStranger]++
-		return
-	}
 	if q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
 		// Payload may not be borrowed from a region while a key is taken away.
 		for k := i; k < b.Len(); k++ {
@@ -112,14 +114,7 @@ func (s *shard) receiveLooped(now transport.Time, src netip.Addr, to *outbox, b 
 			return
 		}
 	}
-	s.receive(now, to, a)
-}
-
-// isPeer reports whether path is that of the queue pair that q is connected to, which frames of the
-// shard borrow.
-func (s *shard) isPeer(q *QP, path *packet.Path) bool {
-	peer := s.qps.Get(q.attr.Attr.DestQPN)
-	return peer != nil && path == &peer.path
+	s.receiveFrom(now, o.senders[i], to, a)
 }
 
 // decodeLooped decodes a frame of this device that is not sealed. It borrows the payload.

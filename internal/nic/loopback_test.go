@@ -2,6 +2,7 @@ package nic
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,13 +15,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// openLoopback opens a device with Loopback and one shard over links at addrA and addrB, which wrap decorates.
-func openLoopback(t testing.TB, wrap func(packet.Link) packet.Link) *Device {
+// openLoopback opens a device with Loopback over links at addrA and addrB, which wrap decorates.
+func openLoopback(t testing.TB, wrap func(packet.Link) packet.Link, shards int) *Device {
 	t.Helper()
 	n := pipe.NewNet()
 	d, err := Open(Config{
 		Name: "test", Links: []packet.Link{wrap(openLink(t, n, addrA)), wrap(openLink(t, n, addrB))},
-		Seed: 1, Loopback: true, MaxQP: 100, MaxMR: 100, MaxCQ: 100, MaxSRQ: 100,
+		Seed: 1, Shards: shards, Loopback: true, MaxQP: 100, MaxMR: 100, MaxCQ: 100, MaxSRQ: 100,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,11 +45,30 @@ func (e *end) connectAt(index int, peer *end, peerIndex int) {
 	e.connectBy(uint8(index), e.qp, e.dev.gids[peerIndex].local, peer.qp.Num(), peer.psn, usualRetry)
 }
 
-// newLoopedPair returns two connected ends on one device, at addrA and addrB.
-func newLoopedPair(t testing.TB, size int, wrap func(packet.Link) packet.Link) (a, b *end) {
+// inShards runs a test with a device of one shard, and of several.
+func inShards(t *testing.T, f func(t *testing.T, shards int)) {
+	for _, shards := range []int{1, 4} {
+		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(t, shards) })
+		})
+	}
+}
+
+// newEndBeside returns an end on the device of a, in another shard if there are several.
+func newEndBeside(t testing.TB, a *end, psn bth.PSN, size int) *end {
 	t.Helper()
-	dev := openLoopback(t, wrap)
-	a, b = newEndOn(t, dev, 1000, size), newEndOn(t, dev, 2000, size)
+	e := newEndOn(t, a.dev, psn, size)
+	for a.qp.shard.several && e.qp.shard == a.qp.shard {
+		e.qp = e.newQP()
+	}
+	return e
+}
+
+// newLoopedPair returns two connected ends on one device, at addrA and addrB, in two shards if there are several.
+func newLoopedPair(t testing.TB, size int, wrap func(packet.Link) packet.Link, shards int) (a, b *end) {
+	t.Helper()
+	a = newEndOn(t, openLoopback(t, wrap, shards), 1000, size)
+	b = newEndBeside(t, a, 2000, size)
 	a.connectAt(0, b, 1)
 	b.connectAt(1, a, 0)
 	return a, b
@@ -57,9 +77,10 @@ func newLoopedPair(t testing.TB, size int, wrap func(packet.Link) packet.Link) (
 func TestQueuePairsOfOneDeviceNeedNoLink(t *testing.T) {
 	for name, index := range map[string]int{"between two addresses": 1, "at one address": 0} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				dev := openLoopback(t, plain)
-				a, b := newEndOn(t, dev, 1000, 1<<20), newEndOn(t, dev, 2000, 1<<20)
+			inShards(t, func(t *testing.T, shards int) {
+				dev := openLoopback(t, plain, shards)
+				a := newEndOn(t, dev, 1000, 1<<20)
+				b := newEndBeside(t, a, 2000, 1<<20)
 				defer closeAll(t, a)
 				a.connectAt(0, b, index)
 				b.connectAt(index, a, 0)
@@ -77,7 +98,7 @@ func TestQueuePairsOfOneDeviceNeedNoLink(t *testing.T) {
 
 func TestAQueuePairIsItsOwnPeerByLoopback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dev := openLoopback(t, plain)
+		dev := openLoopback(t, plain, 1)
 		a := newEndOn(t, dev, 1000, 8192)
 		defer closeAll(t, a)
 		a.connectAt(0, a, 0)
@@ -93,8 +114,8 @@ func TestAQueuePairIsItsOwnPeerByLoopback(t *testing.T) {
 }
 
 func TestRefusalsAndMissingReceivesAreThoseOfALink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newLoopedPair(t, 4096, plain)
+	inShards(t, func(t *testing.T, shards int) {
+		a, b := newLoopedPair(t, 4096, plain, shards)
 		defer closeAll(t, a)
 		a.post(&qp.SendWR{ID: 1, Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(0, 100)})
 		synctest.Wait()
@@ -115,8 +136,8 @@ func TestRefusalsAndMissingReceivesAreThoseOfALink(t *testing.T) {
 
 // Faults are for the link: what is handed over would come to no harm.
 func TestALinkWithFaultsIsUsedInPlaceOfLoopback(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link { return fault.New(l, fault.Config{}) })
+	inShards(t, func(t *testing.T, shards int) {
+		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link { return fault.New(l, fault.Config{}) }, shards)
 		defer closeAll(t, a)
 		operations(t, a, b)
 		if sent(a.dev) == 0 {
@@ -126,7 +147,7 @@ func TestALinkWithFaultsIsUsedInPlaceOfLoopback(t *testing.T) {
 }
 
 func TestATapSeesFramesOfLoopbackAsTheyWouldBeSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inShards(t, func(t *testing.T, shards int) {
 		var mu sync.Mutex
 		seen, bad := 0, 0
 		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link {
@@ -140,7 +161,7 @@ func TestATapSeesFramesOfLoopbackAsTheyWouldBeSent(t *testing.T) {
 					bad++
 				}
 			})
-		})
+		}, shards)
 		defer closeAll(t, a)
 		operations(t, a, b)
 		if sent := a.counter("tx_packets"); uint64(seen) != sent || bad > 0 {
@@ -174,8 +195,8 @@ func TestOneEndMayUseLoopbackAndTheOtherTheLink(t *testing.T) {
 }
 
 func TestLoopbackEndsWithTheAddressOfThePeer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newLoopedPair(t, 4096, plain)
+	inShards(t, func(t *testing.T, shards int) {
+		a, b := newLoopedPair(t, 4096, plain, shards)
 		defer closeAll(t, a)
 		if err := a.dev.RemoveLink(1); err != nil {
 			t.Fatal(err)
@@ -188,8 +209,8 @@ func TestLoopbackEndsWithTheAddressOfThePeer(t *testing.T) {
 }
 
 func TestSendWithInvalidateTakesAKeyAwayByLoopback(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newLoopedPair(t, 1<<14, plain)
+	inShards(t, func(t *testing.T, shards int) {
+		a, b := newLoopedPair(t, 1<<14, plain, shards)
 		defer closeAll(t, a)
 		mem, err := b.dev.Register(b.pd, mr.Bytes(b.buf), 0x90000, uint64(len(b.buf)), allAccess|mr.MWBind)
 		if err != nil {
@@ -230,23 +251,25 @@ func TestSendWithInvalidateTakesAKeyAwayByLoopback(t *testing.T) {
 }
 
 func TestLoopbackAllocatesNothing(t *testing.T) {
-	a, b := newLoopedPair(t, 1<<18, plain)
-	defer closeAll(t, a)
-	wrs := []*qp.SendWR{a.write(b, 1, 0, 1<<16), a.read(b, 2, 0, 1<<16)}
-	wc := make([]qp.WC, 2)
-	n := testing.AllocsPerRun(100, func() {
-		if _, err := a.qp.PostSend(wrs); err != nil {
-			t.Fatal(err)
+	for _, shards := range []int{1, 4} {
+		a, b := newLoopedPair(t, 1<<18, plain, shards)
+		defer closeAll(t, a)
+		wrs := []*qp.SendWR{a.write(b, 1, 0, 1<<16), a.read(b, 2, 0, 1<<16)}
+		wc := make([]qp.WC, 2)
+		n := testing.AllocsPerRun(100, func() {
+			if _, err := a.qp.PostSend(wrs); err != nil {
+				t.Fatal(err)
+			}
+			for done := 0; done < 2; {
+				done += a.cq.Poll(wc[done:])
+			}
+		})
+		if n > 0 {
+			t.Errorf("%d shards: %v allocations for a WRITE and a READ", shards, n)
 		}
-		for done := 0; done < 2; {
-			done += a.cq.Poll(wc[done:])
+		if !bytes.Equal(a.buf[:1<<16], b.buf[:1<<16]) {
+			t.Errorf("%d shards: the ends hold different bytes", shards)
 		}
-	})
-	if n > 0 {
-		t.Errorf("%v allocations for a WRITE and a READ", n)
-	}
-	if !bytes.Equal(a.buf[:1<<16], b.buf[:1<<16]) {
-		t.Error("the ends hold different bytes")
 	}
 }
 
@@ -272,18 +295,21 @@ func (e *end) connectAs(typ qp.Type, peer *end, psn bth.PSN) {
 func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 	for _, typ := range []qp.Type{qp.RC, qp.UC} {
 		t.Run(typ.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				dev := openLoopback(t, plain)
+			inShards(t, func(t *testing.T, shards int) {
+				dev := openLoopback(t, plain, shards)
 				var ends [3]*end
 				for i := range ends {
 					e := newEndOn(t, dev, bth.PSN(1000*(i+1)), 4096)
-					var err error
-					e.qp, err = dev.CreateQP(QPInit{
-						Type: typ, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
-						Cap: qp.Cap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1},
-					})
-					if err != nil {
-						t.Fatal(err)
+					// All of them in one shard, or a and b in two.
+					for again := true; again; again = shards > 1 && i == 1 && e.qp.shard == ends[0].qp.shard {
+						var err error
+						e.qp, err = dev.CreateQP(QPInit{
+							Type: typ, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
+							Cap: qp.Cap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1},
+						})
+						if err != nil {
+							t.Fatal(err)
+						}
 					}
 					fill(e.buf, uint64(i))
 					ends[i] = e
@@ -304,6 +330,7 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 				}
 				a.post(a.write(b, 2, 0, 64))
 				a.succeed(1)
+				synctest.Wait() // UC completes when it has been sent
 				if !bytes.Equal(b.buf[:64], a.buf[:64]) {
 					t.Error("the peer's WRITE has left other bytes")
 				}

@@ -45,7 +45,8 @@ type outbox struct {
 	batches atomic.Uint64 // that came by the link, or the shard's queue of it, and were delivered
 	users   int           // connected queue pairs whose way leads here
 	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
-	loops   bool          // its queue pairs' peers are in the shard too, and get the frames without the link
+	loops   bool          // its queue pairs' peers are of the device too, and get the frames without the link
+	senders []bth.QPN     // of the frames in the batch, if loops is set
 
 	turns // of the ready queue pairs
 
@@ -117,6 +118,9 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
+		for i := had; o.loops && i < o.batch.Len(); i++ {
+			o.senders = append(o.senders, q.attr.Num)
+		}
 		charged := o.charges(had)
 		q.credit -= charged
 		bytes += charged
@@ -143,6 +147,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 	}
 	if o.batch.Len() > 0 {
 		o.send(s, now)
+		o.senders = o.senders[:0]
 	}
 	for _, q := range o.leaving {
 		if q.sent.Sent(now) || q.refill() {

@@ -76,12 +76,8 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 		}
 		out, path, wrong = q.shard.out[g.index], p, qp.AttrAV
 	}
-	if mask&(qp.AttrAV|qp.AttrDestQPN) != 0 && out != nil && q.dgram == nil {
-		dest := q.attr.Attr.DestQPN
-		if mask&qp.AttrDestQPN != 0 {
-			dest = a.DestQPN
-		}
-		out = q.shard.toward(out.index, path.Dst, dest)
+	if mask&qp.AttrAV != 0 && out != nil && q.dgram == nil {
+		out = q.shard.toward(out.index, path.Dst)
 	}
 	if mask&qp.AttrPathMTU != 0 {
 		mtu, wrong = a.PathMTU, qp.AttrPathMTU

@@ -19,25 +19,26 @@ type shard struct {
 	index   int
 	several bool // shards of the device
 
-	mu      mutex
-	keying  mutex // the right to look keys up: see lock
-	closed  bool
-	qps     idmap.Map[bth.QPN, *QP]
-	inOrder roster.List[*QP] // those of qps, as they were made
-	numbers qpns
-	out     []*outbox // one for each entry of the GID table, same index; never empty
-	loops   []*outbox // likewise, for peers in the shard; empty without Config.Loopback
-	looped  arrival   // scratch of loop
-	unled   readyList // queue pairs without a way, with more in their sources to flush
-	fetched int       // requests from sources, ever
-	timers  timers
-	count   counters
-	sums    sums
-	members map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
-	early   transport.EarlyPool
-	gather  transport.Gather
-	lost    lostCQs
-	held    held
+	mu       mutex
+	keying   mutex // the right to look keys up: see lock
+	closed   bool
+	qps      idmap.Map[bth.QPN, *QP]
+	inOrder  roster.List[*QP] // those of qps, as they were made
+	numbers  qpns
+	out      []*outbox // one for each entry of the GID table, same index; never empty
+	loops    []*outbox // likewise, for peers of the device; empty without Config.Loopback
+	looped   arrival   // scratch of loop and receiveCrossed
+	crossing crossing  // what other shards send by loopback
+	unled    readyList // queue pairs without a way, with more in their sources to flush
+	fetched  int       // requests from sources, ever
+	timers   timers
+	count    counters
+	sums     sums
+	members  map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
+	early    transport.EarlyPool
+	gather   transport.Gather
+	lost     lostCQs
+	held     held
 
 	crowdedUntil transport.Time // of crowded
 
@@ -193,6 +194,7 @@ func (s *shard) pump() {
 		case <-s.kick:
 		}
 		s.lock()
+		s.receiveCrossed()
 		now := s.dev.now()
 		s.expire(now)
 		bytes := flushBytes
