@@ -55,6 +55,7 @@ var floors = []place{
 	{dir: "cm", floor: 3, pure: true},
 	{dir: "internal/host/netdev", floor: 0},
 	{dir: "internal/nic/signal", floor: -1},
+	{dir: "internal/nic/crossing", floor: 1},
 	{dir: "internal/nic", floor: 4},
 	{dir: "internal/nic/gsi", floor: 5},
 	{dir: "verbs", floor: 6},

@@ -39,7 +39,7 @@
 //	Device.mu       the lists of CQs and of links.
 //	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
 //	lostCQs.mu      of a shard: the CQs whose users are to fail.
-//	crossing.mu     of a shard: what other shards have sent to it by loopback. Taken under shard.mu of those.
+//	crossing        that of the queue of what other shards send by loopback. Taken under shard.mu of those.
 //	portState.mu    what the state of the port comes from.
 //	events.mu       the asynchronous events that wait to be read.
 //

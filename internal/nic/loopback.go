@@ -12,7 +12,7 @@ import (
 // Two connected queue pairs of one device need no link between them. With Config.Loopback and both in one shard the
 // goroutine that sends gives the frames of one to the machine of the other, in order and without a copy: payload goes
 // from the sender's region, or the buffer that it was read into, to the receiver's. Frames for another shard are copied
-// once and left to the pump there (see crossing). Frames of loopback have no ICRC.
+// once and left to the pump there (package crossing). Frames of loopback have no ICRC.
 //
 // A packet does not name its source queue pair, so over a link a queue pair accepts those of every
 // queue pair at the address of its peer. Here the sender is known, and has to be the peer.
@@ -146,4 +146,56 @@ func (o *outbox) show(b *packet.Batch) {
 		packet.SeeLooped(o.link, f)
 		f.Trailer = f.Trailer[:pad]
 	}
+}
+
+// cross gives frame i of the batch, whose payload has one piece at most, to the shard of the queue pair that it is for,
+// with the entry of the GID table that it is sent to.
+func (o *outbox) cross(s, to *shard, i, index int) {
+	if !to.crossing.Put(o.batch.At(i), o.senders[i], o.local, index) {
+		s.count.drops[dropBusy]++
+		return
+	}
+	to.wakePump()
+}
+
+// receiveCrossed receives what queue pairs of other shards have sent. The lock is held, by the pump.
+func (s *shard) receiveCrossed() {
+	if !s.several || !s.dev.loopback {
+		return
+	}
+	frames := s.crossing.Take()
+	now := s.dev.now()
+	for i := range frames.Len() {
+		if i%handPackets == handPackets-1 && s.dev.now()-now > handTime {
+			now = s.giveWay(now)
+		}
+		if s.closed {
+			return
+		}
+		f, data := frames.At(i)
+		s.count.frames++
+		s.count.bytes += uint64(len(data) + bth.ICRCLen)
+		a := &s.looped
+		a.src = f.Src
+		if err := a.packet.DecodeParts(data, nil); err != nil {
+			s.count.malformed[bth.ReasonOf(err)]++
+			continue
+		}
+		to := s.loops[f.To]
+		if to.link == nil { // it was removed meanwhile
+			s.dev.lost(s, now, 1, to.away)
+			continue
+		}
+		s.receiveFrom(now, f.From, to, a)
+	}
+	s.gather.Settle()
+}
+
+// receiveFrom gives a to its queue pair, if that is connected to the one that sent it.
+func (s *shard) receiveFrom(now transport.Time, from bth.QPN, to *outbox, a *arrival) {
+	if q := s.qps.Get(a.packet.DestQP); q != nil && q.attr.Attr.DestQPN != from {
+		s.count.drops[dropStranger]++
+		return
+	}
+	s.receive(now, to, a)
 }

@@ -338,3 +338,29 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 		})
 	}
 }
+
+// Frames for a shard without room for them are lost, and sent again as on a link.
+func TestWhatCrossesToAShardWithoutRoomIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newLoopedPair(t, 1<<14, plain, 4)
+		defer closeAll(t, a)
+		fill(a.buf, 1)
+		s, batch := b.qp.shard, packet.NewBatch(1)
+		stray := batch.Next()
+		stray.Header = append(stray.Header, make([]byte, 1<<10)...)
+		for s.crossing.Put(stray, 0, a.dev.gids[0].local, 0) {
+		}
+		a.post(a.write(b, 1, 0, len(a.buf)))
+		synctest.Wait()
+		if n := a.drops()["shard_busy"]; n == 0 || bytes.Equal(a.buf, b.buf) {
+			t.Errorf("%d packets were dropped, and the WRITE has come through: %v", n, bytes.Equal(a.buf, b.buf))
+		}
+		s.lock()
+		s.crossing.Take()
+		s.unlock()
+		a.succeed(1)
+		if !bytes.Equal(a.buf, b.buf) {
+			t.Error("the ends hold different bytes")
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/idmap"
+	"github.com/gorxe/gorxe/internal/nic/crossing"
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -25,12 +26,12 @@ type shard struct {
 	qps      idmap.Map[bth.QPN, *QP]
 	inOrder  roster.List[*QP] // those of qps, as they were made
 	numbers  qpns
-	out      []*outbox // one for each entry of the GID table, same index; never empty
-	loops    []*outbox // likewise, for peers of the device; empty without Config.Loopback
-	looped   arrival   // scratch of loop and receiveCrossed
-	crossing crossing  // what other shards send by loopback
-	unled    readyList // queue pairs without a way, with more in their sources to flush
-	fetched  int       // requests from sources, ever
+	out      []*outbox      // one for each entry of the GID table, same index; never empty
+	loops    []*outbox      // likewise, for peers of the device; empty without Config.Loopback
+	looped   arrival        // scratch of loop and receiveCrossed
+	crossing crossing.Queue // what other shards send by loopback
+	unled    readyList      // queue pairs without a way, with more in their sources to flush
+	fetched  int            // requests from sources, ever
 	timers   timers
 	count    counters
 	sums     sums
