@@ -49,7 +49,7 @@ func (c Cell) ID() string {
 // then asks for all the rest of the READ again.
 const (
 	TimeoutBase    = 40 * time.Second
-	PacketClean    = 2 * time.Millisecond
+	PacketClean    = 6 * time.Millisecond
 	PacketImpaired = 10 * time.Millisecond
 	PacketReread   = 50 * time.Millisecond
 )
