@@ -52,6 +52,7 @@ type tool struct {
 	server, client string
 	says           string // by the client
 	stays          bool   // the server does not end with the client
+	trixie         string // more options of the client of Debian trixie
 }
 
 // tooEarly is what a client of perftest says that was faster than its server: that ends its first listener, over which
@@ -89,24 +90,30 @@ func (h *cmHost) run(port int, c tool) {
 }
 
 func TestProgramsConnectByRDMACM(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		h := w.cmHostOn(t, "127.55.17.1")
-		in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-		text := bytes.Repeat([]byte("gorxe"), 100_000)
-		if err := os.WriteFile(in, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for i, c := range cmTools(in, out) {
-			t.Run(c.client, func(t *testing.T) {
-				h := *h
-				h.T = t
-				h.run(22000+i, c)
-			})
-		}
-		if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, text) {
-			t.Errorf("rcopy has copied %d bytes of %d, %v", len(got), len(text), err)
-		}
-	})
+	eachWay(t, func(t *testing.T, w way) { w.cmHostOn(t, "127.55.17.1").runTools(22000, "") })
+}
+
+// runTools runs cmTools, from a port on, of the release that in leads to: see inTrixie.
+func (h *cmHost) runTools(port int, in string) {
+	from, to := filepath.Join(h.TempDir(), "from"), filepath.Join(h.TempDir(), "to")
+	text := bytes.Repeat([]byte("gorxe"), 100_000)
+	if err := os.WriteFile(from, text, 0o600); err != nil {
+		h.Fatal(err)
+	}
+	for i, c := range cmTools(from, to) {
+		h.Run(c.client, func(t *testing.T) {
+			h := *h
+			h.T = t
+			if in != "" {
+				c.client += c.trixie
+			}
+			c.server, c.client = in+c.server, in+c.client
+			h.run(port+i, c)
+		})
+	}
+	if got, err := os.ReadFile(to); err != nil || !bytes.Equal(got, text) {
+		h.Errorf("rcopy has copied %d bytes of %d, %v", len(got), len(text), err)
+	}
 }
 
 func TestQperfConnectsByRDMACM(t *testing.T) {
@@ -134,16 +141,18 @@ func TestQperfConnectsByRDMACM(t *testing.T) {
 }
 
 func TestMckeySendsToAGroup(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		h := w.cmHostOn(t, "127.55.17.3")
-		s := start(t, h.server, "mckey -m 239.55.17.3 -b "+h.addr+" -c 1 -C 5")
-		h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
-		out := start(t, h.server, "mckey -m 239.55.17.3 -b "+h.addr+" -s -c 1 -C 5").wait()
-		if !strings.Contains(out, "return status 0") {
-			t.Error(out)
-		}
-		s.wait()
-	})
+	eachWay(t, func(t *testing.T, w way) { w.cmHostOn(t, "127.55.17.3").sendToAGroup("239.55.17.3", "") })
+}
+
+// sendToAGroup runs mckey, of the release that in leads to: see inTrixie.
+func (h *cmHost) sendToAGroup(group, in string) {
+	line := in + "mckey -m " + group + " -b " + h.addr + " -c 1 -C 5"
+	s := start(h.T, h.server, line)
+	h.await(s, "it does not join", func([]verbs.ListenerInfo) bool { return len(h.dev.Groups()) > 0 })
+	if out := start(h.T, h.server, line+" -s").wait(); !strings.Contains(out, "return status 0") {
+		h.Error(out)
+	}
+	s.wait()
 }
 
 func TestAKilledProgramsPeerIsTold(t *testing.T) {

@@ -39,8 +39,8 @@ func follows(t *testing.T, h server, line string) (next func() string) {
 }
 
 // watched is a host whose device follows the interface of another network namespace, and what ibv_asyncwatch prints
-// there.
-func (w way) watched(t *testing.T, addr string) (h server, ns netns.NsHandle, next func() string) {
+// there, of the release that in leads to: see inTrixie.
+func (w way) watched(t *testing.T, addr, in string) (h server, ns netns.NsHandle, next func() string) {
 	t.Helper()
 	if _, err := exec.LookPath("ibv_asyncwatch"); err != nil {
 		t.Skip("ibv_asyncwatch is not installed")
@@ -53,7 +53,7 @@ func (w way) watched(t *testing.T, addr string) (h server, ns netns.NsHandle, ne
 		})
 		return d, err
 	})
-	next = follows(t, h, "ibv_asyncwatch")
+	next = follows(t, h, in+"ibv_asyncwatch")
 	if got := next(); !strings.HasPrefix(got, "rxe0: async event FD") {
 		t.Fatalf("it begins with %q", got)
 	}
@@ -62,26 +62,31 @@ func (w way) watched(t *testing.T, addr string) (h server, ns netns.NsHandle, ne
 
 func TestAsyncwatchPrintsEventsOfThePort(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
-		_, ns, next := w.watched(t, "198.18.46.1/24")
-		for _, c := range []struct {
-			do   func(netlink.Link) error
-			want string
-		}{
-			{netlink.LinkSetDown, "  event_type IBV_EVENT_PORT_ERR (10), port 1"},
-			{netlink.LinkSetUp, "  event_type IBV_EVENT_PORT_ACTIVE (9), port 1"},
-			{func(l netlink.Link) error { return netlink.AddrAdd(l, address(t, "198.18.46.3/24")) },
-				"  event_type IBV_EVENT_GID_CHANGE (18), port 1"},
-		} {
-			testnet.OnInterface(t, ns, c.do)
-			for next() != c.want { // the link-local address comes and goes as well
-			}
-		}
+		_, ns, next := w.watched(t, "198.18.46.1/24", "")
+		printsEventsOfThePort(t, ns, next)
 	})
+}
+
+func printsEventsOfThePort(t *testing.T, ns netns.NsHandle, next func() string) {
+	t.Helper()
+	for _, c := range []struct {
+		do   func(netlink.Link) error
+		want string
+	}{
+		{netlink.LinkSetDown, "  event_type IBV_EVENT_PORT_ERR (10), port 1"},
+		{netlink.LinkSetUp, "  event_type IBV_EVENT_PORT_ACTIVE (9), port 1"},
+		{func(l netlink.Link) error { return netlink.AddrAdd(l, address(t, "198.18.46.3/24")) },
+			"  event_type IBV_EVENT_GID_CHANGE (18), port 1"},
+	} {
+		testnet.OnInterface(t, ns, c.do)
+		for next() != c.want { // the link-local address comes and goes as well
+		}
+	}
 }
 
 func TestFilesOfTheDeviceFollowTheHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
-		h, ns, next := w.watched(t, "198.18.47.1/24")
+		h, ns, next := w.watched(t, "198.18.47.1/24", "")
 		const (
 			ports  = "/sys/class/infiniband/rxe0/ports/1/"
 			first  = "0000:0000:0000:0000:0000:ffff:c612:2f01"

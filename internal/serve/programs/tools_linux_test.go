@@ -15,18 +15,24 @@ import (
 
 func TestLibibverbsFindsTheDevice(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
-		h := w.hostOn(t, "127.55.15.1")
-		out := start(t, h, "ibv_devices").wait()
-		if !strings.Contains(out, "rxe0") {
-			t.Errorf("ibv_devices:\n%s", out)
-		}
-		out = start(t, h, "ibv_devinfo -v").wait()
-		for _, want := range []string{"hca_id:\trxe0", "PORT_ACTIVE", "GID[  0]:\t\t::ffff:127.55.15.1, RoCE v2", "max_sge:\t\t\t32"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
-			}
-		}
+		findsTheDevice(t, w.hostOn(t, "127.55.15.1"), "127.55.15.1", "")
 	})
+}
+
+// findsTheDevice runs the tools that print what libibverbs finds, of the release that in leads to: see inTrixie.
+func findsTheDevice(t *testing.T, h server, addr, in string) {
+	t.Helper()
+	if out := start(t, h, in+"ibv_devices").wait(); !strings.Contains(out, "rxe0") {
+		t.Errorf("ibv_devices:\n%s", out)
+	}
+	out := start(t, h, in+"ibv_devinfo -v").wait()
+	for _, want := range []string{
+		"hca_id:\trxe0", "PORT_ACTIVE", "GID[  0]:\t\t::ffff:" + addr + ", RoCE v2", "max_sge:\t\t\t32",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
+		}
+	}
 }
 
 func TestNoDescriptorIsLeftOfProgramsThatEnded(t *testing.T) {
@@ -84,31 +90,35 @@ func ends(t *testing.T, h server, port int, lines [2]string) (server, client *ru
 }
 
 func TestToolsExchangeMessagesOnOneHost(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		h := w.hostOn(t, "127.55.15.2")
-		for i, line := range pingpongs {
-			t.Run(line, func(t *testing.T) {
-				server, client := exchange(t, h, 21500+i, line)
-				for _, out := range []string{server, client} {
-					if !strings.Contains(out, "iters in") {
-						t.Errorf("%s", out)
-					}
-				}
-			})
-		}
-	})
+	eachWay(t, func(t *testing.T, w way) { runPingpongs(t, w.hostOn(t, "127.55.15.2"), 21500, "") })
 }
 
 func TestPerftestRunsOnOneHost(t *testing.T) {
-	eachWay(t, func(t *testing.T, w way) {
-		h := w.hostOn(t, "127.55.15.3")
-		for i, line := range perftests {
-			t.Run(line, func(t *testing.T) {
-				// Servers of tests that they take no part in print no result.
-				if _, client := exchange(t, h, 21600+i, line); !strings.Contains(client, "#bytes") {
-					t.Error(client)
+	eachWay(t, func(t *testing.T, w way) { runPerftests(t, w.hostOn(t, "127.55.15.3"), 21600, "") })
+}
+
+// runPingpongs runs pingpongs, from a TCP port on, of the release that in leads to: see inTrixie.
+func runPingpongs(t *testing.T, h server, port int, in string) {
+	for i, line := range pingpongs {
+		t.Run(line, func(t *testing.T) {
+			server, client := exchange(t, h, port+i, in+line)
+			for _, out := range []string{server, client} {
+				if !strings.Contains(out, "iters in") {
+					t.Errorf("%s", out)
 				}
-			})
-		}
-	})
+			}
+		})
+	}
+}
+
+// runPerftests is runPingpongs for perftests.
+func runPerftests(t *testing.T, h server, port int, in string) {
+	for i, line := range perftests {
+		t.Run(line, func(t *testing.T) {
+			// Servers of tests that they take no part in print no result.
+			if _, client := exchange(t, h, port+i, in+line); !strings.Contains(client, "#bytes") {
+				t.Error(client)
+			}
+		})
+	}
 }

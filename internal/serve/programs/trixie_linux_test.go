@@ -44,12 +44,14 @@ func inTrixie(t *testing.T) string {
 func TestTrixieLibibverbsFindsTheDevice(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		in := inTrixie(t)
-		out := start(t, w.hostOn(t, "127.55.18.1"), in+"ibv_devinfo -v").wait()
-		for _, want := range []string{"hca_id:\trxe0", "PORT_ACTIVE", "::ffff:127.55.18.1, RoCE v2"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("ibv_devinfo lacks %q:\n%s", want, out)
-			}
-		}
+		findsTheDevice(t, w.hostOn(t, "127.55.18.1"), "127.55.18.1", in)
+	})
+}
+
+func TestTrixieAsyncwatchPrintsEventsOfThePort(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		_, ns, next := w.watched(t, "198.18.46.1/24", inTrixie(t))
+		printsEventsOfThePort(t, ns, next)
 	})
 }
 
@@ -57,14 +59,8 @@ func TestTrixieToolsExchangeMessagesOnOneHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		in := inTrixie(t)
 		h := w.hostOn(t, "127.55.18.2")
-		for i, line := range trixieTools {
-			t.Run(line, func(t *testing.T) {
-				_, client := exchange(t, h, 21900+i, in+line)
-				if !strings.Contains(client, "#bytes") && !strings.Contains(client, "iters in") {
-					t.Error(client)
-				}
-			})
-		}
+		runPingpongs(t, h, 21700, in)
+		runPerftests(t, h, 21710, in)
 	})
 }
 
@@ -72,10 +68,8 @@ func TestTrixieProgramsConnectByRDMACM(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		in := inTrixie(t)
 		h := w.cmHostOn(t, "127.55.18.3")
-		for i, c := range trixieCMTools {
-			c.server, c.client = in+c.server, in+c.client
-			h.run(21950+i, c)
-		}
+		h.runTools(21800, in)
+		h.sendToAGroup("239.55.18.3", in)
 	})
 }
 

@@ -159,14 +159,14 @@ func (c cells) cellOf(program string) string {
 // whatRuns is the table.
 func whatRuns(lab string) string {
 	bookworm, trixie := runs{}, runs{}
-	bookworm.addLines("ibv_devices", "ibv_devinfo -v", "ibv_asyncwatch")
-	bookworm.addLines(pingpongs...)
-	bookworm.addLines(perftests...)
-	bookworm.addTools(cmTools("/in", "/out")...)
-	bookworm.addLines("qperf -cm1 -P 1", "mckey")
-	trixie.addLines("ibv_devinfo -v")
-	trixie.addLines(trixieTools...)
-	trixie.addTools(trixieCMTools...)
+	for _, r := range []runs{bookworm, trixie} {
+		r.addLines("ibv_devices", "ibv_devinfo -v", "ibv_asyncwatch")
+		r.addLines(pingpongs...)
+		r.addLines(perftests...)
+		r.addTools(cmTools("/in", "/out")...)
+		r.addLines("mckey")
+	}
+	bookworm.addLines("qperf -cm1 -P 1")
 	kernels, cells := labCells(lab)
 
 	all := map[string]bool{}
