@@ -1,6 +1,6 @@
-// Package metrics shows devices to Prometheus. What it shows is bounded: the names of devices
-// come from the configuration and everything else that labels tell apart is a table of the
-// program. Nothing of a peer's choosing and no key of memory is in a label.
+// Package metrics shows devices to Prometheus. What it shows is bounded: the names of devices come from the
+// configuration, those of programs under gorxe run are as many as have queue pairs now, and everything else that labels
+// tell apart is a table of gorxe's. Nothing of a peer's choosing and no key of memory is in a label.
 package metrics
 
 import (
@@ -36,6 +36,7 @@ var (
 	mtu      = gauge("path_mtu_bytes", "Largest path MTU of the port.", "device")
 	gids     = gauge("gids", "Entries of the GID table.", "device")
 	qps      = gauge("queue_pairs", "Queue pairs by type and state.", "device", "type", "state")
+	programs = gauge("program_queue_pairs", "Queue pairs of a program under gorxe run.", "device", "program")
 	qpLimit  = gauge("queue_pairs_limit", "Queue pairs that there can be.", "device")
 	queued   = gauge("send_queue_requests", "Work requests in the send queues of all queue pairs.", "device")
 	unacked  = gauge("unacknowledged_packets", "Packets that were sent and are not acknowledged.", "device")
@@ -90,7 +91,7 @@ func queuePairs(d *verbs.Device, set setter) {
 		typ   verbs.QPType
 		state verbs.QPState
 	}
-	count := map[place]int{}
+	count, owned := map[place]int{}, map[string]int{}
 	for _, t := range types {
 		for _, s := range states {
 			count[place{t, s}] = 0
@@ -99,6 +100,9 @@ func queuePairs(d *verbs.Device, set setter) {
 	var sends, packets, held, waiting int
 	for q := range d.QPs() {
 		count[place{q.Type, q.State}]++
+		if owner := d.Owner(q.PD); owner != "" {
+			owned[strings.ToValidUTF8(owner, "?")]++ // a label has to be valid
+		}
 		sends += q.SendQueue
 		packets += q.Unacked()
 		held += q.Early
@@ -108,6 +112,9 @@ func queuePairs(d *verbs.Device, set setter) {
 	}
 	for at, n := range count {
 		set(qps, float64(n), d.Name(), at.typ.String(), at.state.String())
+	}
+	for owner, n := range owned {
+		set(programs, float64(n), d.Name(), owner)
 	}
 	set(queued, float64(sends), d.Name())
 	set(unacked, float64(packets), d.Name())

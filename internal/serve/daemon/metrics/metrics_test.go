@@ -47,6 +47,10 @@ func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	if cm {
 		listen(d)
 	}
+	program := d.OpenContext(verbs.ContextLimits{})
+	defer program.Close()
+	program.SetOwner("4711 ib_write_bw\xff")
+	must(must(program.AllocPD()).CreateQP(verbs.QPInitAttr{SendCQ: must(program.CreateCQ(10)), Type: verbs.UC}))
 	must(pd.RegMR(make([]byte, 4096), verbs.LocalWrite))
 	must(pd.RegMR(make([]byte, 100), verbs.LocalWrite|verbs.MWBind))
 	must(pd.AllocMW(verbs.MWType1))
@@ -94,30 +98,31 @@ func values(families []*dto.MetricFamily) map[string]float64 {
 func TestWhatPrometheusSees(t *testing.T) {
 	got := values(gather(t, 3, false))
 	for name, want := range map[string]float64{
-		"gorxe_build_info{version=v1}":                               1,
-		"gorxe_draining{}":                                           1,
-		"gorxe_port_active{device=gorxe0}":                           1,
-		"gorxe_path_mtu_bytes{device=gorxe0}":                        1024,
-		"gorxe_gids{device=gorxe0}":                                  1,
-		"gorxe_queue_pairs{device=gorxe0,state=RESET,type=RC}":       3,
-		"gorxe_queue_pairs{device=gorxe0,state=RTS,type=UD}":         1,
-		"gorxe_queue_pairs{device=gorxe0,state=RTS,type=RC}":         0,
-		"gorxe_queue_pairs_limit{device=gorxe0}":                     1000,
-		"gorxe_memory_regions_limit{device=gorxe0}":                  10,
-		"gorxe_memory_keys{device=gorxe0,kind=region}":               2,
-		"gorxe_memory_keys{device=gorxe0,kind=window1}":              1,
-		"gorxe_memory_keys{device=gorxe0,kind=fast}":                 1,
-		"gorxe_memory_registered_bytes{device=gorxe0}":               4196,
-		"gorxe_completion_queues{device=gorxe0}":                     1,
-		"gorxe_completion_queues_overflowed{device=gorxe0}":          0,
-		"gorxe_shared_receive_queues{device=gorxe0}":                 0,
-		"gorxe_multicast_groups{device=gorxe0}":                      0,
-		"gorxe_early_requests_held{device=gorxe0}":                   0,
-		"gorxe_dropped_packets_total{device=gorxe0,reason=bad_icrc}": 0,
-		"gorxe_verdicts_total{device=gorxe0,verdict=accepted}":       0,
-		"gorxe_received_packets_total{device=gorxe0}":                0,
-		"gorxe_link_receive_queue_full_packets_total{device=gorxe0}": 0,
-		"gorxe_retries_exceeded_total{device=gorxe0}":                0,
+		"gorxe_build_info{version=v1}":                                       1,
+		"gorxe_draining{}":                                                   1,
+		"gorxe_port_active{device=gorxe0}":                                   1,
+		"gorxe_path_mtu_bytes{device=gorxe0}":                                1024,
+		"gorxe_gids{device=gorxe0}":                                          1,
+		"gorxe_queue_pairs{device=gorxe0,state=RESET,type=RC}":               3,
+		"gorxe_queue_pairs{device=gorxe0,state=RTS,type=UD}":                 1,
+		"gorxe_queue_pairs{device=gorxe0,state=RTS,type=RC}":                 0,
+		"gorxe_program_queue_pairs{device=gorxe0,program=4711 ib_write_bw?}": 1,
+		"gorxe_queue_pairs_limit{device=gorxe0}":                             1000,
+		"gorxe_memory_regions_limit{device=gorxe0}":                          10,
+		"gorxe_memory_keys{device=gorxe0,kind=region}":                       2,
+		"gorxe_memory_keys{device=gorxe0,kind=window1}":                      1,
+		"gorxe_memory_keys{device=gorxe0,kind=fast}":                         1,
+		"gorxe_memory_registered_bytes{device=gorxe0}":                       4196,
+		"gorxe_completion_queues{device=gorxe0}":                             2,
+		"gorxe_completion_queues_overflowed{device=gorxe0}":                  0,
+		"gorxe_shared_receive_queues{device=gorxe0}":                         0,
+		"gorxe_multicast_groups{device=gorxe0}":                              0,
+		"gorxe_early_requests_held{device=gorxe0}":                           0,
+		"gorxe_dropped_packets_total{device=gorxe0,reason=bad_icrc}":         0,
+		"gorxe_verdicts_total{device=gorxe0,verdict=accepted}":               0,
+		"gorxe_received_packets_total{device=gorxe0}":                        0,
+		"gorxe_link_receive_queue_full_packets_total{device=gorxe0}":         0,
+		"gorxe_retries_exceeded_total{device=gorxe0}":                        0,
 	} {
 		if v, ok := got[name]; !ok || v != want {
 			t.Errorf("%s is %v (there: %v), want %v", name, v, ok, want)
