@@ -26,8 +26,8 @@ var errNotHere = errors.New("the address of the peer is no longer one of this de
 // either end.
 const loopTime = transport.Time(1e6)
 
-// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is at dst: that of the link,
-// or the loopback outbox if dst is an address of the device.
+// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is at dst: that of the
+// link, or the loopback outbox if dst is an address of the device.
 func (s *shard) toward(index int, dst netip.Addr) *outbox {
 	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {
