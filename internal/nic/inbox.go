@@ -204,7 +204,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	}
 	now := s.dev.now()
 	for i := range good {
-		if i%handPackets == handPackets-1 && s.dev.now()-now > handTime {
+		if s.heldLong(i, now) {
 			if now = s.giveWay(now); s.closed {
 				return
 			}
@@ -219,6 +219,11 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	}
 	s.gather.Settle()
 	s.flushFresh(now)
+}
+
+// heldLong reports whether others should get the lock before packet i of those that are received since a time.
+func (s *shard) heldLong(i int, since transport.Time) bool {
+	return i%handPackets == handPackets-1 && s.dev.now()-since > handTime
 }
 
 // giveWay lets others have the lock after packets have been received, and returns the time after that.

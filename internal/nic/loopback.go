@@ -84,24 +84,23 @@ func (o *outbox) loop(s *shard, now transport.Time) {
 			s.dev.lost(s, now, 1, errNotHere)
 			continue
 		}
+		if at := s.dev.shardOf(o.ends[i].to); at != s {
+			o.cross(s, at, i, to.index)
+			continue
+		}
+		s.count.frames++
+		s.count.bytes += uint64(n)
 		s.receiveLooped(now, o, to, i)
 	}
 	s.gather.Settle()
 	b.Reset()
 }
 
-// receiveLooped gives frame i of o's batch to its queue pair, or to the shard of that.
+// receiveLooped gives frame i of o's batch to its queue pair.
 func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	a, b := &s.looped, o.batch
 	a.src = o.local
-	ok := s.decodeLooped(a, b.At(i))
-	if at := s.dev.shardOf(a.packet.DestQP); ok && at != s {
-		o.cross(s, at, i, to.index)
-		return
-	}
-	s.count.frames++
-	s.count.bytes += uint64(b.At(i).Len() + bth.ICRCLen)
-	if !ok {
+	if !s.decodeLooped(a, b.At(i)) {
 		return
 	}
 	q := s.qps.Get(a.packet.DestQP)
@@ -114,7 +113,7 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 			return
 		}
 	}
-	s.receiveFrom(now, o.senders[i], to, a)
+	s.receiveFrom(now, o.ends[i].from, to, a)
 }
 
 // decodeLooped decodes a frame of this device that is not sealed. It borrows the payload.
@@ -148,10 +147,10 @@ func (o *outbox) show(b *packet.Batch) {
 	}
 }
 
-// cross gives frame i of the batch, whose payload has one piece at most, to the shard of the queue pair that it is for,
-// with the entry of the GID table that it is sent to.
+// cross gives frame i of the batch to the shard of the queue pair that it is for, with the entry of the GID table that
+// it is sent to.
 func (o *outbox) cross(s, to *shard, i, index int) {
-	if !to.crossing.Put(o.batch.At(i), o.senders[i], o.local, index) {
+	if !to.crossing.Put(o.batch.At(i), o.ends[i].from, o.local, index) {
 		s.count.drops[dropBusy]++
 		return
 	}
@@ -160,21 +159,20 @@ func (o *outbox) cross(s, to *shard, i, index int) {
 
 // receiveCrossed receives what queue pairs of other shards have sent. The lock is held, by the pump.
 func (s *shard) receiveCrossed() {
-	if !s.several || !s.dev.loopback {
+	if !s.several || !s.dev.loopback || s.closed {
 		return
 	}
 	frames := s.crossing.Take()
 	now := s.dev.now()
 	for i := range frames.Len() {
-		if i%handPackets == handPackets-1 && s.dev.now()-now > handTime {
-			now = s.giveWay(now)
-		}
-		if s.closed {
-			return
+		if s.heldLong(i, now) {
+			if now = s.giveWay(now); s.closed {
+				return
+			}
 		}
 		f, data := frames.At(i)
 		s.count.frames++
-		s.count.bytes += uint64(len(data) + bth.ICRCLen)
+		s.count.bytes += uint64(len(data) + int(bth.PadFor(len(data))) + bth.ICRCLen)
 		a := &s.looped
 		a.src = f.Src
 		if err := a.packet.DecodeParts(data, nil); err != nil {

@@ -91,6 +91,9 @@ func TestQueuePairsOfOneDeviceNeedNoLink(t *testing.T) {
 				if n := a.counter("tx_packets"); n == 0 || n != a.counter("rx_packets") {
 					t.Errorf("%d packets sent, %d received", n, a.counter("rx_packets"))
 				}
+				if n := a.counter("tx_bytes"); n != a.counter("rx_bytes") {
+					t.Errorf("%d bytes sent, %d received", n, a.counter("rx_bytes"))
+				}
 			})
 		})
 	}

@@ -46,12 +46,15 @@ type outbox struct {
 	users   int           // connected queue pairs whose way leads here
 	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
 	loops   bool          // its queue pairs' peers are of the device too, and get the frames without the link
-	senders []bth.QPN     // of the frames in the batch, if loops is set
+	ends    []ends        // of the frames in the batch, if loops is set
 
 	turns // of the ready queue pairs
 
 	leaving []*QP // those in the batch that complete when it has left
 }
+
+// ends are the queue pairs that a frame comes from and goes to.
+type ends struct{ from, to bth.QPN }
 
 // connect readies o, of s, for the link that its entry has.
 func (o *outbox) connect(s *shard) {
@@ -119,7 +122,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			o.leaving = append(o.leaving, q)
 		}
 		for i := had; o.loops && i < o.batch.Len(); i++ {
-			o.senders = append(o.senders, q.attr.Num)
+			o.ends = append(o.ends, ends{q.attr.Num, q.attr.Attr.DestQPN})
 		}
 		charged := o.charges(had)
 		q.credit -= charged
@@ -147,7 +150,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 	}
 	if o.batch.Len() > 0 {
 		o.send(s, now)
-		o.senders = o.senders[:0]
+		o.ends = o.ends[:0]
 	}
 	for _, q := range o.leaving {
 		if q.sent.Sent(now) || q.refill() {

@@ -48,11 +48,7 @@ func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool 
 	header := len(f.Header)
 	// The payload begins at a multiple.
 	begin := (len(w.data)+header+copyAlign-1)/copyAlign*copyAlign - header
-	n := header
-	for _, p := range f.Payload {
-		n += len(p)
-	}
-	if begin+n > Limit {
+	if begin+f.Len() > Limit {
 		return false
 	}
 	w.data = append(w.data, gap[:begin-len(w.data)]...)
@@ -60,7 +56,7 @@ func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool 
 	for _, p := range f.Payload {
 		w.data = append(w.data, p...)
 	}
-	w.frames = append(w.frames, Frame{From: from, Src: src, To: to, begin: begin, end: begin + n})
+	w.frames = append(w.frames, Frame{From: from, Src: src, To: to, begin: begin, end: len(w.data)})
 	return true
 }
 
