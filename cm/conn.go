@@ -83,7 +83,8 @@ func (c *conn) remoteQPN() remoteQPN { return remoteQPN{c.peer.GID, c.peerGUID, 
 // requestID names a request before its sender is proven: the address and all bytes of the message.
 // A communication ID is not enough. Linux numbers its connections one after the other, so anyone who
 // has seen one can send a REQ with the next ID under the same address; that must not pass for the
-// REQ of the owner of the address, nor keep it out.
+// REQ of the owner of the address, nor keep it out. Any number of requests may name the same queue pair
+// or communication ID of the peer: until one is proven, they are in the table of requests alone.
 type requestID struct {
 	from   Peer
 	digest [sha256.Size]byte

@@ -83,7 +83,7 @@ type Manager struct {
 	places       map[ListenerID]place // of listeners
 	nextListener ListenerID
 	conns        map[mad.CommID]*conn
-	requests     map[requestID]*conn // those that a peer made, until it is proven: see conn.unproven
+	requests     map[requestID]*conn // those that a peer made, until it is proven: see requestID
 	byID         map[remoteID]*conn  // all others whose remote ID is known
 	byQPN        map[remoteQPN]*conn // of these, those that are not over
 	timers       timers

@@ -77,6 +77,27 @@ func TestConversations(t *testing.T) {
 			> A RTU #1 0x22
 			advance 1h
 			state #1 ESTABLISHED`},
+		{"an RTU is not repeated when the peer gives up, however late the timer fires", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			late 3.623878656s          // three times 1.207959552s
+			advance 1h
+			state #1 ESTABLISHED`},
+		{"an RTU is repeated until the peer gives up, however late the timer fires", `
+			connect
+			> A REQ #1
+			< REP 0x22 #1
+			event REPLIED #1 qpn=0x33
+			ready #1
+			> A RTU #1 0x22
+			late 3.623878655s
+			> A RTU #1 0x22
+			advance 1h
+			state #1 ESTABLISHED`},
 		{"an RTU is not repeated once the peer has sent something, but for its REP", `
 			connect
 			> A REQ #1
@@ -432,6 +453,19 @@ func TestConversations(t *testing.T) {
 			verdict duplicate
 			advance 1s
 			state #1 gone`},
+		{"a DREQ that overtakes its REP tells the peer's communication ID, which others do not have", `
+			connect
+			> A REQ #1
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			event DISCONNECTED #1 DREQ
+			< DREQ 0x23 #1
+			> A DREP #1 0x23
+			verdict unknown_connection
+			< DREQ 0x22 #1
+			> A DREP #1 0x22
+			verdict duplicate
+			state #1 TIMEWAIT`},
 		{"an RTU that finds its connection over is answered with DREQ", `
 			listen 7
 			< REQ 0x22
@@ -1375,6 +1409,26 @@ func TestBounds(t *testing.T) {
 			verdict half_open
 			open 4
 			displaced 3`},
+		{"where all are half-open a peer that has just its share displaces its own", Config{MaxHalfOpen: 4}, 0, `
+			listen 7
+			< REQ 0x1 qpn=0x1 from=B
+			event REQUESTED #1 qpn=0x1
+			accept #1
+			> B REP #1 0x1
+			< REQ 0x2 qpn=0x2 from=B
+			event REQUESTED #2 qpn=0x2
+			< REQ 0x3 qpn=0x3
+			event REQUESTED #3 qpn=0x3
+			accept #3
+			> A REP #3 0x3
+			< REQ 0x4 qpn=0x4
+			event REQUESTED #4 qpn=0x4
+			< REQ 0x5 qpn=0x5          // A has 2, which is the share of each, and B's #1 was answered first
+			> A DREQ #3 0x3 qpn=0x3
+			event UNREACHABLE #3
+			event REQUESTED #5 qpn=0x5
+			state #1 REP_SENT
+			displaced 1`},
 		{"those that rest: the oldest is forgotten", Config{MaxTimewait: 1}, 2, `
 			listen 7 udp
 			< SIDR_REQ 0x1

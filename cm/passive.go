@@ -205,8 +205,3 @@ func cloneREQ(r *mad.REQ) *mad.REQ {
 	c.PrivateData = slices.Clone(c.PrivateData)
 	return &c
 }
-
-// unproven is true while nothing but a REQ, which may bear another's address, has come of the peer.
-// Any number of such connections may name the same queue pair, or have the same remote
-// communication ID: they are in the table of requests, not in byID and byQPN.
-func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }

@@ -20,3 +20,38 @@ func TestQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 		t.Errorf("room for %d, with %d that wait", n, waiting)
 	}
 }
+
+// The items that wait move to the front, over those taken, only once these are at least keep and
+// more than half: so fewer items are moved than taken.
+func TestAQueueMovesItsItemsOnceMoreThanHalfAndKeepAreTaken(t *testing.T) {
+	for _, tt := range []struct {
+		put, take int
+		moves     bool
+	}{
+		{keep, keep - 1, false},
+		{keep + 1, keep, true},
+		{2*keep - 1, keep, true},
+		{2 * keep, keep, false},
+		{2 * keep, keep + 1, true},
+		{4 * keep, 2 * keep, false},
+		{4 * keep, 2*keep + 1, true},
+	} {
+		var q queue[int]
+		for i := range tt.put {
+			q.put(i)
+		}
+		var v int
+		for range tt.take {
+			q.take(&v)
+		}
+		q.put(tt.put)
+		if moved := q.head == 0; moved != tt.moves {
+			t.Errorf("%d of %d taken: moved is %t, want %t", tt.take, tt.put, moved, tt.moves)
+		}
+		for want := tt.take; want <= tt.put; want++ {
+			if !q.take(&v) || v != want {
+				t.Fatalf("%d of %d taken: the next is %d, want %d", tt.take, tt.put, v, want)
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ import (
 //	event REQUESTED #1                      an event must have happened
 //	verdict duplicate                       what the manager made of the last that arrived
 //	advance 10s                             time passes, timers fire in their turn
+//	late 10s                                time passes, timers fire at its end
 //	state #1 ESTABLISHED                    or: state #1 gone
 //	open 1                                  so many connections are half-open
 //	backlog 1 1                             so many wait at each listener
@@ -151,12 +152,17 @@ func (s *script) step(f []string) {
 		if s.verdict.String() != f[1] {
 			s.fail("it is %v", s.verdict)
 		}
-	case "advance":
+	case "advance", "late":
 		d, err := time.ParseDuration(f[1])
 		if err != nil {
 			s.fail("%v", err)
 		}
-		s.advance(s.now + Time(d))
+		if f[0] == "late" {
+			s.now += Time(d)
+			s.m.Timeout(s.now)
+		} else {
+			s.advance(s.now + Time(d))
+		}
 	case "state":
 		got := "gone"
 		if c := s.m.conns[s.id(f[1])]; c != nil {
@@ -517,6 +523,10 @@ func (m *Manager) invariants() error {
 	}
 	return nil
 }
+
+// unproven reports whether the peer has sent nothing but a REQ, which may bear another's address: see
+// requestID.
+func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }
 
 // check walks the list both ways. Each connection on it must be one that may be.
 func (l *list) check(may func(*conn) bool) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
@@ -24,14 +23,6 @@ func TestNames(t *testing.T) {
 		{mad.AttrSIDRREP, "SIDR_REP"},
 		{mad.AttrLAP, "LAP"},
 		{mad.AttrAPR, "APR"},
-		{cm.StateREQSent, "REQ_SENT"},
-		{cm.StateSIDRREPSent, "SIDR_REP_SENT"},
-		{cm.StateSIDRREPSent + 1, "state 10"},
-		{cm.Requested, "REQUESTED"},
-		{cm.Resolved, "RESOLVED"},
-		{cm.Resolved + 1, "event 8"},
-		{cm.VerdictHalfOpen, "half_open"},
-		{cm.Verdict(cm.NumVerdicts), "unknown"},
 		{mad.AttrREQ - 1, "attribute 0xf"},
 		{mad.AttrAPR + 1, "attribute 0x1b"},
 		{mad.AnsweredREQ, "REQ"},
@@ -98,6 +89,22 @@ func TestServiceIDsOfPorts(t *testing.T) {
 	for _, id := range []mad.ServiceID{0, 0x1061c06 >> 8, 0x01051c06, 0x013f1c06, 0x0101061c06, 1<<63 | 0x01061c06} {
 		if ps, port, ok := id.IP(); ok {
 			t.Errorf("%#x is %v port %d", uint64(id), ps, port)
+		}
+	}
+}
+
+func TestOnlyServicesOfTheUDPPortSpaceTakeNoConnections(t *testing.T) {
+	for _, tt := range []struct {
+		id       mad.ServiceID
+		connects bool
+	}{
+		{mad.IPServiceID(mad.PortSpaceTCP, 7174), true},
+		{mad.IPServiceID(mad.PortSpaceUDP, 7174), false},
+		{0x1000000001061c06, true},
+		{0x1000000001111c06, true},
+	} {
+		if got := tt.id.Connects(); got != tt.connects {
+			t.Errorf("%v takes connections: %t, want %t", tt.id, got, tt.connects)
 		}
 	}
 }

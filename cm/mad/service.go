@@ -48,7 +48,7 @@ func (s ServiceID) String() string {
 	return fmt.Sprintf("0x%016x", uint64(s))
 }
 
-// connects is false for services of datagrams.
+// Connects reports whether connections are made to the service by REQ: it is false in the UDP port space.
 func (s ServiceID) Connects() bool {
 	ps, _, ok := s.IP()
 	return !ok || ps != PortSpaceUDP
