@@ -2,8 +2,9 @@ package bth
 
 import "hash/crc32"
 
-// Arithmetic of polynomials modulo the generator of CRC-32, in its reflected
-// form: bit 31 is the coefficient of x^0, bit 0 that of x^31.
+// Arithmetic of polynomials modulo the generator of CRC-32, which is [crc32.IEEE]
+// as in the ICRC, in its reflected form: bit 31 is the coefficient of x^0, bit 0
+// that of x^31. The constants of updateFolded and SolveID come from it.
 
 const polyOne uint32 = 1 << 31
 
