@@ -11,17 +11,8 @@ import (
 // Features are the parts of a configuration that a build can do something about.
 type Features struct{ Rping, Perftest, Pingpong, Regions bool }
 
-// What the memory of a session may be, in bytes.
-const (
-	minSession = 64 << 10
-	maxSession = 1 << 30
-)
-
-// minTrace is the least that a file of packets may be limited to, in bytes: many of the longest.
-const minTrace = 1 << 20
-
-// Check applies the rules that concern more than one option, gives devices without a name
-// theirs, and refuses what the build does not serve. The error joins all that is wrong.
+// Check applies the limits of sizes and the rules that concern more than one option, gives devices
+// without a name theirs, and refuses what the build does not serve. The error joins all that is wrong.
 func (c *Config) Check(has Features) error {
 	var wrong []error
 	add := func(at, format string, args ...any) {
@@ -37,12 +28,7 @@ func (c *Config) Check(has Features) error {
 		}
 		s.service.Enabled = s.service.Enabled && s.served
 	}
-	if c.SessionMemory < minSession || c.SessionMemory > maxSession {
-		add(c.at["service.perftest.memory"], "service perftest: memory is %s: it must be %s to %s", Size(c.SessionMemory), Size(minSession), Size(maxSession))
-	}
-	if c.Trace.Size < minTrace {
-		add(c.at["trace.size"], "trace: size is %s: it must be %s at least", Size(c.Trace.Size), Size(minTrace))
-	}
+	c.checkSizes(add)
 	c.checkDevices(add)
 	c.checkRegions(add, has.Regions)
 	if len(c.Regions) > 0 && c.Rping.Enabled && c.Rping.Port == c.Export.Port {
@@ -52,6 +38,18 @@ func (c *Config) Check(has Features) error {
 }
 
 type complain func(at, format string, args ...any)
+
+// checkSizes refuses sizes that are not within their limits. Set takes them: a flag may yet override the file.
+func (c *Config) checkSizes(add complain) {
+	for _, s := range sections {
+		for _, f := range s.fields {
+			if v, ok := f.value(c).(limitedSize); ok && !v.within() {
+				table := strings.ReplaceAll(s.name, ".", " ")
+				add(c.at[join(s.name, f.key)], "%s: %s is %s: it must be %s", table, f.key, v, v.limits())
+			}
+		}
+	}
+}
 
 func (c *Config) checkDevices(add complain) {
 	names, places := map[string]string{}, map[string]string{}

@@ -319,6 +319,55 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	}
 }
 
+func TestSizesAreHeldAgainstTheirLimits(t *testing.T) {
+	const memory = "f:2: service perftest: memory is %s: it must be 64KiB to 1GiB"
+	const trace = "f:2: trace: size is %s: it must be 1MiB at least"
+	for _, tt := range []struct {
+		section, key string
+		bytes        uint64
+		want         string // with the size; "" is none
+	}{
+		{"service.perftest", "memory", 64<<10 - 1, memory},
+		{"service.perftest", "memory", 64 << 10, ""},
+		{"service.perftest", "memory", 1 << 30, ""},
+		{"service.perftest", "memory", 1<<30 + 1, memory},
+		{"trace", "size", 0, trace},
+		{"trace", "size", 1<<20 - 1, trace},
+		{"trace", "size", 1 << 20, ""},
+		{"trace", "size", 1 << 50, ""},
+	} {
+		c, err := Parse("f", fmt.Appendf(nil, "[%s]\n%s = %d", tt.section, tt.key, tt.bytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if tt.want != "" {
+			want = []string{fmt.Sprintf(tt.want, Size(tt.bytes))}
+		}
+		if diff := cmp.Diff(want, Lines(c.Check(Features{Perftest: true, Rping: true, Pingpong: true}))); diff != "" {
+			t.Errorf("%s.%s = %d:\n%s", tt.section, tt.key, tt.bytes, diff)
+		}
+	}
+}
+
+// What a file says may be beyond a limit where a flag says otherwise.
+func TestAFlagGoesOverASizeThatIsBeyondItsLimit(t *testing.T) {
+	c, err := Parse("f", []byte("[trace]\nsize = 1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := flagsOf(t, "--trace-size 1MiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Apply(&c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(Features{Perftest: true, Rping: true, Pingpong: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
 	c, err := Parse("g.toml", []byte(whole))
 	if err != nil {

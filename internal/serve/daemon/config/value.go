@@ -189,8 +189,29 @@ func duration(to *time.Duration, most time.Duration) Value {
 }
 
 // size is a number of bytes.
-func size(to *uint64) Value {
+func size(to *uint64) option[uint64] {
 	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "", true}, to, parseSize, Size}
+}
+
+// limitedSize is a size that Check holds against its limits.
+type limitedSize struct {
+	option[uint64]
+	least, most uint64 // most is 0 where there is no upper limit
+}
+
+// sizeWithin is a number of bytes from least to most; 0 as most is no upper limit.
+func sizeWithin(to *uint64, least, most uint64) Value {
+	return limitedSize{size(to), least, most}
+}
+
+func (s limitedSize) within() bool { return *s.to >= s.least && (s.most == 0 || *s.to <= s.most) }
+
+// limits says what is allowed.
+func (s limitedSize) limits() string {
+	if s.most == 0 {
+		return Size(s.least) + " at least"
+	}
+	return Size(s.least) + " to " + Size(s.most)
 }
 
 type unit struct {
