@@ -62,8 +62,12 @@ type pairWorld struct {
 	delay   func() Time
 	lost    func(a mad.Attribute) bool // which messages are lost besides
 	// untold are connections of which the last word to an end was lost: it cannot know.
-	untold map[*end]map[mad.CommID]bool
+	untold map[*end]map[word]bool
 }
+
+// word names a message that ends a connection by the communication ID of its receiver and, of a DREQ,
+// that of its sender: a repeated REQ makes two connections at the other end, which say each their own.
+type word struct{ to, from mad.CommID }
 
 // randomPairWorld is a world in which rapid decides.
 func randomPairWorld(t *rapid.T) *pairWorld {
@@ -75,13 +79,13 @@ func randomPairWorld(t *rapid.T) *pairWorld {
 }
 
 func newPairWorld(t rapid.TB) *pairWorld {
-	w := &pairWorld{t: t, untold: map[*end]map[mad.CommID]bool{}, lost: func(mad.Attribute) bool { return false }}
+	w := &pairWorld{t: t, untold: map[*end]map[word]bool{}, lost: func(mad.Attribute) bool { return false }}
 	for i, n := range []string{"A", "B"} {
 		w.ends[i] = &end{
 			name: n, conns: map[mad.CommID]*story{}, qpn: 0x100,
 			m: New(Config{CAGUID: mad.GUID(i + 1), Secret: [32]byte{byte(i)}, MaxHalfOpen: 6}),
 		}
-		w.untold[w.ends[i]] = map[mad.CommID]bool{}
+		w.untold[w.ends[i]] = map[word]bool{}
 		for _, ps := range []mad.PortSpace{mad.PortSpaceTCP, mad.PortSpaceUDP} {
 			if _, err := w.ends[i].m.Listen(mad.IPServiceID(ps, 7), AnyGID, 4); err != nil {
 				t.Fatal(err)
@@ -109,10 +113,10 @@ func (w *pairWorld) drain() {
 			switch msg.Attribute {
 			case mad.AttrREJ: // which ends nothing that is established
 				if copies == 0 {
-					w.untold[e.other][msg.REJ.RemoteCommID] = true
+					w.untold[e.other][word{to: msg.REJ.RemoteCommID}] = true
 				}
 			case mad.AttrDREQ: // the last of which counts
-				w.untold[e.other][msg.DREQ.RemoteCommID] = copies == 0
+				w.untold[e.other][word{msg.DREQ.RemoteCommID, msg.DREQ.LocalCommID}] = copies == 0
 			}
 			for range copies {
 				heap.Push(&w.air, flight{w.now + w.delay(), e.other, o})
@@ -360,7 +364,8 @@ func (w *pairWorld) agree() {
 			case mc.state != StateEstablished || !c.established:
 				w.t.Fatalf("%s: %#x is in state %v, established %v", e.name, id, mc.state, c.established)
 			}
-			if other := e.other.m.conns[c.peer]; (other == nil || other.state != StateEstablished) && !w.untold[e][id] {
+			untold := w.untold[e][word{to: id}] || w.untold[e][word{id, c.peer}]
+			if other := e.other.m.conns[c.peer]; (other == nil || other.state != StateEstablished) && !untold {
 				w.t.Fatalf("%s: %#x is established, at %s %#x is not", e.name, id, e.other.name, c.peer)
 			}
 		}
