@@ -880,13 +880,16 @@ func TestConversations(t *testing.T) {
 			listen 7
 			< REQ 0x22
 			event REQUESTED #1 qpn=0x33
+			ignored 0
 			ignore #1
+			ignored 1
 			state #1 gone
 			< REQ 0x22
 			event REQUESTED #2 qpn=0x33
 			accept #2
 			> A REP #2 0x22
-			refused ignore #2`},
+			refused ignore #2
+			ignored 1`},
 		{"a request for a service ID is left without an answer", `
 			listen 7 udp
 			< SIDR_REQ 0x22

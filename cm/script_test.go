@@ -31,6 +31,7 @@ import (
 //	open 1                                  so many connections are half-open
 //	backlog 1 1                             so many wait at each listener
 //	displaced 1                             so many half-open connections were displaced
+//	ignored 1                               so many requests were left without an answer
 //
 // What the manager puts out must be asked for by the next > and event steps in any order;
 // what nobody asked for fails the test at the next other step. #1 is the manager's first
@@ -177,6 +178,10 @@ func (s *script) step(f []string) {
 		}
 	case "displaced":
 		if got := strconv.FormatUint(s.m.Counters().Displaced, 10); got != f[1] {
+			s.fail("it is %s", got)
+		}
+	case "ignored":
+		if got := strconv.FormatUint(s.m.Counters().Ignored, 10); got != f[1] {
 			s.fail("it is %s", got)
 		}
 	case "backlog":
