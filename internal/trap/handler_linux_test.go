@@ -29,8 +29,8 @@ type testHandler struct {
 	opened   chan ProcID
 	exited   chan ProcID
 	execs    chan string // command lines of processes that are about to execute another program
-	last     chan bool   // of the open that the execve of slowexec has waited for
-	during   chan bool   // whether another thread was executing a program at an open
+	slow     atomic.Bool // the execve of slowexec waits for an open
+	during   chan bool   // whether another thread was executing a program at an open meanwhile
 	parked   chan *Call
 	ended    chan error // causes of OnInterrupt
 	released chan struct{}
@@ -48,7 +48,7 @@ type memory struct {
 }
 
 func newHandler() *testHandler {
-	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000), during: make(chan bool, 1000), last: make(chan bool, 1),
+	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000), during: make(chan bool, 1),
 		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{})}
 }
 
@@ -69,7 +69,12 @@ func (h *testHandler) Open(c *Call, d *Device, flags int) {
 	case h.opened <- c.Proc():
 	default:
 	}
-	h.during <- c.Executing()
+	if h.slow.Load() {
+		select {
+		case h.during <- c.Executing():
+		default:
+		}
+	}
 	_ = c.ReplyFD(FD{File: fd, Object: &testObject{path: d.Path}})
 	h.mu.Lock()
 	h.files = append(h.files, os.NewFile(uintptr(fd), d.Path))
@@ -156,11 +161,9 @@ func (h *testHandler) Exec(c *Call, p ProcID) {
 		_ = c.Continue()
 		return
 	}
-	for len(h.during) > 0 {
-		<-h.during
-	}
+	h.slow.Store(true)
 	go func() {
-		h.last <- <-h.during
+		<-h.released
 		_ = c.Continue()
 	}()
 }

@@ -62,3 +62,19 @@ func TestSignalsOfTheServerDoNotChangeAnswers(t *testing.T) {
 	close(done)
 	<-over
 }
+
+// The kernel returns EPOLLERR alone also when a signal comes while it waits for a lock of the filter.
+func TestOnlyAHangUpSaysThatNoProgramIsLeft(t *testing.T) {
+	for events, want := range map[uint32]news{
+		unix.EPOLLERR:                   noNews,
+		unix.EPOLLIN:                    newCall,
+		unix.EPOLLIN | unix.EPOLLHUP:    newCall,
+		unix.EPOLLHUP:                   noPrograms,
+		unix.EPOLLHUP | unix.EPOLLERR:   noPrograms,
+		unix.EPOLLIN | unix.EPOLLRDNORM: newCall,
+	} {
+		if got := newsOf(events); got != want {
+			t.Errorf("events %#x: %d, want %d", events, got, want)
+		}
+	}
+}

@@ -129,3 +129,68 @@ func goneError(err error) error {
 	}
 	return err
 }
+
+// A news is what an event of the listener says.
+type news uint8
+
+const (
+	noNews     news = iota
+	newCall         // a notification is to be received
+	noPrograms      // no task has the filter any more
+)
+
+// newsOf returns what the events of the listener say. EPOLLERR alone says nothing: the kernel returns it also when a
+// signal comes while it waits for a lock of the filter (seccomp_notify_poll).
+func newsOf(events uint32) news {
+	switch {
+	case events&unix.EPOLLIN != 0:
+		return newCall
+	case events&unix.EPOLLHUP != 0:
+		return noPrograms
+	}
+	return noNews
+}
+
+// notified looks at the listener, again where the kernel could not.
+func notified(epoll uintptr) (news, error) {
+	for {
+		var events [1]unix.EpollEvent
+		n, err := retry(func() (int, error) { return unix.EpollWait(int(epoll), events[:], 0) })
+		if err != nil || n == 0 {
+			return noNews, err
+		}
+		if found := newsOf(events[0].Events); found != noNews {
+			return found, nil
+		}
+	}
+}
+
+// receive waits for a call. It returns nil if its caller is gone, and false at the end. One worker at a time looks at
+// the listener and takes what it has, so that listener.receive never blocks.
+func (s *Server) receive() (c *Call, ok bool) {
+	var found news
+	var failed error
+	c = &Call{s: s}
+	err := s.callsConn.Read(func(epoll uintptr) bool {
+		if found, failed = notified(epoll); found == newCall {
+			failed = s.listener.receive(&c.n)
+		}
+		return found != noNews || failed != nil
+	})
+	switch {
+	case err != nil: // the deadline: the server ends
+		return nil, false
+	case found == newCall && failed != nil:
+		return nil, true
+	case found == noPrograms:
+		s.end.Do(func() { close(s.ended) })
+		s.wake()
+		return nil, false
+	case failed != nil:
+		return nil, false
+	}
+	s.received.Add(1)
+	s.executing.over(c.TID())
+	c.group = s.groups.of(c.TID())
+	return c, true
+}

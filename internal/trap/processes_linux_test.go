@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -252,13 +253,46 @@ func superviseProgram([]string) error {
 	return nil
 }
 
-// slowExecProgram opens the device while another thread executes a program.
+// slowExecProgram opens the device again and again while another thread executes a program. It makes the call itself:
+// during syscall.Exec the runtime starts no threads, and there may be none for the opens.
 func slowExecProgram([]string) error {
-	if _, err := unix.Open(devicePath, unix.O_RDWR, 0); err != nil {
+	path, err := unix.BytePtrFromString("/proc/self/exe")
+	if err != nil {
 		return err
 	}
-	go func() { _ = unix.Exec("/proc/self/exe", []string{"inherited"}, programEnv("other")) }()
-	time.Sleep(300 * time.Millisecond)
-	_, err := unix.Open(devicePath, unix.O_RDWR, 0)
-	return err
+	argv, err := syscall.SlicePtrFromStrings([]string{"other"})
+	if err != nil {
+		return err
+	}
+	env, err := syscall.SlicePtrFromStrings(programEnv("other"))
+	if err != nil {
+		return err
+	}
+	if err := openDevice(); err != nil { // the handler learns of an execve of a process that has
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, _, errno := unix.Syscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argv[0])),
+			uintptr(unsafe.Pointer(&env[0])))
+		failed <- errno
+	}()
+	for {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("execve: %w", err)
+		default:
+		}
+		if err := openDevice(); err != nil {
+			return err
+		}
+	}
+}
+
+func openDevice() error {
+	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
 }

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +19,8 @@ type Config struct {
 	Handler     Handler
 	Tree        *Tree
 	Descriptors Descriptors // those of Process.Descriptors
-	// Workers is the most calls that are answered at a time, 0: 256. Each has a thread while its arguments are
-	// read and while a method of Handler is called for it.
+	// Workers is the most calls that are answered at a time, 0: 256. Each has a goroutine, and a thread while its
+	// arguments are read.
 	Workers int
 	// PerProcess is how many of them one process has at most, 0: 8. It has one while half of Workers are busy. Further
 	// calls wait.
@@ -48,11 +48,12 @@ type Server struct {
 
 	executing executing
 
-	epoll, stop int           // stop is an eventfd that ends the workers
-	ended       chan struct{} // closed when no task has the filter any more
-	end         sync.Once
-	done        chan struct{} // closed when everything is released
-	close       sync.Once
+	calls     *os.File // an epoll instance for the listener; its deadline ends the workers
+	callsConn syscall.RawConn
+	ended     chan struct{} // closed when no task has the filter any more
+	end       sync.Once
+	done      chan struct{} // closed when everything is released
+	close     sync.Once
 }
 
 // Serve starts to answer the calls that come from a listener, and keeps a duplicate of it.
@@ -73,7 +74,7 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	if cfg.MaxWrite <= 0 {
 		cfg.MaxWrite = 64 << 10
 	}
-	s := &Server{cfg: cfg, listener: listener{fd: -1}, epoll: -1, stop: -1}
+	s := &Server{cfg: cfg, listener: listener{fd: -1}}
 	s.ended, s.done = make(chan struct{}), make(chan struct{})
 	s.objects.m = map[Inode]owned{}
 	s.procs.threads, s.procs.watched = map[int]*thread{}, map[ProcID]*os.File{}
@@ -96,8 +97,9 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// descriptors opens what the workers wait for: the listener, one event at a time for one worker
-// (EPOLLONESHOT), so that receive never blocks; and the end, for all of them.
+// descriptors opens what the workers wait for: an epoll instance for the listener, which the runtime's poller waits
+// for. The listener itself is not for that poller, which takes EPOLLERR for an error that stays (see
+// [Server.notified]).
 func (s *Server) descriptors(l *os.File) (err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -109,37 +111,30 @@ func (s *Server) descriptors(l *os.File) (err error) {
 	}); err != nil || errno != nil {
 		return errors.Join(err, errno)
 	}
-	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
 		return err
 	}
-	if s.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+	if err := unix.SetNonblock(epoll, true); err != nil { // os.NewFile uses the poller for it then
+		return errors.Join(err, unix.Close(epoll))
+	}
+	s.calls = os.NewFile(uintptr(epoll), "trapped calls")
+	if s.callsConn, err = s.calls.SyscallConn(); err != nil {
 		return err
 	}
-	stop := &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.stop)}
-	if err = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.stop, stop); err != nil {
-		return err
-	}
-	return s.arm(unix.EPOLL_CTL_ADD)
-}
-
-func (s *Server) arm(op int) error {
-	return unix.EpollCtl(s.epoll, op, s.listener.fd,
-		&unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(s.listener.fd)})
+	return unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, s.listener.fd,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.listener.fd)})
 }
 
 func (s *Server) closeDescriptors() {
 	s.listener.close()
-	for _, fd := range []int{s.epoll, s.stop} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
+	if s.calls != nil {
+		_ = s.calls.Close()
 	}
 }
 
 // work takes notifications and answers them, until the end or until there are too many idle workers.
 func (s *Server) work() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	buf := new(scratch)
 	for {
 		c, ok := s.receive()
@@ -173,32 +168,6 @@ func (s *Server) work() {
 	}
 }
 
-// receive waits for a call. It returns nil if its caller is gone, and false at the end.
-func (s *Server) receive() (*Call, bool) {
-	var events [1]unix.EpollEvent
-	n, err := retry(func() (int, error) { return unix.EpollWait(s.epoll, events[:], -1) })
-	if err != nil || n == 0 || events[0].Fd == int32(s.stop) {
-		return nil, false
-	}
-	if events[0].Events&unix.EPOLLIN == 0 { // EPOLLHUP alone: no task has the filter
-		s.end.Do(func() { close(s.ended) })
-		s.wake()
-		return nil, false
-	}
-	c := &Call{s: s}
-	err = s.listener.receive(&c.n)
-	if e := s.arm(unix.EPOLL_CTL_MOD); e != nil {
-		return nil, false
-	}
-	if err != nil {
-		return nil, true
-	}
-	s.received.Add(1)
-	s.executing.over(c.TID())
-	c.group = s.groups.of(c.TID())
-	return c, true
-}
-
 // Received returns the number of notifications that the server has received: system calls that were trapped, whatever
 // became of them.
 func (s *Server) Received() uint64 { return s.received.Load() }
@@ -221,7 +190,7 @@ func (s *Server) unqueue(c *Call, cause error) {
 
 // wake ends all workers that wait for a call, and the others after their call.
 func (s *Server) wake() {
-	_, _ = unix.Write(s.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // first: finish closes it after the end
+	_ = s.calls.SetReadDeadline(time.Unix(1, 0)) // first: finish closes it after the end
 	s.sched.end()
 }
 

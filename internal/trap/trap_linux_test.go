@@ -89,9 +89,10 @@ func TestChildrenInheritDevices(t *testing.T) {
 
 func TestAnOpenSeesAnExecveThatIsUnderWay(t *testing.T) {
 	r := startProgram(t, "slowexec")
-	if !<-r.h.last {
+	if !<-r.h.during {
 		t.Error("a device was opened while another thread executed a program, and nothing tells so")
 	}
+	close(r.h.released)
 }
 
 func TestDevicesSurviveExecAndTheAddressSpaceDoesNot(t *testing.T) {
