@@ -4,6 +4,7 @@ package uverbs
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/gorxe/gorxe/internal/uapi"
 )
@@ -65,21 +66,28 @@ func (c *Context) Ioctl(caller Caller, addr uint64) error {
 	return h(&request{checked, c, caller, addr})
 }
 
-// readCall reads the argument once: the program may change it meanwhile.
+// usualCall is at least the size in bytes of nearly all calls' arguments.
+const usualCall = 256
+
+// readCall reads the argument. The program may change it meanwhile, so each byte is read once. What the first access
+// reads beyond the header is in the same page, so nothing is read that the program may not expect to be read.
 func (c *Context) readCall(addr uint64) (*uapi.Call, error) {
-	var head [uapi.IoctlHdrSize]byte
-	if err := c.read(head[:], addr); err != nil {
+	page := uint64(os.Getpagesize())
+	arg := make([]byte, max(uapi.IoctlHdrSize, min(usualCall, page-addr%page)))
+	if err := c.read(arg, addr); err != nil {
 		return nil, err
 	}
-	h, err := uapi.ParseHeader(head[:])
+	h, err := uapi.ParseHeader(arg)
 	if err != nil {
 		return nil, err
 	}
-	whole := append(head[:], make([]byte, int(h.Length)-len(head))...)
-	if err := c.read(whole[len(head):], addr+uint64(len(head))); err != nil {
-		return nil, err
+	if have, n := len(arg), int(h.Length); n > have {
+		arg = append(arg, make([]byte, n-have)...)
+		if err := c.read(arg[have:], addr+uint64(have)); err != nil {
+			return nil, err
+		}
 	}
-	return uapi.ParseCall(whole)
+	return uapi.ParseCall(arg)
 }
 
 // read fills p from the program's memory.
