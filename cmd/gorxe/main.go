@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/internal/cli"
+	_ "github.com/gorxe/gorxe/internal/host/sysmon" // starts some commands anew, before most packages are initialized
 )
 
 func main() {

@@ -45,6 +45,7 @@ var floors = []place{
 	{dir: "internal/host/ringfile", floor: -1},
 	{dir: "internal/host/hangup", floor: -1},
 	{dir: "internal/host/pipetest", floor: -1},
+	{dir: "internal/host/sysmon", floor: -1},
 	{dir: "internal/host/capability", floor: -1},
 	{dir: "internal/host/netns", floor: -1},
 	{dir: "internal/host/ownedtemp", floor: -1},

@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package sysmon has effect on Linux only.
+package sysmon
