@@ -31,7 +31,7 @@ type Job struct {
 	started func(*exec.Cmd) // if not nil, is told of the processes of the ends as they are started
 
 	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
-	blast string // file of the program whose command blast sends bare UDP
+	bench string // file of the program whose commands some tools are: bare UDP, the bare loop and starts
 }
 
 // End is a host as a tool is told of it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/histogram"
 	"github.com/gorxe/gorxe/tools/bench/blast"
+	"github.com/gorxe/gorxe/tools/bench/bounce"
 )
 
 // wrongMetric is a contest that asks a tool for what it does not measure.
@@ -70,6 +71,21 @@ func parseBlast(m Metric, out []byte) (Measured, error) {
 		return Measured{Value: float64(r.Segments) / 1e6 / r.Seconds}, nil
 	}
 	return Measured{}, wrongMetric("the blaster", m)
+}
+
+// parseBounce reads the JSON of a client of the bare loop: half the round trip, on average.
+func parseBounce(m Metric, out []byte) (Measured, error) {
+	if m != Latency {
+		return Measured{}, wrongMetric("the bare loop", m)
+	}
+	var r bounce.Result
+	if err := json.Unmarshal(out, &r); err != nil {
+		return Measured{}, fmt.Errorf("the result of the bare loop: %w", err)
+	}
+	if r.Messages < 1 || r.Average <= 0 {
+		return Measured{}, errors.New("the bare loop exchanged no message")
+	}
+	return Measured{Value: r.Average, Bars: r.Histogram, Resent: r.Resent}, nil
 }
 
 // parseIperf reads the JSON of an iperf3 client: what the server received.

@@ -28,6 +28,7 @@ func TestWhatToolsPrintIsUnderstood(t *testing.T) {
 		{"perftest", "ib_send_lat.txt", Latency, 300.15, 0, 10},
 		{"blast", "blast.json", Bandwidth, 48.7562, 0, 0},
 		{"blast", "blast.json", MessageRate, 1.48213, 0, 0},
+		{"bounce", "bounce.json", Latency, 73.0528, 0, 200},
 	} {
 		text, err := os.ReadFile(filepath.Join("testdata", tt.file))
 		if err != nil {
@@ -80,12 +81,14 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		{"perftest", " #bytes #iterations    t_avg[usec]    t_stdev[usec]\n 8 10 inf -nan\n", "does not measure"},
 		{"blast", `{}`, "no time"},
 		{"blast", "", "result of the blaster"},
+		{"bounce", `{}`, "no message"},
+		{"bounce", "bench: no", "result of the bare loop"},
 		{"start", "", "starts"},
 		{"start-run", "{}", "not started"},
 	} {
 		m := Bandwidth
 		switch tt.tool {
-		case "qperf":
+		case "qperf", "bounce":
 			m = Latency
 		case "start", "start-run":
 			m = StartUp

@@ -63,7 +63,7 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		names[c.Name] = true
 		for _, d := range c.Contenders {
 			ends := [2]End{{Address: "198.18.0.1", Socket: "/s0"}, {Address: "198.18.0.2", Socket: "/s1"}}
-			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: ends, gorxe: "gorxe", blast: "bench"}
+			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: ends, gorxe: "gorxe", bench: "bench"}
 			for end := range j.Ends {
 				argv := j.Argv(end)
 				if slices.Contains(argv, "20000") == j.Alone() || slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {
@@ -133,8 +133,13 @@ func TestAnotherToolAtEachEnd(t *testing.T) {
 			append([]string{"ib_write_bw", "-s", "65536", "-F", "-d", "rxe0", "-x", "1", "-p", "20000"}, run...)},
 		{lat, Contender{Tool: "perftest", Args: []string{"send_lat", "-s", "8", "-e"}}, Server,
 			[]string{"ib_send_lat", "-s", "8", "-e", "-F", "-d", "rxe0", "-x", "1", "-p", "20000", "-H", "-n", "1500"}},
+		{lat, BareWays()[2], Server, []string{"bench", "bounce", "-p", "20000"}},
+		{lat, BareWays()[2], Client, []string{"bench", "bounce", "-p", "20000", "-way", "trap", "-n", "1500", "198.18.0.1"}},
 	} {
-		j := &Job{Contest: tt.contest, Who: &tt.who, Seconds: 3, Messages: 500, Port: 20000, Ends: ends, gorxe: "gorxe"}
+		j := &Job{
+			Contest: tt.contest, Who: &tt.who, Seconds: 3, Messages: 500, Port: 20000, Ends: ends,
+			gorxe: "gorxe", bench: "bench",
+		}
 		if got := j.Argv(tt.end); !slices.Equal(got, tt.want) {
 			t.Errorf("%q, want %q", got, tt.want)
 		}

@@ -1,6 +1,10 @@
 package bench
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/tools/bench/bounce"
+)
 
 // programContests measure unmodified programs under gorxe run, over the link that it has unless
 // told otherwise.
@@ -85,25 +89,49 @@ func programRate(others []Build) Contest {
 	return c
 }
 
+// Names of the ways of the bare loop that do what ib_send_lat does under gorxe run, with -e and without.
+const (
+	BareEvents  = "bare loop: events"
+	BarePolling = "bare loop: polling"
+)
+
+// AboutBare says what the bare loop is, for contests in which it takes part.
+const AboutBare = "The bare loop is the same exchange of messages between a program and a process that has its socket, " +
+	"without an RDMA transport: it shows how fast a device in another process can be that sleeps until something " +
+	"comes. Datagrams: the process with the socket answers. Process: a pipe wakes the program, and inotify reports its " +
+	"doorbell. Trap: the program also makes one system call for each message that seccomp user notification gives to " +
+	"the device. Events: what `ib_send_lat -e` does for each message, with two completions, two such calls and an " +
+	"acknowledgement. Polling: the program reads shared memory without a pause; nothing is acknowledged."
+
+// BareWays returns the ways of the bare loop, as contenders of a contest of [Latency] with messages of 8 bytes.
+func BareWays() []Contender {
+	var out []Contender
+	for _, w := range bounce.Ways() {
+		out = append(out, Contender{Name: "bare loop: " + string(w), Tool: "bounce", Args: []string{"-way", string(w)}})
+	}
+	return out
+}
+
 func programLatency(others []Build) Contest {
 	c := Contest{
 		Name: "programs-latency", Title: "Latency of programs", Metric: Latency, Messages: sharedCoreMessages,
 		About: "Half the round trip of a SEND of 8 bytes, on average: `ib_send_lat` under `gorxe run` and `gorxe " +
 			"perf`, bound to cores as above. Events: the program waits in the kernel for each completion. " +
 			"Polling: it polls without a pause. Where an end has one core, gorxe has to produce the completion " +
-			"on the same one; `gorxe perf` does both in one thread.",
+			"on the same one; `gorxe perf` does both in one thread. " + AboutBare,
+		Contenders: BareWays(),
 	}
 	args := []string{"send_lat", "-s", "8"}
 	for _, how := range []struct {
-		name           string
+		name, bare     string
 		perf, perftest []string
 	}{
-		{"events", []string{"--events"}, []string{"-e"}},
-		{"polling", []string{"--busy-poll"}, nil},
+		{"events", BareEvents, []string{"--events"}, []string{"-e"}},
+		{"polling", BarePolling, []string{"--busy-poll"}, nil},
 	} {
 		perf := c.enter(others, "perf: SEND, "+how.name, Contender{Tool: "perf", Args: slices.Concat(args, how.perf)})
 		for _, name := range c.enterWays(others, ", "+how.name, slices.Concat(args, how.perftest)...) {
-			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf})
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf}, Ratio{Of: name, To: how.bare})
 		}
 	}
 	return c

@@ -50,12 +50,12 @@ func (j *Job) daemonArgv(end int) []string {
 	}
 }
 
-// runPerftest makes command lines of perftest under gorxe run.
-func runPerftest(on owner) func(j *Job, end int, args []string) []string {
+// runPerftest makes command lines of perftest under gorxe run. before is a command that starts perftest.
+func runPerftest(on owner, before ...string) func(j *Job, end int, args []string) []string {
 	return func(j *Job, end int, args []string) []string {
 		inside := *j
 		inside.Ends[end].Device, inside.Ends[end].GID = runDevice, runGID
-		return j.underRun(end, on, perftestArgv(&inside, end, args))
+		return j.underRun(end, on, slices.Concat(before, perftestArgv(&inside, end, args)))
 	}
 }
 
@@ -63,7 +63,7 @@ func runPerftest(on owner) func(j *Job, end int, args []string) []string {
 // as ibv_devices does without gorxe, may fail.
 func startProgram(on owner) func(j *Job, end int, args []string) []string {
 	return func(j *Job, end int, args []string) []string {
-		argv := []string{j.blast, "starts", "-time", (time.Duration(j.Seconds) * time.Second).String(),
+		argv := []string{j.bench, "starts", "-time", (time.Duration(j.Seconds) * time.Second).String(),
 			"-any-status=" + strconv.FormatBool(on == noDevice), "--"}
 		return append(argv, j.underRun(end, on, args)...)
 	}

@@ -23,6 +23,8 @@ func TestProgramsAreStartedUnderGorxeRun(t *testing.T) {
 			"gorxe run --no-daemon -d 198.18.0.1 --link raw -- " + perftest},
 		{bw, Contender{Tool: "run", Args: write, Build: "/old/gorxe"}, Client,
 			"/old/gorxe run --no-daemon -d 198.18.0.2 -- " + perftest + " 198.18.0.1"},
+		{bw, Contender{Tool: "run-nice", Args: write}, Client,
+			"gorxe run --no-daemon -d 198.18.0.2 -- nice -n 19 " + perftest + " 198.18.0.1"},
 		{bw, Contender{Tool: "run-daemon", Args: write}, Server, "gorxe run --socket /s0 -- " + perftest},
 		{bw, Contender{Tool: "run-daemon", Args: write}, Client, "gorxe run --socket /s1 -- " + perftest + " 198.18.0.1"},
 		{start, Contender{Tool: "start", Args: []string{"true"}}, Client, "bench starts -time 3s -any-status=true -- true"},
@@ -31,9 +33,31 @@ func TestProgramsAreStartedUnderGorxeRun(t *testing.T) {
 		{start, Contender{Tool: "start-run-daemon", Args: []string{"true"}}, Client,
 			"bench starts -time 3s -any-status=false -- gorxe run --socket /s1 -- true"},
 	} {
-		j := &Job{Contest: tt.contest, Who: &tt.who, Seconds: 3, Port: 20000, Ends: ends, gorxe: "gorxe", blast: "bench"}
+		j := &Job{Contest: tt.contest, Who: &tt.who, Seconds: 3, Port: 20000, Ends: ends, gorxe: "gorxe", bench: "bench"}
 		if got := strings.Join(j.Argv(tt.end), " "); got != tt.want {
 			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+// Programs that wait for events, and those that poll, are compared with the bare loop that does the same.
+func TestProgramsAreComparedWithTheBareLoop(t *testing.T) {
+	c := programLatency(nil)
+	ways := BareWays()
+	if names := []string{BareEvents, BarePolling}; ways[3].Name != names[0] || ways[4].Name != names[1] {
+		t.Errorf("%+v, want %q", ways, names)
+	}
+	for _, w := range ways {
+		if d := c.contender(w.Name); d == nil || d.Tool != "bounce" {
+			t.Errorf("%s: %+v", w.Name, d)
+		}
+	}
+	for of, to := range map[string]string{
+		"gorxe run: ib_send_lat, events": BareEvents, "gorxe run: ib_send_lat, polling": BarePolling,
+		"gorxe run, daemon: ib_send_lat, events": BareEvents, "gorxe run, daemon: ib_send_lat, polling": BarePolling,
+	} {
+		if !slices.Contains(c.Ratios, Ratio{Of: of, To: to}) {
+			t.Errorf("%s is not compared with %s", of, to)
 		}
 	}
 }

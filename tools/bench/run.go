@@ -15,7 +15,7 @@ import (
 // Options say how a run is to be.
 type Options struct {
 	Gorxe    string // gorxe's file, on the hosts
-	Blast    string // file of the program that has the command blast, on the hosts
+	Bench    string // file of the program of tools/bench/cmd/bench, whose commands some tools are, on the hosts
 	Contests []Contest
 	Rounds   int // measurements of each contender
 	Seconds  int // that count of a measurement
@@ -174,7 +174,7 @@ func (r *runner) job(c *Contest, who *Contender, round int) *Job {
 	j := &Job{
 		Contest: c, Who: who, Round: round, Seconds: r.Seconds, Messages: cmp.Or(c.Messages, r.Messages),
 		Profile: r.profile(c, who, round),
-		Port:    firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, blast: r.Blast,
+		Port:    firstPort + r.done%(lastPort-firstPort), gorxe: r.Gorxe, bench: r.Bench,
 	}
 	r.done++
 	return j

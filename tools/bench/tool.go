@@ -26,6 +26,7 @@ type tool struct {
 var tools = map[string]*tool{
 	"perf":     {gorxe: true, counts: true, profiled: true, argv: perfArgv, parse: parsePerf},
 	"blast":    {argv: blastArgv, parse: parseBlast},
+	"bounce":   {counts: true, argv: bounceArgv, parse: parseBounce},
 	"iperf3":   {program: "iperf3", from: "iperf3", version: []string{"--version"}, counts: true, argv: iperfArgv, parse: parseIperf},
 	"qperf":    {program: "qperf", from: "qperf", version: []string{"--version"}, stays: true, argv: qperfArgv, parse: parseQperf},
 	"perftest": {program: perftestPrograms, many: true, from: "perftest", version: []string{"--version"}, argv: perftestArgv, parse: parsePerftest},
@@ -34,6 +35,11 @@ var tools = map[string]*tool{
 	"run": {
 		program: perftestPrograms, many: true, gorxe: true, wraps: true, from: "perftest", version: []string{"--version"},
 		argv: runPerftest(ownDevice), parse: parsePerftest,
+	},
+	// With a device of its own, and less of a processor that device and program share: one that polls takes half of it.
+	"run-nice": {
+		program: perftestPrograms, many: true, gorxe: true, wraps: true, from: "perftest", version: []string{"--version"},
+		argv: runPerftest(ownDevice, "nice", "-n", "19"), parse: parsePerftest,
 	},
 	"run-daemon": {
 		program: perftestPrograms, many: true, gorxe: true, wraps: true, daemon: true, from: "perftest",
@@ -86,9 +92,17 @@ func perftestArgv(j *Job, end int, args []string) []string {
 }
 
 func blastArgv(j *Job, end int, args []string) []string {
-	argv := []string{j.blast, "blast", "-p", strconv.Itoa(j.Port)}
+	argv := []string{j.bench, "blast", "-p", strconv.Itoa(j.Port)}
 	if end == Client {
 		argv = append(append(argv, args...), "--time", fmt.Sprintf("%ds", j.Seconds))
+	}
+	return j.toServer(end, argv)
+}
+
+func bounceArgv(j *Job, end int, args []string) []string {
+	argv := []string{j.bench, "bounce", "-p", strconv.Itoa(j.Port)}
+	if end == Client {
+		argv = append(append(argv, args...), "-n", strconv.Itoa(j.Messages*j.Seconds))
 	}
 	return j.toServer(end, argv)
 }

@@ -1,8 +1,8 @@
 // Bench measures gorxe beside what one would otherwise use, on one path and in one run: bandwidth
 // beside iperf3 and bare UDP, latency beside qperf, message rate, many queue pairs, goodput under
-// loss; and programs of perftest under gorxe run beside gorxe perf, and on one host beside iperf3. It
-// makes two network namespaces and a veth pair of its own, binds each end to one core, and takes
-// turns: every round measures each contender once, in another order. What counts are medians and
+// loss; and programs of perftest under gorxe run beside gorxe perf and the bare loop, and on one host
+// beside iperf3. It makes two network namespaces and a veth pair of its own, binds each end to one core,
+// and takes turns: every round measures each contender once, in another order. What counts are medians and
 // ratios. It needs root and Linux; iperf3, qperf and perftest are left out if they are not installed.
 //
 //	make build
@@ -25,6 +25,7 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/tools/bench"
+	"github.com/gorxe/gorxe/tools/bench/bounce"
 )
 
 func main() {
@@ -46,6 +47,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		switch args[0] {
 		case blastName:
 			return runBlast(ctx, args[1:], stdout, stderr)
+		case bounceName:
+			return runBounce(ctx, args[1:], stdout, stderr)
+		case bounceProgramName:
+			return bounce.Program(args[1:])
 		case startsName:
 			return runStarts(ctx, args[1:], stdout, stderr)
 		}
@@ -93,7 +98,7 @@ func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		return fmt.Errorf("the file of this program, to run it at both ends: %w", err)
 	}
 	o := bench.Options{
-		Gorxe: p.gorxe, Blast: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds,
+		Gorxe: p.gorxe, Bench: self, Contests: p.contests, Rounds: p.rounds, Seconds: p.seconds,
 		Cores: p.cores, PerEnd: p.perEnd, Again: p.again, Profiles: p.profiles,
 		Progress: func(s bench.Sample, n, all int) { fmt.Fprintf(stderr, "[%d/%d] %s\n", n, all, s.Line()) },
 		LeftOut: func(l bench.Left) {

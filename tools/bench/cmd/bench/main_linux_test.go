@@ -108,6 +108,22 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 	}
 }
 
+// The bare loop between two network namespaces, with its programs.
+func TestBenchMeasuresTheBareLoop(t *testing.T) {
+	needRoot(t)
+	c := command(t, t.TempDir(), "-rounds", "1", "-time", "1", "-run", "programs-latency/bare loop: (datagrams|process)$")
+	out, err := c.CombinedOutput()
+	needNamespaces(t, string(out))
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, row := range []string{"\n| bare loop: datagrams | **", "\n| bare loop: process | **"} {
+		if !bytes.Contains(out, []byte(row)) {
+			t.Errorf("there is no row %q:\n%s", row, out)
+		}
+	}
+}
+
 // A build beside itself, at once.
 func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	needRoot(t)

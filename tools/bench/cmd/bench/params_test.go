@@ -27,6 +27,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"now":                                       `now: flags only`,
 		"-gorxe /nowhere/gorxe":                     `-gorxe: there is no file /nowhere/gorxe; make build makes bin/gorxe`,
 		"blast host other":                          `blast: name one host, behind the flags`,
+		"bounce host other":                         `bounce: name one host, behind the flags`,
 		"starts -time 1s":                           `starts: name the program, behind the flags`,
 		"starts /nowhere/x":                         `starts: /nowhere/x: fork/exec /nowhere/x: no such file or directory`,
 		"-render /nowhere/r.json":                   `open /nowhere/r.json: no such file or directory`,

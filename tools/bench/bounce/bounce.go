@@ -1,0 +1,150 @@
+// Package bounce measures how fast a device in another process than its program can be on a machine: two ends exchange
+// the messages of ib_send_lat under gorxe run, without an RDMA transport. An end is two processes, as there: the device
+// has the socket, the program gets each message from the device and rings a doorbell for the next one. [Ways] are what
+// the two processes do for a message.
+//
+// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor thread for others,
+// which would take time from both processes.
+package bounce
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorxe/gorxe/internal/histogram"
+)
+
+// Way is what device and program of an end do for a message.
+type Way string
+
+// The ways there are.
+const (
+	// Datagrams has no program: the device answers.
+	Datagrams Way = "datagrams"
+	// Process: the device writes the message to a pipe on which the program blocks, and the program writes a doorbell
+	// to a file that the device watches with inotify.
+	Process Way = "process"
+	// Trap is Process with one system call of the program for each message that a seccomp filter gives to the device.
+	Trap Way = "trap"
+	// Events is what ib_send_lat -e does: each message is acknowledged by a datagram, and the program blocks for two
+	// completions, of its message and of the peer's, and makes a trapped system call after each.
+	Events Way = "events"
+	// Polling has no pipe: the program reads memory that it shares with the device without a pause until the message
+	// is there.
+	Polling Way = "polling"
+)
+
+// Ways returns all ways, the one with the fewest steps first.
+func Ways() []Way { return []Way{Datagrams, Process, Trap, Events, Polling} }
+
+// check returns an error for a way that there is not.
+func (w Way) check() error {
+	if slices.Contains(Ways(), w) {
+		return nil
+	}
+	var names []string
+	for _, w := range Ways() {
+		names = append(names, string(w))
+	}
+	return fmt.Errorf("way %q: choose one of %s", string(w), strings.Join(names, ", "))
+}
+
+// traps reports whether the program makes system calls that the device answers.
+func (w Way) traps() bool { return w == Trap || w == Events }
+
+// Config is what a client measures.
+type Config struct {
+	Way      Way
+	Messages int // messages that count, 1 to MaxMessages
+	Warm     int // messages before those, 0 to MaxMessages
+}
+
+// MaxMessages is the largest number of messages of a measurement.
+const MaxMessages = 100_000_000
+
+func (c Config) check() error {
+	switch {
+	case c.Messages < 1 || c.Messages > MaxMessages:
+		return fmt.Errorf("%d messages: choose 1 to %d", c.Messages, MaxMessages)
+	case c.Warm < 0 || c.Warm > MaxMessages:
+		return fmt.Errorf("%d messages for warm-up: choose 0 to %d", c.Warm, MaxMessages)
+	}
+	return c.Way.check()
+}
+
+// Result is what a client measured: half the time from one message that it sends to the next one.
+type Result struct {
+	Way       Way             `json:"way"`
+	Messages  int             `json:"messages"`
+	Average   float64         `json:"average_us"` // µs
+	Histogram []histogram.Bar `json:"histogram"`  // µs
+	Resent    uint64          `json:"resent"`     // datagrams that the client sent again, with those of the warm-up
+}
+
+// result makes one of the times, in ns, at which messages were sent; the last one is that at which the next one
+// would have been sent.
+func (c Config) result(sent []int64, resent uint64) Result {
+	times := histogram.New()
+	counted := sent[c.Warm:]
+	for i, at := range counted[1:] {
+		times.Add(half(at-counted[i]), 1)
+	}
+	all := half(counted[len(counted)-1] - counted[0])
+	return Result{
+		Way: c.Way, Messages: c.Messages, Average: all / float64(c.Messages), Histogram: times.Bars(), Resent: resent,
+	}
+}
+
+// half returns half of a time in ns, in µs.
+func half(ns int64) float64 { return float64(ns) / 2 / float64(time.Microsecond) }
+
+// Times at which an end loses patience.
+const (
+	patience = 200 * time.Millisecond // without a datagram: the client sends its message again
+	limit    = 10 * time.Second       // without progress: the measurement has failed
+)
+
+// The lines that the ends exchange over TCP, as JSON.
+type (
+	// hello is the server's first line: its UDP port.
+	hello struct {
+		Port int `json:"port"`
+	}
+	// plan is the client's first line.
+	plan struct {
+		Way  Way `json:"way"`
+		Port int `json:"port"` // UDP
+	}
+	// report is an end's further line: the server is ready, the client is done, or either has failed.
+	report struct {
+		Error string `json:"error,omitempty"`
+	}
+)
+
+// err returns the peer's failure, or why there is no report of it.
+func (r report) err(peer string, reading error) error {
+	switch {
+	case reading != nil:
+		return fmt.Errorf("the %s has ended: %w", peer, reading)
+	case r.Error != "":
+		return fmt.Errorf("the %s: %s", peer, r.Error)
+	}
+	return nil
+}
+
+// reportOf returns what a peer is told of an error.
+func reportOf(err error) report {
+	if err == nil {
+		return report{}
+	}
+	return report{cmp.Or(err.Error(), "it failed")}
+}
+
+var (
+	errPeer    = errors.New("the peer has something to say or has ended")
+	errProgram = errors.New("the program has ended")
+)

@@ -1,0 +1,201 @@
+package bounce
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// device is that of an end: it has the socket.
+type device struct {
+	exchange
+	way     Way
+	udp     int
+	peer    int    // TCP connection, readable when the peer has something to say or has ended
+	program *child // nil: the device answers
+	waits   []unix.PollFd
+	stop    *atomic.Bool // set when the end is told to end
+
+	// Of a client.
+	last   uint64  // last message that is sent; 0: of a server
+	times  []int64 // ns, at which messages were sent for the first time
+	began  time.Time
+	resent uint64
+	over   bool
+}
+
+// errStopped is the error of an end that was told to end.
+var errStopped = errors.New("told to end")
+
+// Places in waits.
+const (
+	atSocket = iota
+	atBell
+	atTrap
+)
+
+// begin waits until the program is ready, calls ready and runs. It must be called on a thread of its own.
+func (d *device) begin(ready func() error) error {
+	if err := withoutSignals(); err != nil {
+		return err
+	}
+	if d.program != nil {
+		if err := d.program.await(d.way); err != nil {
+			return err
+		}
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	return d.run()
+}
+
+// run exchanges messages until the client has sent its last one, or the peer or the program ends.
+func (d *device) run() error {
+	d.began = time.Now()
+	if d.program == nil {
+		if err := d.answer(0); err != nil { // a server sends nothing
+			return err
+		}
+	} else {
+		d.waits = []unix.PollFd{
+			atSocket: {Fd: int32(d.udp), Events: unix.POLLIN},
+			atBell:   {Fd: int32(d.program.inotify), Events: unix.POLLIN},
+		}
+		if d.program.listener >= 0 {
+			d.waits = append(d.waits, unix.PollFd{Fd: int32(d.program.listener), Events: unix.POLLIN})
+		}
+	}
+	idle := time.Duration(0) // since the last progress
+	for !d.over {
+		before := d.exchange
+		quiet, err := d.turn()
+		if d.stop.Load() {
+			return errStopped
+		}
+		if d.exchange != before {
+			idle = 0
+		}
+		if err == nil && quiet {
+			idle += patience
+			err = d.repair(idle)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn waits for something to do, and does it. It reports whether nothing came.
+func (d *device) turn() (quiet bool, err error) {
+	if d.program == nil {
+		ok, err := d.datagram(0)
+		return !ok, err
+	}
+	n, err := pollRaw(d.waits, patience)
+	if err != nil || n == 0 {
+		return true, err
+	}
+	if d.waits[atBell].Revents != 0 {
+		n, err := d.program.doorbell()
+		if err == nil {
+			err = d.send(n)
+		}
+		if err != nil || d.over {
+			return false, err
+		}
+	}
+	if d.waits[atSocket].Revents != 0 {
+		if _, err := d.datagram(unix.MSG_DONTWAIT); err != nil {
+			return false, err
+		}
+	}
+	if len(d.waits) > atTrap && d.waits[atTrap].Revents != 0 {
+		if d.waits[atTrap].Revents&unix.POLLIN == 0 {
+			return false, errProgram // the filter has no thread any more
+		}
+		return false, answerTrap(d.program.listener)
+	}
+	return false, nil
+}
+
+// datagram receives a datagram, and reports whether there was one.
+func (d *device) datagram(flags int) (ok bool, err error) {
+	word, ok, err := recvRaw(d.udp, flags)
+	if err != nil || !ok {
+		return false, err
+	}
+	if word == overWord && !d.client {
+		return true, d.repair(0)
+	}
+	o := d.receive(word)
+	// The acknowledgement is first, so that the peer deals with it while the program here deals with the message.
+	if o.ack {
+		err = sendRaw(d.udp, ackWord(word>>1))
+	}
+	if err == nil && o.again {
+		err = sendRaw(d.udp, messageWord(d.sent))
+	}
+	if err == nil && o.completed {
+		err = d.program.complete(d.sent)
+	}
+	if err == nil && o.delivered {
+		err = d.deliver()
+	}
+	return true, err
+}
+
+// deliver hands the last message of the peer to the program, or answers it.
+func (d *device) deliver() error {
+	if d.program == nil {
+		return d.answer(d.got)
+	}
+	return d.program.deliver(d.way, d.got)
+}
+
+// answer sends the message that follows the peer's message n.
+func (d *device) answer(n uint64) error { return d.send(d.next(n)) }
+
+// send sends a message for the first time. A client that has sent its last one notes the time and is done.
+func (d *device) send(n uint64) error {
+	if n <= d.sent {
+		return nil
+	}
+	if d.client {
+		d.times = append(d.times, time.Since(d.began).Nanoseconds())
+		if n > d.last {
+			d.over = true
+			return nil
+		}
+	}
+	d.post(n)
+	return sendRaw(d.udp, messageWord(n))
+}
+
+// repair looks for why nothing came for the time of patience, and sends a message again that has no answer. idle is
+// the time without progress.
+func (d *device) repair(idle time.Duration) error {
+	looks := []unix.PollFd{{Fd: int32(d.peer), Events: unix.POLLIN | unix.POLLRDHUP}}
+	if d.program != nil {
+		looks = append(looks, unix.PollFd{Fd: int32(d.program.pidfd), Events: unix.POLLIN})
+	}
+	if _, err := pollRaw(looks, 0); err != nil {
+		return err
+	}
+	switch {
+	case len(looks) > 1 && looks[1].Revents != 0:
+		return errProgram
+	case looks[0].Revents != 0:
+		return errPeer
+	case idle >= limit:
+		return fmt.Errorf("no progress for %v after message %d was sent and message %d was received", limit, d.sent, d.got)
+	case d.unanswered():
+		d.resent++
+		return sendRaw(d.udp, messageWord(d.sent))
+	}
+	return nil
+}
