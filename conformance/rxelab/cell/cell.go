@@ -95,12 +95,14 @@ type End struct {
 	Addr   map[Family]netip.Addr
 }
 
-// Where the guest has the program under test, the other one that uses gorxe, and its counterpart with the table of operations.
+// Where the guest has the program under test, the other one that uses gorxe, its counterpart with the table of
+// operations, and the program of measurements.
 const (
 	GorxePath  = "/run/rxelab/gorxe"
 	VerbsPath  = "/run/rxelab/verbs"
 	ScriptPath = "/run/rxelab/verbs_peer.py"
 	OpsPath    = "/run/rxelab/ops.json"
+	BenchPath  = "/run/rxelab/bench"
 )
 
 // firstPort and lastPort are the first TCP port of cells and the one after the last, below the range that Linux takes for clients.

@@ -19,6 +19,7 @@ const (
 	GuestPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-guest"
 	GorxePackage = "github.com/gorxe/gorxe/cmd/gorxe"
 	VerbsPackage = "github.com/gorxe/gorxe/conformance/rxelab/cmd/rxelab-verbs"
+	BenchPackage = "github.com/gorxe/gorxe/tools/bench/cmd/bench"
 )
 
 // Build compiles a command as a static program, so that it runs before there is any library.

@@ -89,7 +89,9 @@ func (m *Machine) equip(ctx context.Context, o *Options) error {
 
 // bring puts the programs of this module into the machine.
 func (m *Machine) bring(ctx context.Context, o *Options) error {
-	for to, from := range map[string]string{cell.GorxePath: o.Gorxe, cell.VerbsPath: o.verbs} {
+	for to, from := range map[string]string{
+		cell.GorxePath: o.Gorxe, cell.VerbsPath: o.verbs, cell.BenchPath: o.Bench,
+	} {
 		if from == "" {
 			continue
 		}

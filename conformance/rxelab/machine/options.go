@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Group     cell.Group // of the cells that run: some need more programs
 	Gorxe     string     // file: the program under test, static or dynamic, for this host's Linux; empty: built from this module
+	Bench     string     // file: the program of tools/bench/cmd/bench, static; empty: the machines have none
 	Cache     string     // directory for kernels
 	Artifacts string     // directory for what failed cells leave
 

@@ -35,7 +35,8 @@ func contestsOver(links []string) []bench.Contest {
 	bw := bench.Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: bench.Bandwidth,
 		About: "WRITEs of 64 KiB on one reliable connection with path MTU 4096, 128 outstanding: `ib_write_bw` with rxe at both ends, `gorxe " +
-			"perf write_bw` with gorxe at both ends, and the same `ib_write_bw` under `gorxe run --no-daemon` at both ends.",
+			"perf write_bw` with gorxe at both ends, and the same `ib_write_bw` under `gorxe run --no-daemon` at both " +
+			"ends, also with `nice -n 19`: without that a program that polls takes half of the only processor.",
 		Contenders: []bench.Contender{{Name: rxeAlone, Tool: "perftest", Args: largeWrite}},
 	}
 	lat := bench.Contest{
@@ -44,11 +45,12 @@ func contestsOver(links []string) []bench.Contest {
 			"events of the completion queue. Polling: both ends look for completions without a pause, which is what perftest does unless told " +
 			"otherwise. Each machine has one processor, so an end that polls takes it from the kernel's threads. " +
 			"Under `gorxe run --no-daemon` it is the same `ib_send_lat` as on rxe; one that polls takes the processor from " +
-			"gorxe as well, which is a process of its own.",
-		Contenders: []bench.Contender{
+			"gorxe as well, which is a process of its own. " + bench.AboutBare,
+		Contenders: append([]bench.Contender{
 			{Name: rxeSleeps, Tool: "perftest", Args: slices.Concat(smallSend, sleeping)},
 			{Name: rxePolls, Tool: "perftest", Args: smallSend},
-		},
+		}, bench.BareWays()...),
+		Ratios: []bench.Ratio{{Of: rxeSleeps, To: bench.BareEvents}, {Of: rxePolls, To: bench.BarePolling}},
 	}
 	for _, link := range links {
 		over := []string{"--link", link}
@@ -75,14 +77,17 @@ func contestsOver(links []string) []bench.Contest {
 // enterPrograms adds the programs of rxe's ends, under gorxe run with the link that it has unless told otherwise.
 func enterPrograms(bw, lat *bench.Contest) {
 	who := bench.Contender{Name: "gorxe run", Tool: "run", Args: largeWrite}
-	bw.Contenders = append(bw.Contenders, who)
-	bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: 1})
+	nice := bench.Contender{Name: "gorxe run, nice", Tool: "run-nice", Args: largeWrite}
+	bw.Contenders = append(bw.Contenders, who, nice)
+	bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: 1},
+		bench.Ratio{Of: nice.Name, To: rxeAlone, AtLeast: 1})
 
 	sleeps := bench.Contender{Name: "gorxe run, sleeping", Tool: "run", Args: slices.Concat(smallSend, sleeping)}
 	polls := bench.Contender{Name: "gorxe run, polling", Tool: "run", Args: smallSend}
 	lat.Contenders = append(lat.Contenders, sleeps, polls)
 	lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1.5},
-		bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1.5})
+		bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1.5},
+		bench.Ratio{Of: sleeps.Name, To: bench.BareEvents}, bench.Ratio{Of: polls.Name, To: bench.BarePolling})
 }
 
 // lossContest is one in which every frame gets lost with the same probability, and rxe and gorxe stand at either end.

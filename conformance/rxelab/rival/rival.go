@@ -73,6 +73,11 @@ func Run(ctx context.Context, o machine.Options, r Options) (*bench.Report, erro
 	if err := o.Prepare(ctx, work); err != nil {
 		return nil, err
 	}
+	o.Step("building bench")
+	o.Bench = filepath.Join(work, "bench")
+	if err := host.Build(ctx, host.BenchPackage, o.Bench); err != nil {
+		return nil, err
+	}
 	k, err := vm.FetchKernel(ctx, o.Cache, r.Suite, o.Step)
 	if err != nil {
 		return nil, fmt.Errorf("kernel of Debian %s: %w", r.Suite, err)
@@ -85,7 +90,8 @@ func Run(ctx context.Context, o machine.Options, r Options) (*bench.Report, erro
 	}
 	p.lost = lost
 	report, err := bench.Measure(ctx, bench.Options{
-		Gorxe: cell.GorxePath, Contests: contests, Rounds: r.Rounds, Seconds: r.Seconds, Messages: messages, Again: r.Again,
+		Gorxe: cell.GorxePath, Bench: cell.BenchPath, Contests: contests, Rounds: r.Rounds, Seconds: r.Seconds,
+		Messages: messages, Again: r.Again,
 		Profiles: r.Profiles, Words: &words, Progress: r.Progress, LeftOut: r.LeftOut,
 	}, p)
 	if err != nil {

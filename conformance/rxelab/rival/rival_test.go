@@ -23,11 +23,17 @@ func TestRivalContestsAreWellFormed(t *testing.T) {
 			t.Errorf("two contests are called %s", c.Name)
 		}
 		names[c.Name] = true
-		if len(c.Ratios) < len(c.Contenders)-2 {
+		rivals := 2 // at most, beside the bare loop
+		for _, d := range c.Contenders {
+			if d.Tool == "bounce" {
+				rivals++
+			}
+		}
+		if len(c.Ratios) < len(c.Contenders)-rivals {
 			t.Errorf("%s: %d ratios for %d contenders", c.Name, len(c.Ratios), len(c.Contenders))
 		}
 		for _, q := range c.Ratios {
-			if !strings.HasPrefix(q.To, "rxe") {
+			if !strings.HasPrefix(q.To, "rxe") && q.To != bench.BareEvents && q.To != bench.BarePolling {
 				t.Errorf("%s: %s is compared with %s", c.Name, q.Of, q.To)
 			}
 		}
@@ -38,6 +44,9 @@ func TestRivalContestsAreWellFormed(t *testing.T) {
 func TestRivalsAreToldTheSame(t *testing.T) {
 	for _, c := range contestsOver([]string{"udp", "xdp"}) {
 		for _, d := range c.Contenders {
+			if d.Tool == "bounce" {
+				continue
+			}
 			j := &bench.Job{Contest: &c, Who: &d, Seconds: 3, Messages: messages, Port: 20000, Ends: [2]bench.End{
 				{Address: "198.18.0.1", Device: "rxe0", GID: 1}, {Address: "198.18.0.2", Device: "rxe0", GID: 2}}}
 			for end := range j.Ends {
@@ -46,6 +55,8 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 				switch {
 				case d.Tool == "run":
 					program = " run --no-daemon -d " + j.Ends[end].Address + " -- " + program
+				case d.Tool == "run-nice":
+					program = " run --no-daemon -d " + j.Ends[end].Address + " -- nice -n 19 " + program
 				case j.Gorxe(end):
 					program, device = " perf "+d.Args[0]+" ", "-d "+j.Ends[end].Address
 				}
@@ -56,6 +67,26 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 					t.Errorf("%s/%s, end %d, has a link: %s", c.Name, d.Name, end, line)
 				}
 			}
+		}
+	}
+}
+
+// Every way of the bare loop takes part, where rxe has the interfaces; rxe and gorxe run are compared with two of them.
+func TestTheBareLoopIsALimitOfLatency(t *testing.T) {
+	contests := contestsOver([]string{udpLink})
+	lat := contests[slices.IndexFunc(contests, func(c bench.Contest) bool { return c.Metric == bench.Latency })]
+	for _, w := range bench.BareWays() {
+		i := slices.IndexFunc(lat.Contenders, func(d bench.Contender) bool { return d.Name == w.Name })
+		if i < 0 || (&bench.Job{Who: &lat.Contenders[i]}).Gorxe(bench.Server) {
+			t.Errorf("%s: place %d of %+v", w.Name, i, lat.Contenders)
+		}
+	}
+	for of, to := range map[string]string{
+		rxeSleeps: bench.BareEvents, rxePolls: bench.BarePolling,
+		"gorxe run, sleeping": bench.BareEvents, "gorxe run, polling": bench.BarePolling,
+	} {
+		if !slices.Contains(lat.Ratios, bench.Ratio{Of: of, To: to}) {
+			t.Errorf("%s is not compared with %s", of, to)
 		}
 	}
 }
@@ -79,7 +110,7 @@ func TestUnderLossEachStandsAtEitherEnd(t *testing.T) {
 func TestRivalsThatAreChosen(t *testing.T) {
 	r := Options{Links: []string{"udp"}, Only: regexp.MustCompile("^bandwidth/")}
 	contests, err := r.Contests()
-	if err != nil || len(contests) != 1 || len(contests[0].Contenders) != 3 || len(contests[0].Ratios) != 2 {
+	if err != nil || len(contests) != 1 || len(contests[0].Contenders) != 4 || len(contests[0].Ratios) != 3 {
 		t.Errorf("%+v, %v", contests, err)
 	}
 	for want, r := range map[string]Options{
