@@ -56,14 +56,14 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 				case d.Tool == "run":
 					program = " run --no-daemon -d " + j.Ends[end].Address + " -- " + program
 				case d.Tool == "run-nice":
-					program = " run --no-daemon -d " + j.Ends[end].Address + " -- nice -n 19 " + program
+					program = " run --no-daemon -d " + j.Ends[end].Address + " --spin 0s -- nice -n 19 " + program
 				case j.Gorxe(end):
 					program, device = " perf "+d.Args[0]+" ", "-d "+j.Ends[end].Address
 				}
 				if !strings.HasPrefix(line, program) || !strings.Contains(line, device) || !strings.Contains(line, strings.Join(d.Args[1:], " ")) {
 					t.Errorf("%s/%s, end %d: %s", c.Name, d.Name, end, line)
 				}
-				if link := slices.Index(j.Argv(end), "--link"); (link >= 0) != (j.Gorxe(end) && len(d.Gorxe) > 0) {
+				if link := slices.Index(j.Argv(end), "--link"); (link >= 0) != (j.Gorxe(end) && slices.Contains(d.Gorxe, "--link")) {
 					t.Errorf("%s/%s, end %d, has a link: %s", c.Name, d.Name, end, line)
 				}
 			}
