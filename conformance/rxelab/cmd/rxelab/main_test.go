@@ -61,7 +61,7 @@ func TestRivalsAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out.Name())
-	if want := "bandwidth/rxe\nbandwidth/gorxe udp\nbandwidth/gorxe run\n"; err != nil || string(text) != want {
+	if want := "bandwidth/rxe\nbandwidth/gorxe udp\nbandwidth/gorxe run\nbandwidth/gorxe run, nice\n"; err != nil || string(text) != want {
 		t.Errorf("%q, %v; want %q", text, err, want)
 	}
 }
