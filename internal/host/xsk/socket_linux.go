@@ -108,15 +108,16 @@ func (s *socket) dropped() uint64 {
 	return n.Rx_dropped + n.Rx_ring_full
 }
 
-// kick lets the kernel look at the frames to send.
+// kick lets the kernel look at the frames to send. It and wake do not wait, so the runtime is not told of them: it
+// would give the right to run Go code to another thread where they take longer than 20 µs.
 func (s *socket) kick() unix.Errno {
-	_, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	return errno
 }
 
 // wake lets the kernel look at the memory to fill.
 func (s *socket) wake() {
-	_, _, _ = unix.Syscall6(unix.SYS_RECVFROM, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	_, _, _ = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 }
 
 // getsockopt fills value, which a newer kernel may have more of and an older one less.
