@@ -18,7 +18,10 @@ func TestCheckSaysWhyARequestCannotBeAccepted(t *testing.T) {
 	}{
 		{"a good one", func(*mad.REQ) {}, 0, ""},
 		{"limited membership", func(r *mad.REQ) { r.PKey = 0x7fff }, 0, ""},
-		{"an unreliable connection", func(r *mad.REQ) { r.TransportService = mad.TransportUC }, mad.RejectInvalidTransportType, ""},
+		{
+			"an unreliable connection", func(r *mad.REQ) { r.TransportService = mad.TransportUC },
+			mad.RejectInvalidTransportType, "",
+		},
 		{"XRC", func(r *mad.REQ) { r.TransportService = mad.TransportExtended }, mad.RejectInvalidTransportType, ""},
 		{"another port of ours", func(r *mad.REQ) { r.Primary.RemoteGID[0] = 1 }, mad.RejectInvalidGID, string(local[:])},
 		{"another partition", func(r *mad.REQ) { r.PKey = 0x8001 }, mad.RejectInvalidGID, string(local[:])},

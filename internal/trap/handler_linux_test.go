@@ -48,8 +48,11 @@ type memory struct {
 }
 
 func newHandler() *testHandler {
-	return &testHandler{opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000), during: make(chan bool, 1),
-		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{})}
+	return &testHandler{
+		opened: make(chan ProcID, 1000), exited: make(chan ProcID, 1000), execs: make(chan string, 1000),
+		during: make(chan bool, 1),
+		parked: make(chan *Call, 100), ended: make(chan error, 10), released: make(chan struct{}),
+	}
 }
 
 type testObject struct{ path string }

@@ -40,7 +40,8 @@ func init() {
 		return
 	}
 	var info syscall.Sysinfo_t
-	if runtime.GOMAXPROCS(0) > 1 || contains(value, tracing) || syscall.Sysinfo(&info) != nil || info.Uptime > longestUptime {
+	if runtime.GOMAXPROCS(0) > 1 || contains(value, tracing) ||
+		syscall.Sysinfo(&info) != nil || info.Uptime > longestUptime {
 		return
 	}
 	path, err := os.Executable()

@@ -61,7 +61,8 @@ func TestRivalsAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out.Name())
-	if want := "bandwidth/rxe\nbandwidth/gorxe udp\nbandwidth/gorxe run\nbandwidth/gorxe run, nice\n"; err != nil || string(text) != want {
+	const want = "bandwidth/rxe\nbandwidth/gorxe udp\nbandwidth/gorxe run\nbandwidth/gorxe run, nice\n"
+	if err != nil || string(text) != want {
 		t.Errorf("%q, %v; want %q", text, err, want)
 	}
 }

@@ -79,14 +79,16 @@ var sections = []section{
 		{"file", "trace", "`file` that packets are kept in, with their payload (pcapng); empty keeps none", func(c *Config) Value {
 			return text(&c.Trace.File, "a path", nil)
 		}},
-		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, and another is begun", func(c *Config) Value {
+		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, " +
+			"and another is begun", func(c *Config) Value {
 			// A file holds many of the longest packets.
 			return sizeWithin(&c.Trace.Size, 1<<20, 0)
 		}},
 	}},
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
 	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
-		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest message, too", func(c *Config) Value {
+		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest " +
+			"message, too", func(c *Config) Value {
 			return sizeWithin(&c.SessionMemory, 64<<10, 1<<30)
 		}},
 		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that a client of perftest or a pingpong may name as its GID although its TCP connection comes from another address; none is the address of the connection alone", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
