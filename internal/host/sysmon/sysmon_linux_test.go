@@ -62,7 +62,7 @@ func outputOn(t *testing.T, n int, value string, args ...string) string {
 		}
 	}()
 	c := exec.Command("/proc/self/exe", args...)
-	c.Env = []string{marker + "=1"}
+	c.Env = []string{marker + "=1", "GORACE=atexit_sleep_ms=0"} // the race detector would sleep at the end
 	if value != "" {
 		c.Env = append(c.Env, variable+"="+value)
 	}
