@@ -30,8 +30,8 @@ type Namespace struct{}
 // Here is the only namespace there is.
 func Here() (*Namespace, error) { return &Namespace{}, nil }
 
-// Enter does nothing.
-func (*Namespace) Enter() error { return nil }
+// Go calls f in a goroutine of its own.
+func (*Namespace) Go(f func(error)) { go f(nil) }
 
 // Close does nothing.
 func (*Namespace) Close() {}

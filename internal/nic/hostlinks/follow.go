@@ -123,14 +123,13 @@ func (f *Follower) Start(engine *nic.Device, name string) error {
 	f.engine, f.name = engine, name
 	f.engine.PortChanged(f.state.Carrier)
 	entered := make(chan error)
-	go func() {
+	f.home.Go(func(err error) {
 		defer close(f.over)
-		err := f.home.Enter()
 		entered <- err
 		if err == nil {
 			f.run()
 		}
-	}()
+	})
 	return <-entered
 }
 

@@ -153,11 +153,11 @@ func (r *running) ended() (string, syscall.WaitStatus) {
 	return r.text(), status
 }
 
-// awaitTCP waits until something listens on a port of this host.
+// awaitTCP waits until something listens on a port of the thread's network namespace.
 func awaitTCP(ctx context.Context, port int) error {
 	want := []byte(fmt.Sprintf(":%04X ", port))
 	for {
-		for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
 			b, err := os.ReadFile(name)
 			if err != nil {
 				return err
