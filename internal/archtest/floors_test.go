@@ -43,6 +43,7 @@ var floors = []place{
 	{dir: "qp", floor: 1, pure: true},
 	{dir: "internal/host/hostmem", floor: 1},
 	{dir: "internal/host/ringfile", floor: -1},
+	{dir: "internal/host/epoll", floor: -2},
 	{dir: "internal/host/hangup", floor: -1},
 	{dir: "internal/host/pipetest", floor: -1},
 	{dir: "internal/host/sysmon", floor: -1},

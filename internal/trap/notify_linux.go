@@ -151,42 +151,26 @@ func newsOf(events uint32) news {
 	return noNews
 }
 
-// notified looks at the listener, again where the kernel could not.
-func notified(epoll uintptr) (news, error) {
-	for {
-		var events [1]unix.EpollEvent
-		n, err := retry(func() (int, error) { return unix.EpollWait(int(epoll), events[:], 0) })
-		if err != nil || n == 0 {
-			return noNews, err
-		}
-		if found := newsOf(events[0].Events); found != noNews {
-			return found, nil
-		}
-	}
-}
-
 // receive waits for a call. It returns nil if its caller is gone, and false at the end. One worker at a time looks at
 // the listener and takes what it has, so that listener.receive never blocks.
-func (s *Server) receive() (c *Call, ok bool) {
+func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 	var found news
 	var failed error
 	c = &Call{s: s}
-	err := s.callsConn.Read(func(epoll uintptr) bool {
-		if found, failed = notified(epoll); found == newCall {
+	err := s.calls.Wait(buf.events[:], func(events []unix.EpollEvent) bool {
+		if found = newsOf(events[0].Events); found == newCall {
 			failed = s.listener.receive(&c.n)
 		}
-		return found != noNews || failed != nil
+		return found != noNews
 	})
 	switch {
-	case err != nil: // the deadline: the server ends
+	case err != nil: // the server ends
 		return nil, false
-	case found == newCall && failed != nil:
+	case failed != nil:
 		return nil, true
 	case found == noPrograms:
 		s.end.Do(func() { close(s.ended) })
 		s.wake()
-		return nil, false
-	case failed != nil:
 		return nil, false
 	}
 	s.received.Add(1)

@@ -14,6 +14,7 @@ const openFlags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_
 // A scratch is the memory of one worker for paths.
 type scratch struct {
 	path, clean [maxPath]byte
+	events      [1]unix.EpollEvent
 }
 
 // path answers a call that names a file. Everything that is not about a path of the tree

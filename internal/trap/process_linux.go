@@ -4,6 +4,7 @@ package trap
 
 import (
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 
@@ -28,15 +29,12 @@ type Process struct {
 }
 
 // listen receives the exit status of the program from the keeper, until that has ended.
-func (p *Process) listen(socket int) {
+func (p *Process) listen(socket *os.File) {
 	defer close(p.heard)
-	defer func() { _ = unix.Close(socket) }()
+	defer func() { _ = socket.Close() }()
 	for {
 		var b [8]byte
-		n, err := retry(func() (int, error) {
-			n, _, err := unix.Recvfrom(socket, b[:], 0)
-			return n, err
-		})
+		n, err := socket.Read(b[:])
 		var m keeper.Message
 		if err != nil || !m.Decode(b[:n]) {
 			return
@@ -47,8 +45,10 @@ func (p *Process) listen(socket int) {
 	}
 }
 
-// reap waits for the keeper, with all for other children too, until there are none.
-func (p *Process) reap(all bool) {
+// reap waits for the keeper, with all for other children too, until there are none. changes has had each SIGCHLD since
+// before the keeper was started.
+func (p *Process) reap(all bool, changes chan os.Signal) {
+	defer signal.Stop(changes)
 	target, pidOfKeeper := p.keeper, p.keeper
 	if all {
 		target = -1
@@ -58,8 +58,10 @@ func (p *Process) reap(all bool) {
 	killed := false // the keeper, with others that are waited for
 	for {
 		var ws syscall.WaitStatus
-		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, syscall.WUNTRACED, nil) })
+		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, syscall.WUNTRACED|syscall.WNOHANG, nil) })
 		switch {
+		case err == nil && pid == 0:
+			<-changes
 		case err != nil:
 			if killed {
 				p.keeperEnded(true)

@@ -8,9 +8,9 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/gorxe/gorxe/internal/host/epoll"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,12 +48,11 @@ type Server struct {
 
 	executing executing
 
-	calls     *os.File // an epoll instance for the listener; its deadline ends the workers
-	callsConn syscall.RawConn
-	ended     chan struct{} // closed when no task has the filter any more
-	end       sync.Once
-	done      chan struct{} // closed when everything is released
-	close     sync.Once
+	calls *epoll.Instance // has the listener
+	ended chan struct{}   // closed when no task has the filter any more
+	end   sync.Once
+	done  chan struct{} // closed when everything is released
+	close sync.Once
 }
 
 // Serve starts to answer the calls that come from a listener, and keeps a duplicate of it.
@@ -97,9 +96,8 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// descriptors opens what the workers wait for: an epoll instance for the listener, which the runtime's poller waits
-// for. The listener itself is not for that poller, which takes EPOLLERR for an error that stays (see
-// [Server.notified]).
+// descriptors opens what the workers wait for. The listener is not for the runtime's poller, which takes EPOLLERR for an
+// error that stays (see [newsOf]).
 func (s *Server) descriptors(l *os.File) (err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -111,19 +109,10 @@ func (s *Server) descriptors(l *os.File) (err error) {
 	}); err != nil || errno != nil {
 		return errors.Join(err, errno)
 	}
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
+	if s.calls, err = epoll.New(); err != nil {
 		return err
 	}
-	if err := unix.SetNonblock(epoll, true); err != nil { // os.NewFile uses the poller for it then
-		return errors.Join(err, unix.Close(epoll))
-	}
-	s.calls = os.NewFile(uintptr(epoll), "trapped calls")
-	if s.callsConn, err = s.calls.SyscallConn(); err != nil {
-		return err
-	}
-	return unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, s.listener.fd,
-		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.listener.fd)})
+	return s.calls.Control(unix.EPOLL_CTL_ADD, s.listener.fd, unix.EpollEvent{Events: unix.EPOLLIN})
 }
 
 func (s *Server) closeDescriptors() {
@@ -137,7 +126,7 @@ func (s *Server) closeDescriptors() {
 func (s *Server) work() {
 	buf := new(scratch)
 	for {
-		c, ok := s.receive()
+		c, ok := s.receive(buf)
 		if !ok {
 			s.sched.retire()
 			return
@@ -190,7 +179,7 @@ func (s *Server) unqueue(c *Call, cause error) {
 
 // wake ends all workers that wait for a call, and the others after their call.
 func (s *Server) wake() {
-	_ = s.calls.SetReadDeadline(time.Unix(1, 0)) // first: finish closes it after the end
+	s.calls.Stop() // first: finish closes it after the end
 	s.sched.end()
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"syscall"
@@ -58,9 +59,14 @@ func Start(c Command) (*Process, *os.File, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("trap: socketpair: %w", err)
 	}
+	// A goroutine in wait4(2) or recvfrom(2) would keep its processor from the others until the runtime's monitor
+	// notices, which may take 10 ms.
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, unix.SIGCHLD)
 	p, err := fork(&c, pair[1], config)
 	_ = unix.Close(pair[1])
 	if err != nil {
+		signal.Stop(changes)
 		return nil, nil, errors.Join(err, unix.Close(pair[0]))
 	}
 	l, err := p.begin(&c, pair[0])
@@ -68,12 +74,13 @@ func Start(c Command) (*Process, *os.File, error) {
 		_ = unix.Kill(p.keeper, unix.SIGKILL) // not reaped before its end is waited for
 		_ = unix.Close(pair[0])
 		close(p.heard)
-		go p.reap(c.Subreaper)
+		go p.reap(c.Subreaper, changes)
 		<-p.reaped
 		return nil, nil, err
 	}
-	go p.listen(pair[0])
-	go p.reap(c.Subreaper)
+	_ = unix.SetNonblock(pair[0], true) // for the runtime's poller; otherwise a thread waits
+	go p.listen(os.NewFile(uintptr(pair[0]), "keeper"))
+	go p.reap(c.Subreaper, changes)
 	return p, os.NewFile(uintptr(l), "seccomp listener"), nil
 }
 

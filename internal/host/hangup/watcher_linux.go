@@ -1,19 +1,19 @@
 package hangup
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/gorxe/gorxe/internal/host/epoll"
 	"golang.org/x/sys/unix"
 )
 
 // A Watcher watches the write ends of pipes: it reports a pipe whose read end is closed and, where that was asked
-// for, one that has room again. One thread waits for all of them, so what it calls must not wait for a program. All
+// for, one that has room again. One goroutine waits for all of them, so what it calls must not wait for a program. All
 // methods are safe for concurrent use.
 type Watcher struct {
-	epoll, stop int
-	done        chan struct{}
+	epoll *epoll.Instance
+	done  chan struct{}
 
 	mu   sync.Mutex
 	last uint64            // identifier, guarded by mu
@@ -23,25 +23,18 @@ type Watcher struct {
 // A Watch is that of one pipe. Its methods are called before the descriptor of the pipe is closed.
 type Watch struct {
 	watcher      *Watcher
-	id           uint64 // never used again, unlike the number of the descriptor; 0 is that of stop
+	id           uint64 // never used again, unlike the number of the descriptor
 	fd           int
 	hungUp, room func()
 }
 
 // New returns a watcher without pipes.
 func New() (*Watcher, error) {
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	e, err := epoll.New()
 	if err != nil {
-		return nil, fmt.Errorf("hangup: epoll: %w", err)
+		return nil, fmt.Errorf("hangup: %w", err)
 	}
-	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("hangup: eventfd: %w", err), unix.Close(epoll))
-	}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, stop, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
-		return nil, errors.Join(fmt.Errorf("hangup: epoll: %w", err), unix.Close(epoll), unix.Close(stop))
-	}
-	w := &Watcher{epoll: epoll, stop: stop, done: make(chan struct{}), all: map[uint64]*Watch{}}
+	w := &Watcher{epoll: e, done: make(chan struct{}), all: map[uint64]*Watch{}}
 	go w.run()
 	return w, nil
 }
@@ -56,15 +49,15 @@ func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	w.mu.Unlock()
 	if err := p.arm(unix.EPOLL_CTL_ADD, 0); err != nil {
 		p.Remove()
-		return nil, fmt.Errorf("hangup: epoll: %w", err)
+		return nil, fmt.Errorf("hangup: %w", err)
 	}
 	return p, nil
 }
 
 // arm asks for one report: of the end of the readers, which is always reported, and of events.
 func (p *Watch) arm(op int, events uint32) error {
-	return unix.EpollCtl(p.watcher.epoll, op, p.fd,
-		&unix.EpollEvent{Events: unix.EPOLLONESHOT | events, Fd: int32(p.id), Pad: int32(p.id >> 32)})
+	return p.watcher.epoll.Control(op, p.fd,
+		unix.EpollEvent{Events: unix.EPOLLONESHOT | events, Fd: int32(p.id), Pad: int32(p.id >> 32)})
 }
 
 // AwaitRoom asks for one call of room.
@@ -82,20 +75,12 @@ func (p *Watch) Remove() {
 
 func (w *Watcher) run() {
 	defer close(w.done)
-	var events [16]unix.EpollEvent
-	for {
-		n, err := unix.EpollWait(w.epoll, events[:], -1)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return
+	_ = w.epoll.Wait(make([]unix.EpollEvent, 16), func(events []unix.EpollEvent) bool { // until Close
+		for _, e := range events {
+			w.report(uint64(uint32(e.Fd))|uint64(uint32(e.Pad))<<32, e.Events&(unix.EPOLLERR|unix.EPOLLHUP) != 0)
 		}
-		for _, e := range events[:max(n, 0)] {
-			id := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
-			if id == 0 {
-				return
-			}
-			w.report(id, e.Events&(unix.EPOLLERR|unix.EPOLLHUP) != 0)
-		}
-	}
+		return false
+	})
 }
 
 func (w *Watcher) report(id uint64, over bool) {
@@ -116,7 +101,7 @@ func (w *Watcher) report(id uint64, over bool) {
 
 // Close ends the reports. No function is called after it.
 func (w *Watcher) Close() error {
-	_, err := unix.Write(w.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	w.epoll.Stop()
 	<-w.done
-	return errors.Join(err, unix.Close(w.epoll), unix.Close(w.stop))
+	return w.epoll.Close()
 }
