@@ -96,8 +96,8 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// descriptors opens what the workers wait for. The listener is not for the runtime's poller, which takes EPOLLERR for an
-// error that stays (see [newsOf]).
+// descriptors opens what the workers wait for. The listener is not for the runtime's poller, which takes EPOLLERR for
+// an error that stays (see [newsOf]).
 func (s *Server) descriptors(l *os.File) (err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
