@@ -46,9 +46,11 @@ func (p *Process) listen(socket *os.File) {
 }
 
 // reap waits for the keeper, with all for other children too, until there are none. changes has had each SIGCHLD since
-// before the keeper was started.
+// before the keeper was started. It tells of a keeper that is stopped, but may come late: the kernel may have chosen a
+// thread for it that waits for memory of a program.
 func (p *Process) reap(all bool, changes chan os.Signal) {
 	defer signal.Stop(changes)
+	keeperOver := exitOf(p.keeper)
 	target, pidOfKeeper := p.keeper, p.keeper
 	if all {
 		target = -1
@@ -56,12 +58,16 @@ func (p *Process) reap(all bool, changes chan os.Signal) {
 	over := make(chan struct{})
 	defer close(over)
 	killed := false // the keeper, with others that are waited for
-	for {
+	for options := syscall.WUNTRACED | syscall.WNOHANG; ; {
 		var ws syscall.WaitStatus
-		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, syscall.WUNTRACED|syscall.WNOHANG, nil) })
+		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, options, nil) })
 		switch {
 		case err == nil && pid == 0:
-			<-changes
+			select {
+			case <-changes:
+			case <-keeperOver:
+				options &^= syscall.WNOHANG
+			}
 		case err != nil:
 			if killed {
 				p.keeperEnded(true)
@@ -84,6 +90,23 @@ func (p *Process) reap(all bool, changes chan os.Signal) {
 			}
 		}
 	}
+}
+
+// exitOf returns a channel that is closed when a child has ended, or at once if that cannot be waited for.
+func exitOf(child int) <-chan struct{} {
+	over := make(chan struct{})
+	fd, err := unix.PidfdOpen(child, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		close(over)
+		return over
+	}
+	go func() {
+		defer close(over)
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer func() { _ = f.Close() }()
+		_ = awaitExit(f) // true, as nothing closes f before
+	}()
+	return over
 }
 
 // keeperEnded is called when the keeper and all that it kept have ended.
