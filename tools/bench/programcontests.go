@@ -97,11 +97,12 @@ const (
 
 // AboutBare says what the bare loop is, for contests in which it takes part.
 const AboutBare = "The bare loop is the same exchange of messages between a program and a process that has its " +
-	"socket, without an RDMA transport: it shows how fast a device in another process can be that sleeps until something " +
-	"comes. Datagrams: the process with the socket answers. Process: a pipe wakes the program, and inotify reports its " +
-	"doorbell. Trap: the program also makes one system call for each message that seccomp user notification gives to " +
-	"the device. Events: what `ib_send_lat -e` does for each message, with two completions, two such calls and an " +
-	"acknowledgement. Polling: the program reads shared memory without a pause; nothing is acknowledged."
+	"socket, without an RDMA transport: it shows how fast a device in another process can be that sleeps until " +
+	"something comes. Datagrams: the process with the socket answers. Process: a pipe wakes the program, and inotify " +
+	"reports its doorbell. Trap: the program also makes one system call for each message that seccomp user " +
+	"notification gives to the device. Events: what `ib_send_lat -e` does for each message, with two completions, " +
+	"two such calls and an acknowledgement. Polling: the program reads shared memory without a " +
+	"pause; nothing is acknowledged."
 
 // BareWays returns the ways of the bare loop, as contenders of a contest of [Latency] with messages of 8 bytes.
 func BareWays() []Contender {
