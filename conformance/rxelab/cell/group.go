@@ -47,9 +47,13 @@ var groups = map[Group]struct {
 			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
 			"than a page, and so no path MTU of 4096.\n\n"},
 	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run", "docs/interop-programs.md",
-		"Every cell is one run of an unmodified program at both ends, of the Debian release of the kernel where the release is named: one end\n" +
-			"uses rxe, the other one gorxe, by `gorxe run`. It passed when both ends reported success and the whole run, the pingpongs (`-c`) and\n" +
-			"verbs_peer.py validated the data, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+		"A cell is one run of an unmodified program at both ends: one end uses rxe, the other one gorxe, by `gorxe run`. Both ends have the\n" +
+			"programs of the kernel's Debian release, where that is named below. A cell passed when both ends reported success and all\n" +
+			"iterations, the tools that check the data (pingpongs with `-c`, verbs_peer.py) found no error, and every captured RoCEv2 packet,\n" +
+			"of either end, carried the right ICRC. Where the program is to be refused (`-refused`, no listener, dead host), it passed when the\n" +
+			"program reported the right error. A cell that fails is run again; those that passed then are listed below.\n\n" +
+			"UC and UD send nothing again, and rdma_cm's programs wait for ever for a DREQ that is lost, so they run without loss. FLUSH and ATOMIC\n" +
+			"WRITE came with Linux 6.2.\n\n"},
 }
 
 // Check refuses a group that does not exist.
