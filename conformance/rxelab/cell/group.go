@@ -52,8 +52,8 @@ var groups = map[Group]struct {
 			"iterations, the tools that check the data (pingpongs with `-c`, verbs_peer.py) found no error, and every captured RoCEv2 packet,\n" +
 			"of either end, carried the right ICRC. Where the program is to be refused (`-refused`, no listener, dead host), it passed when the\n" +
 			"program reported the right error. A cell that fails is run again; those that passed then are listed below.\n\n" +
-			"UC and UD send nothing again, and rdma_cm's programs wait for ever for a DREQ that is lost, so they run without loss. FLUSH and ATOMIC\n" +
-			"WRITE came with Linux 6.2.\n\n"},
+			"UC and UD send nothing again, and programs of rdma_cm wait for ever for a DREQ that is lost, so they run without loss; `ib_write_bw -c UC`\n" +
+			"ends whatever is lost. FLUSH and ATOMIC WRITE came with Linux 6.2; rxe repeats them with address 0, so they run without loss as well.\n\n"},
 }
 
 // Check refuses a group that does not exist.
