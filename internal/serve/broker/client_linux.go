@@ -63,6 +63,7 @@ type Client struct {
 	opens  map[uint32]chan opened // likewise
 	last   uint32                 // number of a call
 	closed bool
+	unsent error // why a message could not be sent, which ended the connection
 }
 
 // opened is the answer to an open.
@@ -158,7 +159,7 @@ func (c *Client) run(e Events) {
 	_ = c.link.close() // it may be closed
 	c.mu.Lock()
 	if !c.closed {
-		c.err = err
+		c.err = cmp.Or(c.unsent, err)
 	}
 	calls, opens := c.calls, c.opens
 	c.calls, c.opens = nil, nil
@@ -254,9 +255,15 @@ func (c *Client) install(t Thread, f frame, file *os.File) {
 
 // send sends a message. If that fails the connection ends. Where the server has closed it, the receiver finds that.
 func (c *Client) send(f *frame, files ...int) {
-	if err := c.link.send(f, files...); err != nil && !errors.Is(err, unix.EPIPE) {
-		_ = c.link.close() // the receiver finds out
+	err := c.link.send(f, files...)
+	// A server that closes without reading all leaves ECONNRESET for whatever comes next, a send or a receive.
+	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return
 	}
+	c.mu.Lock()
+	c.unsent = cmp.Or(c.unsent, err)
+	c.mu.Unlock()
+	_ = c.link.close() // the receiver finds out
 }
 
 // number returns a number that no call has. The caller holds mu.

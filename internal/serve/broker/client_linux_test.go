@@ -1,0 +1,43 @@
+package broker
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The kernel reports ECONNRESET to whatever comes next when the other side has closed without reading all.
+func TestAClientThatSendsToAClosedServerHearsOfItsEnd(t *testing.T) {
+	a, b := pair(t)
+	c := newClient(a)
+	c.Release(1)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Exit(1)
+	c.Exit(2)
+	c.Start(quiet{})
+	if err := c.Err(); err != io.EOF {
+		t.Errorf("the connection has ended with %v, want %v", err, io.EOF)
+	}
+}
+
+func TestAClientWhoseServerDoesNotReadSaysSo(t *testing.T) {
+	a, b := pair(t)
+	defer b.Close()
+	c := newClient(a)
+	c.link.patience = time.Millisecond
+	c.Start(quiet{})
+	for ended := false; !ended; {
+		c.Exit(1)
+		select {
+		case <-c.Done():
+			ended = true
+		default:
+		}
+	}
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "has not read") {
+		t.Errorf("the connection has ended with %v", err)
+	}
+}
