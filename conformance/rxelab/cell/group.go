@@ -47,13 +47,16 @@ var groups = map[Group]struct {
 			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
 			"than a page, and so no path MTU of 4096.\n\n"},
 	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run", "docs/interop-programs.md",
-		"A cell is one run of an unmodified program at both ends: one end uses rxe, the other one gorxe, by `gorxe run`. Both ends have the\n" +
-			"programs of the kernel's Debian release, where that is named below. A cell passed when both ends reported success and all\n" +
-			"iterations, the tools that check the data (pingpongs with `-c`, verbs_peer.py) found no error, and every captured RoCEv2 packet,\n" +
-			"of either end, carried the right ICRC. Where the program is to be refused (`-refused`, no listener, dead host), it passed when the\n" +
-			"program reported the right error. A cell that fails is run again; those that passed then are listed below.\n\n" +
-			"UC and UD send nothing again, and programs of rdma_cm wait for ever for a DREQ that is lost, so they run without loss; `ib_write_bw -c UC`\n" +
-			"ends whatever is lost. FLUSH and ATOMIC WRITE came with Linux 6.2; rxe repeats them with address 0, so they run without loss as well.\n\n"},
+		"A cell is one run of an unmodified program at both ends: one end uses rxe, the other one gorxe, by\n" +
+			"`gorxe run`. Both ends have the programs of the kernel's Debian release, where that is named below.\n" +
+			"A cell passed when both ends reported success and all iterations, the tools that check the data\n" +
+			"(pingpongs with `-c`, verbs_peer.py) found no error, and every captured RoCEv2 packet, of either\n" +
+			"end, carried the right ICRC. Where the program is to be refused (`-refused`, no listener, dead\n" +
+			"host), it passed when the program reported the right error. A cell that fails is run again; those\n" +
+			"that passed then are listed below.\n\n" +
+			"UC and UD send nothing again, and programs of rdma_cm wait for ever for a DREQ that is lost, so they\n" +
+			"run without loss; `ib_write_bw -c UC` ends whatever is lost. FLUSH and ATOMIC WRITE came with Linux\n" +
+			"6.2; rxe repeats them with address 0, so they run without loss as well.\n\n"},
 }
 
 // Check refuses a group that does not exist.

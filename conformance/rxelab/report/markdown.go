@@ -60,8 +60,8 @@ func (r *Report) Markdown(w io.Writer) error {
 	e.Printf("%s", r.group().Intro())
 	e.Printf("In cells over IPv6 the RoCEv2 packets are IPv6; the tools' own TCP exchange uses IPv4 where the tool knows nothing else (perftest).\n"+
 		"tcpdump captures at rxe's interface, at most %d frames of a cell, and missed %d.\n\n", r.CaptureLimit, all.dropped)
-	e.Printf("A field of the first table of each kernel counts cells with other sizes, options, roles and IP versions; · stands for what is not\n" +
-		"run under that condition.\n\n")
+	e.Printf("A field of the first table of each kernel counts cells with other sizes, options, roles and IP\n" +
+		"versions; · stands for what is not run under that condition.\n\n")
 	e.Printf("%d cells: %s. %d packets captured, every ICRC checked by an independent computation.\n\n", len(r.Results), all.verdict(), all.packets)
 	r.markdownVersions(e)
 	r.markdownSummary(e)

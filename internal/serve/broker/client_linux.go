@@ -158,8 +158,11 @@ func (c *Client) run(e Events) {
 	}
 	_ = c.link.close() // it may be closed
 	c.mu.Lock()
+	if isClosed(err) {
+		err = cmp.Or(c.unsent, err)
+	}
 	if !c.closed {
-		c.err = cmp.Or(c.unsent, err)
+		c.err = err
 	}
 	calls, opens := c.calls, c.opens
 	c.calls, c.opens = nil, nil
@@ -256,8 +259,7 @@ func (c *Client) install(t Thread, f frame, file *os.File) {
 // send sends a message. If that fails the connection ends. Where the server has closed it, the receiver finds that.
 func (c *Client) send(f *frame, files ...int) {
 	err := c.link.send(f, files...)
-	// A server that closes without reading all leaves ECONNRESET for whatever comes next, a send or a receive.
-	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+	if err == nil || errors.Is(err, io.EOF) || isClosed(err) {
 		return
 	}
 	c.mu.Lock()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -39,5 +40,31 @@ func TestAClientWhoseServerDoesNotReadSaysSo(t *testing.T) {
 	}
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "has not read") {
 		t.Errorf("the connection has ended with %v", err)
+	}
+}
+
+// A message that comes when the receiver has closed the socket says nothing of the connection's end.
+func TestASendAfterTheEndDoesNotHideTheCause(t *testing.T) {
+	for range 50 {
+		a, b := pair(t)
+		c := newClient(a)
+		c.mu.Lock() // the receiver closes the socket, and waits
+		c.Start(quiet{})
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for !isClosed(c.link.send(&frame{kind: kindExit, process: 1})) {
+			runtime.Gosched()
+		}
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			c.Exit(1)
+		}()
+		c.mu.Unlock()
+		<-sent
+		if err := c.Err(); err != io.EOF {
+			t.Fatalf("the connection has ended with %v, want %v", err, io.EOF)
+		}
 	}
 }

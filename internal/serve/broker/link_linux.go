@@ -39,7 +39,8 @@ func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
 	}
 }
 
-// send sends a message with descriptors, of which the caller keeps its own. After an error the connection is of no use.
+// send sends a message with descriptors, of which the caller keeps its own. After an error the connection is of no use;
+// io.EOF, and the kernel's error, is its end.
 func (l *link) send(f *frame, files ...int) error {
 	var oob []byte
 	if len(files) > 0 {
@@ -55,6 +56,8 @@ func (l *link) send(f *frame, files ...int) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("broker: the other side has not read for %v", l.patience)
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as for receive, which may come later
+		return fmt.Errorf("%w: %w", io.EOF, err)
 	case err != nil:
 		return err
 	case n != len(l.out):

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/uapi"
-	"golang.org/x/sys/unix"
 )
 
 // A session is a connection of a server, from its start to its end.
@@ -41,7 +40,7 @@ func (c *session) run() error {
 		err = c.next()
 	}
 	c.end()
-	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, unix.EPIPE) || isClosed(err) {
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || isClosed(err) {
 		return nil
 	}
 	return err
