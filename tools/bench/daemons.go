@@ -57,6 +57,9 @@ func (ds *daemons) start(ctx context.Context, h *host, argv []string, dir string
 		return err
 	}
 	*ds = append(*ds, daemon{p, ends})
+	if err := ready.SetReadDeadline(time.Now().Add(readyLimit)); err != nil {
+		return err
+	}
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -66,9 +69,6 @@ func (ds *daemons) start(ctx context.Context, h *host, argv []string, dir string
 		case <-stop:
 		}
 	}()
-	if err := ready.SetReadDeadline(time.Now().Add(readyLimit)); err != nil {
-		return err
-	}
 	var b [64]byte
 	m, err := ready.Read(b[:])
 	switch {

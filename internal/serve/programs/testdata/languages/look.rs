@@ -1,5 +1,5 @@
 // It opens the device, allocates a protection domain and registers memory.
-use std::ffi::{c_int, c_uint, c_void};
+use std::os::raw::{c_int, c_uint, c_void};
 
 #[link(name = "ibverbs")]
 extern "C" {
