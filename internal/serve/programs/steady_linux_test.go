@@ -19,6 +19,10 @@ import (
 // state.
 const fewIterations, manyIterations, moreIterations = 1000, 2000, manyIterations - fewIterations
 
+// maxStray is how many system calls one run of a program may make more than another one at its start and its end,
+// a warning on stderr for one: far fewer than one for each further iteration.
+const maxStray = 10
+
 // traps returns how many calls of a server and a client were trapped.
 func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	t.Helper()
@@ -143,7 +147,8 @@ func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 		} {
 			t.Run(tt.line, func(t *testing.T) {
 				more := calledMore(t, h, 21920+i, tt.line)
-				if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
+				n, writes := more.of("total"), more.of("write")[1]
+				if n[0] > maxStray || writes == 0 || writes > tt.posts+maxStray || n[1] > writes+maxStray {
 					t.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
 				}
 			})
@@ -164,7 +169,7 @@ func TestAnEventIsAtMostOneTrap(t *testing.T) {
 				more := calledMore(t, h, 21940+i, tt.line)
 				for end, events := range more.of("read") {
 					n := more.of("ioctl")[end]
-					if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations {
+					if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations+maxStray {
 						t.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
 					}
 				}
