@@ -19,10 +19,6 @@ import (
 // state.
 const fewIterations, manyIterations, moreIterations = 1000, 2000, manyIterations - fewIterations
 
-// maxStray is how many system calls one run of a program may make more than another one at its start and its end,
-// a warning on stderr for one: far fewer than one for each further iteration.
-const maxStray = 10
-
 // traps returns how many calls of a server and a client were trapped.
 func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	t.Helper()
@@ -124,6 +120,23 @@ func calledMore(t *testing.T, h server, port int, line string) callsMore {
 	return many
 }
 
+// maxTries is how often two runs are compared at most. One may make a call more than another outside of the steady state; what a
+// program does in steady state, it does each time.
+const maxTries = 3
+
+// checkCallsMore checks the system calls of the steady state, again while there is an error.
+func checkCallsMore(t *testing.T, h server, port int, line string, check func(more callsMore) error) {
+	t.Helper()
+	for range maxTries {
+		err := check(calledMore(t, h, port, line))
+		if err == nil {
+			return
+		}
+		t.Log(err)
+	}
+	t.Fail()
+}
+
 func needStrace(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -146,11 +159,12 @@ func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 			{"ib_send_bw -s 64", moreIterations},
 		} {
 			t.Run(tt.line, func(t *testing.T) {
-				more := calledMore(t, h, 21920+i, tt.line)
-				n, writes := more.of("total"), more.of("write")[1]
-				if n[0] > maxStray || writes == 0 || writes > tt.posts+maxStray || n[1] > writes+maxStray {
-					t.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
-				}
+				checkCallsMore(t, h, 21920+i, tt.line, func(more callsMore) error {
+					if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
+						return fmt.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
+					}
+					return nil
+				})
 			})
 		}
 	})
@@ -166,13 +180,15 @@ func TestAnEventIsAtMostOneTrap(t *testing.T) {
 			least int // events; one may stand for any number of completions, so bandwidth tests have no least number
 		}{{"ib_send_lat -s 8 -e", moreIterations}, {"ib_send_bw -s 64 -e", math.MinInt}} {
 			t.Run(tt.line, func(t *testing.T) {
-				more := calledMore(t, h, 21940+i, tt.line)
-				for end, events := range more.of("read") {
-					n := more.of("ioctl")[end]
-					if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations+maxStray {
-						t.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
+				checkCallsMore(t, h, 21940+i, tt.line, func(more callsMore) error {
+					for end, events := range more.of("read") {
+						n := more.of("ioctl")[end]
+						if events < tt.least || n > events || more[end]["total"] > n+events+moreIterations {
+							return fmt.Errorf("end %d: %d traps for %d events: %v", end, n, events, more[end])
+						}
 					}
-				}
+					return nil
+				})
 			})
 		}
 	})
